@@ -1,0 +1,44 @@
+# One command each. Every target that needs the environment makes it first; a warm set-up costs nothing.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.ready
+
+# How many cases the heavy property suites run: see tests/conftest.py.
+UNIT_PROFILE := quick
+TEST_PROFILE := full
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test unit integration check format clean
+
+help:  ## show the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+$(STAMP): pyproject.toml requirements.txt requirements-dev.txt scripts/setup
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" scripts/setup
+	@touch $@
+
+setup: $(STAMP)  ## make .venv with pinned dependencies and the evenflow command; Java when missing
+
+test: check  ## checks, unit tests (all property cases), integration tests
+	$(BIN)/pytest --hypothesis-profile=$(TEST_PROFILE)
+
+unit: $(STAMP)  ## the tests of the pure cores alone
+	$(BIN)/pytest tests/unit --hypothesis-profile=$(UNIT_PROFILE)
+
+integration: $(STAMP)  ## the tests on a real domain with real processes
+	$(BIN)/pytest tests/integration --hypothesis-profile=$(TEST_PROFILE)
+
+check: $(STAMP)  ## ruff, formatting, mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)  ## format the code and mend what ruff can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) build dist results .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

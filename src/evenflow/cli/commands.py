@@ -1,0 +1,54 @@
+"""The commands of ``evenflow``: name, module, one line of help.
+
+The help stands here and not in the modules, so that ``evenflow --help`` imports none of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from evenflow.registry import Registry
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class CommandModule(Protocol):
+    """What a command's module offers."""
+
+    EXAMPLES: str
+    """Shown at the end of the command's ``--help``."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's own arguments."""
+        ...
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do the work and return the exit code."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command before its module is imported."""
+
+    module: str
+    """Module that holds it."""
+    help: str
+    """One line that says what it does."""
+
+    def load(self) -> CommandModule:
+        """Import the module."""
+        return cast("CommandModule", import_module(self.module))
+
+
+COMMANDS: Registry[Command] = Registry(
+    "command",
+    {
+        "config": Command("evenflow.cli.config", "check the configuration and print it"),
+        "experiment": Command("evenflow.cli.experiment", "measure, beside the papers' figures"),
+    },
+    group="evenflow.commands",
+)

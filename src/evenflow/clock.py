@@ -1,0 +1,40 @@
+"""Where shells get the time.
+
+Cores never read a clock: they are given ``now``. A shell asks a `Clock` once per step and passes
+the answer down, so a test can put any other clock in its place and run hours in milliseconds.
+
+There are two times. ``monotonic`` never jumps and means nothing outside the process: deadlines,
+leases and durations use it. ``wall`` is the time of day that items carry and people read; two hosts
+may disagree about it, so no rule may depend on it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """A source of both times, in seconds."""
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary start; never goes back."""
+        ...
+
+    def wall(self) -> float:
+        """Seconds since the Unix epoch."""
+        ...
+
+
+class SystemClock:
+    """The clock of the machine."""
+
+    __slots__ = ()
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary start; never goes back."""
+        return time.monotonic()
+
+    def wall(self) -> float:
+        """Seconds since the Unix epoch."""
+        return time.time()
