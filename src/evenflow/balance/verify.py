@@ -1,0 +1,86 @@
+"""One verifier for all algorithms: what no plan may ever do.
+
+The balancer refuses a plan with faults instead of carrying it out; the property tests run every
+algorithm against the named and the random clusters of :mod:`evenflow.testing.clusters` through the
+same function.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import isclose
+from typing import TYPE_CHECKING
+
+from evenflow.balance.base import Algorithm, settled
+from evenflow.errors import PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evenflow.model.plan import Plan
+    from evenflow.model.snapshot import LoadSnapshot
+
+
+def faults(algorithm: Algorithm, snapshot: LoadSnapshot, plan: Plan) -> tuple[str, ...]:
+    """Everything that is wrong with a plan for this snapshot, in words; empty when it is sound."""
+    broken = tuple(_broken_moves(algorithm, snapshot, plan))
+    return broken or tuple(_broken_promises(algorithm, snapshot, plan))
+
+
+def sound_plan(algorithm: Algorithm, snapshot: LoadSnapshot) -> Plan:
+    """The algorithm's plan for this snapshot; raises :class:`PlanError` when it has faults."""
+    plan = algorithm.analyze_load(snapshot)
+    found = faults(algorithm, snapshot, plan)
+    if found:
+        raise PlanError(f"plan of algorithm {algorithm.name!r} refused: " + "; ".join(found))
+    return plan
+
+
+def is_deterministic(algorithm: Algorithm, snapshot: LoadSnapshot) -> bool:
+    """Whether the same cluster, told in another order, gives the same plan."""
+    retold = replace(snapshot, nodes=snapshot.nodes[::-1], slices=snapshot.slices[::-1])
+    return algorithm.analyze_load(snapshot) == algorithm.analyze_load(retold)
+
+
+def _broken_moves(algorithm: Algorithm, snapshot: LoadSnapshot, plan: Plan) -> Iterator[str]:
+    """Moves that cannot or must not be done."""
+    nodes = {node.name: node for node in snapshot.nodes}
+    slices = {each.id: each for each in snapshot.slices}
+    seen: set[int] = set()
+    for move in plan.moves:
+        if not move.slices:
+            yield f"a move from {move.giver!r} to {move.taker!r} names no slice"
+        if move.giver not in nodes or move.taker not in nodes:
+            yield f"unknown node in a move from {move.giver!r} to {move.taker!r}"
+            continue
+        if move.giver == move.taker:
+            yield f"{move.giver!r} gives slices to itself"
+        if nodes[move.taker].leaving:
+            yield f"leaving node {move.taker!r} takes slices"
+        for slice_id in move.slices:
+            each = slices.get(slice_id)
+            if each is None or each.owner != move.giver:
+                yield f"slice {slice_id} does not belong to {move.giver!r}"
+                continue
+            if slice_id in seen:
+                yield f"slice {slice_id} moves twice"
+            seen.add(slice_id)
+            if not (nodes[move.giver].leaving or settled(each, snapshot.time, algorithm.settle_s)):
+                yield f"slice {slice_id} moved less than {algorithm.settle_s} s ago"
+
+
+def _broken_promises(algorithm: Algorithm, snapshot: LoadSnapshot, plan: Plan) -> Iterator[str]:
+    """Plans that can be done but should not."""
+    after = plan.applied_to(snapshot)
+    if {each.id for each in after.slices} != {each.id for each in snapshot.slices}:
+        yield "slices are lost"
+    was, will_be = algorithm.badness(snapshot), algorithm.badness(after)
+    if plan and not will_be < was:
+        yield f"nothing is gained: badness {was} before, {will_be} after"
+    measured = algorithm.measure(after)
+    if plan.expected.keys() != measured.keys():
+        yield "the expected loads are not those of the nodes"
+    elif not all(
+        isclose(plan.expected[n], measured[n], rel_tol=1e-6, abs_tol=1e-9) for n in measured
+    ):
+        yield "the expected loads are not those after the moves"

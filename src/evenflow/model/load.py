@@ -1,0 +1,68 @@
+"""Load: what one slice costs, and how that is expressed as a single number.
+
+The papers count slices; their future work asks for "statistical data about the data items received
+in each Slice" (MAPE-SDDL, section VIII). A node measures three things of each slice: items, bytes
+and the seconds its application worked on them. The balancing algorithms compare single numbers, so
+:class:`LoadWeights` says what one item, one byte and one second are worth. Any unit will do as long
+as all slices and all node capacities of a snapshot share it.
+
+An :class:`Outlook` says what the load of a slice will be at a later time: a level, a trend and a
+season, as learned by :mod:`evenflow.balance.learning`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SliceLoad:
+    """What one slice asked of its node, per second of the measuring period."""
+
+    items: float
+    """Items per second."""
+    octets: float = 0.0
+    """Payload bytes per second."""
+    busy: float = 0.0
+    """Seconds of the application's work per second."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadWeights:
+    """What an item, a byte and a second of work add to a load. By default an item counts 1."""
+
+    item: float = 1.0
+    octet: float = 0.0
+    busy: float = 0.0
+
+    def weigh(self, load: SliceLoad) -> float:
+        """The load as one number."""
+        return self.item * load.items + self.octet * load.octets + self.busy * load.busy
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The expected course of a slice's load: ``level + trend * (t - since) + season(t)``."""
+
+    since: float
+    """Time of the last measurement that is part of it."""
+    level: float
+    """Load at ``since``, without the season."""
+    trend: float = 0.0
+    """Change of the level per second."""
+    season: tuple[float, ...] = ()
+    """Deviation from the level in each of the equal parts of a period; empty without a season."""
+    period_s: float = 0.0
+    """Length of the season in seconds; its first part starts at time 0, and again each period."""
+
+    def at(self, time: float) -> float:
+        """The load expected at ``time``; never below zero."""
+        expected = self.level + self.trend * (time - self.since)
+        if self.season:
+            expected += self.season[season_part(time, self.period_s, len(self.season))]
+        return max(0.0, expected)
+
+
+def season_part(time: float, period_s: float, parts: int) -> int:
+    """Which of the equally long parts of a period ``time`` falls into."""
+    return int((time % period_s) / period_s * parts) % parts

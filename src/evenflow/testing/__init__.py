@@ -1,0 +1,1 @@
+"""Twins and clusters for tests: ship with the package, never run on a product path."""

@@ -1,0 +1,45 @@
+"""The verifier finds every kind of fault: a verifier that cannot fail proves nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenflow.balance.count import Count
+from evenflow.balance.verify import faults
+from evenflow.model.plan import Move, Plan
+from evenflow.testing.clusters import cluster
+
+SNAPSHOT = cluster(
+    {"a": [1.0] * 4, "b": [1.0], "c": []}, leaving=frozenset("c"), moved_at={0: 999.0}
+)
+
+
+@pytest.mark.parametrize(
+    ("move", "fault"),
+    [
+        (Move((), "a", "b"), "names no slice"),
+        (Move((1,), "a", "nobody"), "unknown node"),
+        (Move((1,), "", "b"), "unknown node"),
+        (Move((1,), "a", "a"), "to itself"),
+        (Move((1,), "a", "c"), "leaving node 'c' takes"),
+        (Move((4,), "a", "b"), "does not belong to 'a'"),
+        (Move((77,), "a", "b"), "does not belong to 'a'"),
+        (Move((1, 1), "a", "b"), "moves twice"),
+        (Move((0,), "a", "b"), "moved less than"),
+    ],
+)
+def test_impossible_moves(move: Move, fault: str) -> None:
+    found = faults(Count(settle_s=30), SNAPSHOT, Plan((move,)))
+    assert any(fault in each for each in found), found
+
+
+def test_a_plan_that_gains_nothing() -> None:
+    plan = Plan((Move((4,), "b", "a"),), {"a": 5.0, "b": 0.0, "c": 0.0})
+    assert "nothing is gained" in faults(Count(), SNAPSHOT, plan)[0]
+
+
+def test_expected_loads_that_are_wrong() -> None:
+    moves = (Move((1,), "a", "b"),)
+    assert "not those after" in faults(Count(), SNAPSHOT, Plan(moves, {"a": 9, "b": 9, "c": 9}))[0]
+    assert "not those of the nodes" in faults(Count(), SNAPSHOT, Plan(moves, {"a": 3}))[0]
+    assert faults(Count(), SNAPSHOT, Plan(moves, {"a": 3, "b": 2, "c": 0})) == ()
