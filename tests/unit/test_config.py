@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import pickle
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenflow.config import (
+    BalancerConfig,
+    Config,
+    DomainConfig,
+    NodeConfig,
+    PublisherConfig,
+    TopicConfig,
+)
+from evenflow.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EVENFLOW_CONFIG", raising=False)
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def refused(file: Path | None = None, **overrides: Any) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        Config.load(file, {key.replace("__", "."): value for key, value in overrides.items()})
+    return caught.value
+
+
+def test_defaults_without_a_file() -> None:
+    config = Config.load()
+    assert config == Config()
+    assert config.file is None
+    assert config.topics == (TopicConfig("items", slices=100, assignment="hash:sender"),)
+    assert config.domain.id == 0
+    assert config.publisher.linger_ms == 5
+
+
+def test_the_file_is_looked_for_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "evenflow.toml", "domain.id = 1")
+    assert Config.load().domain.id == 1
+    monkeypatch.setenv("EVENFLOW_CONFIG", str(write(tmp_path / "env.toml", "domain.id = 2")))
+    assert Config.load().domain.id == 2
+    assert Config.load(write(tmp_path / "named.toml", "domain.id = 3")).domain.id == 3
+
+
+def test_a_whole_file(tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "site.toml",
+        """
+        [domain]
+        id = 7
+        peers = ["10.0.0.1", "10.0.0.2"]
+        liveliness_s = 1
+        [topics.fleet]
+        slices = 1000
+        assignment = "geo:lat,lon"
+        [topics.images]
+        assignment = "call:my.app:slice_of"
+        [node]
+        app = "my.app:on_new_data"
+        on_error = "stop"
+        """,
+    )
+    config = Config.load(file)
+    assert config.file == file
+    assert config.domain.peers == ("10.0.0.1", "10.0.0.2")
+    assert config.domain.liveliness_s == 1.0
+    assert [topic.name for topic in config.topics] == ["fleet", "images"]
+    assert config.topic("fleet").slices == 1000
+    assert config.topic("images").slices == 100
+    assert config.node.on_error == "stop"
+
+
+def test_overrides_win_over_the_file(tmp_path: Path) -> None:
+    file = write(tmp_path / "site.toml", "node.deliver_items = 8\nnode.commit_ms = 20")
+    config = Config.load(file, {"node.deliver_items": 64, "topics.items.slices": 10})
+    assert config.node.deliver_items == 64
+    assert config.node.commit_ms == 20
+    assert config.topic("items").slices == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value", "allowed"),
+    [
+        ("domain.id = 231", "domain.id", 231, "from 0 to 230"),
+        ("domain.id = true", "domain.id", True, "whole number"),
+        ("domain.id = 1.5", "domain.id", 1.5, "whole number"),
+        ("domain.liveliness_s = 'x'", "domain.liveliness_s", "x", "from 0.1 to 30"),
+        ("domain.liveliness_s = nan", "domain.liveliness_s", None, "from 0.1 to 30"),
+        ("domain.peers = 'a'", "domain.peers", "a", "list"),
+        ("domain = 3", "domain", 3, "table"),
+        ("topics = {}", "topics", {}, "at least one table"),
+        ("topics.items = 3", "topics.items", 3, "table"),
+        ("topics.items.slices = 0", "topics.items.slices", 0, "from 1 to 100000"),
+        ("topics.items.assignment = 'geo:lat'", "topics.items.assignment", "geo:lat", "'random'"),
+        ("topics.'a b'.slices = 1", "topics.a b.name", "a b", "a letter"),
+        ("node.on_error = 'retry'", "node.on_error", "retry", "'skip' or 'stop'"),
+        ("node.app = 'just_a_name'", "node.app", "just_a_name", "'MODULE:CALLABLE'"),
+        ("node.deliver_itms = 3", "node.deliver_itms", 3, "did you mean 'deliver_items'?"),
+        ("topics.items.slcies = 3", "topics.items.slcies", 3, "did you mean 'slices'?"),
+        ("nodes = 3", "nodes", 3, "did you mean 'node'?"),
+        ("node.lease_s = 0.5", "node.lease_s", 0.5, "at least 0.6"),
+        ("publisher.retention_bytes = 1048576\npublisher.batch_bytes = 2097152",
+         "publisher.batch_bytes", 2097152, "publisher.retention_bytes = 1048576"),
+    ],
+)  # fmt: skip
+def test_a_bad_value_is_refused_by_its_name(
+    tmp_path: Path, text: str, key: str, value: object, allowed: str
+) -> None:
+    file = write(tmp_path / "site.toml", text)
+    error = refused(file)
+    assert error.key == key
+    assert error.source == str(file)
+    assert allowed in error.allowed
+    assert value is None or error.value == value
+    for part in (key, allowed, "site.toml"):
+        assert part in str(error)
+
+
+def test_a_bad_override_names_the_command_line(tmp_path: Path) -> None:
+    file = write(tmp_path / "site.toml", "domain.id = 1")
+    assert refused(file, domain__id=999).source == "command line"
+    assert refused(file, domain__idd=1).source == "command line"
+    assert refused(file, domain__id__deep=1).key == "domain.id.deep"
+
+
+def test_a_bad_file_is_not_blamed_on_an_override(tmp_path: Path) -> None:
+    file = write(tmp_path / "site.toml", "node.commit_ms = 0")
+    assert refused(file, node__deliver_items=1).source == str(file)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    error = refused(tmp_path / "missing.toml")
+    assert "missing.toml" in str(error)
+    assert "No such file" in str(error)
+    assert "not valid TOML" in str(refused(write(tmp_path / "bad.toml", "domain = = 3")))
+    (tmp_path / "latin.toml").write_bytes(b"# caf\xe9")
+    assert "not valid TOML" in str(refused(tmp_path / "latin.toml"))
+
+
+def test_an_unknown_topic_lists_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match=r"did you mean 'items'.*known: items") as caught:
+        Config().topic("itms")
+    assert caught.value.key == "topics.itms"
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    ["random", "modulo:id", "hash:sender", "geo:lat,lon", "call:a.b:f", "call:a:C.f"],
+)
+def test_assignments_that_are_understood(assignment: str) -> None:
+    assert TopicConfig(assignment=assignment).assignment == assignment
+
+
+@pytest.mark.parametrize("assignment", ["", "modulo", "modulo:", "hash:a b", "call:a", "Random"])
+def test_assignments_that_are_not(assignment: str) -> None:
+    with pytest.raises(ConfigError, match=r"topics\.items\.assignment"):
+        TopicConfig(assignment=assignment)
+
+
+def test_a_section_made_in_code_is_checked_too() -> None:
+    with pytest.raises(ConfigError, match=r"^node\.deliver_items = -1: must be"):
+        NodeConfig(deliver_items=-1)
+
+
+def test_a_configuration_crosses_processes() -> None:
+    config = Config.load(overrides={"topics.fleet.slices": 3})
+    assert pickle.loads(pickle.dumps(config)) == config
+
+
+SECTIONS = [DomainConfig, TopicConfig, PublisherConfig, NodeConfig, BalancerConfig]
+KEYS = [(section, one.name) for section in SECTIONS for one in fields(section)]
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.lists(st.text())
+)
+
+
+@given(st.sampled_from(KEYS), VALUES)
+def test_any_value_is_taken_or_refused_by_name(key: tuple[Any, str], value: Any) -> None:
+    section, name = key
+    try:
+        made = section(**{name: value})
+    except ConfigError as error:
+        assert error.key.endswith(f".{name}")  # noqa: PT017
+        assert error.value is value  # noqa: PT017
+    else:
+        assert getattr(made, name) == (tuple(value) if isinstance(value, list) else value)

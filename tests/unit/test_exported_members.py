@@ -1,0 +1,14 @@
+"""What ``evenflow`` offers is a promise: a change of it is a change of this list."""
+
+from __future__ import annotations
+
+import evenflow
+
+
+def test_exported_names_are_pinned() -> None:
+    assert sorted(evenflow.__all__) == ["Config", "EvenflowError", "__version__"]
+
+
+def test_exported_names_exist() -> None:
+    for name in evenflow.__all__:
+        assert hasattr(evenflow, name)
