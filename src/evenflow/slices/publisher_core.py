@@ -1,0 +1,382 @@
+"""The rules of a publisher, without clock, thread or socket (DPSLB thesis, 3.1 to 3.3).
+
+**Numbers.** The items of one writer are numbered per slice from 1. An item waits in the open
+batch of its slice until the batch is sealed: by count, by bytes, when its linger is over, by a
+flush, or because the epoch ends. A sealed batch is encoded once, retained until it is
+committed, and given to the shell to be written. Whether that write succeeds does not matter for
+correctness: nodes find what they lack by the numbers and ask for it.
+
+**Epochs** are progress. ``end_epoch`` seals the open batches, so that no batch spans two
+epochs, and notes the newest numbers; ``close_epoch`` then announces them. Between the two the
+shell gives the readers a bounded time to acknowledge, so that an announced epoch is as a rule
+already with the nodes. An ``EpochClose`` is cumulative: it names every slice with uncommitted
+items and its newest number, so a later one makes up for a lost one and a node that never saw a
+batch still learns that it exists. While items stay uncommitted it is repeated; when all are
+committed one last message without slices says so, and then there is silence. An epoch without
+items is never ended: epochs count data, not time.
+
+**Fencing** is what makes "exactly once" hold when two nodes believe they own a slice. For each
+slice the publisher keeps the highest ownership term it has met in a commit or a replay request.
+
+- A newer term raises it: from then on the older owner is shut out, whether it knows or not.
+- A commit of an older term is refused: what the old owner processed and had not committed does
+  not count, because the new owner has been told the floor and processes everything above it.
+- A replay request of an older term is refused with the newer term, so the asker learns that it
+  lost the slice.
+
+So the floor of a slice moves only in the hands of its newest owner, every number is committed
+once, by one node, and what a new owner was told about the floor stays true until it commits
+itself. The balancer gives each term to one owner alone; the publisher needs to trust nothing
+else. All messages may be repeated, reordered or lost: floors and terms only grow.
+
+An entry that makes no sense (a slice that does not exist, a number that was never published) is
+ignored and counted; the other entries of its message count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from evenflow.model.batch import Item, encode_columns, encode_item, encode_items
+from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequest
+from evenflow.slices.actions import Resend, Send
+from evenflow.slices.retention import Retention
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenflow.slices.columns import Columns
+
+ITEM_OVERHEAD: Final = 24
+"""Bytes an item adds to its batch besides sender and payload: id, time and two offsets."""
+BATCH_OVERHEAD: Final = len(encode_item(0, 0, 0, 1, Item("", 0, 0, b""))) - ITEM_OVERHEAD + 6
+"""Bytes of a batch besides its items, at most (two columns are padded)."""
+MAIN_CONSUMER: Final = ""
+"""The consumer group whose commits let the publisher forget: the nodes' own application."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When batches are sealed, and how much is kept."""
+
+    items: int
+    """A batch holds at most so many items."""
+    octets: int
+    """A batch is at most so many bytes, unless a single item is larger."""
+    linger_s: float
+    """How long an item may wait for company; 0 = every item is its own batch, at once."""
+    retained: int
+    """Bytes of uncommitted batches that may be kept."""
+    epoch_s: float
+    """How long an epoch lasts, from its first item."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What happened since the start."""
+
+    published: int = 0
+    """Items accepted."""
+    committed: int = 0
+    """Items committed."""
+    stale_commits: int = 0
+    """Commit entries of an older term, refused."""
+    stale_requests: int = 0
+    """Replay entries of an older term, refused."""
+    impossible: int = 0
+    """Entries about a slice or a number that does not exist, ignored."""
+    other_consumer: int = 0
+    """Commits of another consumer group, ignored."""
+    foreign: int = 0
+    """Messages for another writer or topic, or with columns of unequal length; ignored."""
+    requests: int = 0
+    """Replay requests answered."""
+    replayed: int = 0
+    """Batches resent."""
+
+
+class Sealed(NamedTuple):
+    """A batch to be written into its slice's partition."""
+
+    slice: int
+    encoded: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """These items of a slice are committed now and were not before."""
+
+    slice: int
+    first: int
+    last: int
+    node: str
+    """The node whose commit was accepted."""
+
+
+Reaction = Send | Resend | Committed
+
+
+@dataclass(slots=True)
+class _OpenBatch:
+    """Items of a slice that wait for company."""
+
+    deadline: float
+    items: list[Item]
+    octets: int
+
+
+def item_size(item: Item) -> int:
+    """Bytes an item takes at most when it is alone in its batch."""
+    return BATCH_OVERHEAD + _size_in_batch(item)
+
+
+def _size_in_batch(item: Item) -> int:
+    return ITEM_OVERHEAD + len(item.sender.encode()) + len(item.payload)
+
+
+class PublisherCore:
+    """One writer of one topic. ``now`` is any clock that does not go back."""
+
+    def __init__(self, topic: str, writer: int, slice_count: int, limits: Limits) -> None:
+        self.topic = topic
+        self.writer = writer
+        self.slice_count = slice_count
+        self.limits = limits
+        self.retention = Retention(slice_count)
+        self.counts = Counts()
+        self.epoch = 1
+        """The epoch that new items go into."""
+        self.last_commit: float | None = None
+        """When a commit was last accepted."""
+        # Insertion order is the order of deadlines, because all batches linger equally long.
+        self._open: dict[int, _OpenBatch] = {}
+        self._open_octets = 0
+        self._terms = [0] * slice_count
+        self._ended = [0] * slice_count
+        self._sealed_in_epoch = False
+        self._epoch_due: float | None = None
+        self._told_clean = True
+        self._told_epoch = 0
+
+    # -- items in ----------------------------------------------------------------------------------
+
+    def has_room(self, size: int) -> bool:
+        """Whether ``size`` more bytes may be kept."""
+        return self.retention.octets + self._open_octets + size <= self.limits.retained
+
+    @property
+    def uncommitted(self) -> int:
+        """Items accepted and not committed."""
+        return self.counts.published - self.counts.committed
+
+    @property
+    def kept(self) -> int:
+        """Bytes of everything uncommitted, open batches included."""
+        return self.retention.octets + self._open_octets
+
+    def add(self, slice_id: int, item: Item, now: float) -> list[Sealed]:
+        """Accept one item; return the batches that are sealed by it."""
+        limits = self.limits
+        self._begin_epoch(now)
+        if limits.linger_s <= 0 or limits.items == 1:
+            encoded = encode_item(
+                self.writer, slice_id, self.epoch, self.retention.newest(slice_id) + 1, item
+            )
+            self.counts.published += 1
+            return [self._keep(slice_id, 1, encoded)]
+        sealed: list[Sealed] = []
+        size = _size_in_batch(item)
+        batch = self._open.get(slice_id)
+        if batch is not None and batch.octets + size > limits.octets:
+            sealed.append(self._seal(slice_id))
+            batch = None
+        if batch is None:
+            batch = self._open[slice_id] = _OpenBatch(now + limits.linger_s, [], 0)
+            size += BATCH_OVERHEAD
+        batch.items.append(item)
+        batch.octets += size
+        self._open_octets += size
+        self.counts.published += 1
+        if len(batch.items) >= limits.items or batch.octets >= limits.octets:
+            sealed.append(self._seal(slice_id))
+        return sealed
+
+    def add_columns(self, slice_id: int, columns: Columns, now: float) -> list[Sealed]:
+        """Accept many items of one slice; they are sealed at once, after what was waiting."""
+        self._begin_epoch(now)
+        sealed = [self._seal(slice_id)] if slice_id in self._open else []
+        for part in _cut(columns, self.limits):
+            first = self.retention.newest(slice_id) + 1
+            encoded = encode_columns(self.writer, slice_id, self.epoch, first, *part)
+            self.counts.published += len(part.ids)
+            sealed.append(self._keep(slice_id, len(part.ids), encoded))
+        return sealed
+
+    # -- batches out -------------------------------------------------------------------------------
+
+    def deadline(self) -> float | None:
+        """When ``seal_due`` or ``end_epoch`` is due next; None when there is nothing to do."""
+        linger = next((batch.deadline for batch in self._open.values()), None)
+        if linger is None or self._epoch_due is None:
+            return self._epoch_due
+        return min(linger, self._epoch_due)
+
+    def seal_due(self, now: float) -> list[Sealed]:
+        """Seal the open batches whose linger is over."""
+        due = [slice_id for slice_id, batch in self._open.items() if batch.deadline <= now]
+        return [self._seal(slice_id) for slice_id in due]
+
+    def flush(self) -> list[Sealed]:
+        """Seal every open batch."""
+        return [self._seal(slice_id) for slice_id in list(self._open)]
+
+    def _seal(self, slice_id: int) -> Sealed:
+        batch = self._open.pop(slice_id)
+        self._open_octets -= batch.octets
+        first = self.retention.newest(slice_id) + 1
+        encoded = encode_items(self.writer, slice_id, self.epoch, first, batch.items)
+        return self._keep(slice_id, len(batch.items), encoded)
+
+    def _keep(self, slice_id: int, count: int, encoded: bytes) -> Sealed:
+        self.retention.keep(slice_id, count, self.epoch, encoded)
+        self._sealed_in_epoch = True
+        return Sealed(slice_id, encoded)
+
+    # -- epochs ------------------------------------------------------------------------------------
+
+    def _begin_epoch(self, now: float) -> None:
+        if self._epoch_due is None:
+            self._epoch_due = now + self.limits.epoch_s
+
+    def epoch_due(self, now: float) -> bool:
+        """Whether it is time to end the epoch, or to repeat what is uncommitted."""
+        return self._epoch_due is not None and self._epoch_due <= now
+
+    def end_epoch(self) -> list[Sealed]:
+        """End the current epoch, if it has items; ``close_epoch`` announces it."""
+        sealed = self.flush()
+        if self._sealed_in_epoch:
+            self._ended = self.retention.newest_of_all()
+            self._sealed_in_epoch = False
+            self.epoch += 1
+        return sealed
+
+    def close_epoch(self, now: float, *, closing: bool = False) -> EpochClose | None:
+        """Announce what is uncommitted of the ended epochs; nothing when that would be no news.
+
+        Args:
+            now: The time; the next close is due one epoch later, if there will be anything to say.
+            closing: Say that no more items come. Announced even when all is committed.
+        """
+        retention = self.retention
+        slices = tuple(s for s in retention.dirty() if retention.floor(s) < self._ended[s])
+        ended = self.epoch - 1
+        news = bool(slices) or not self._told_clean or ended > self._told_epoch or closing
+        self._told_clean, self._told_epoch = not slices, ended
+        more = slices or self._open or self._sealed_in_epoch
+        self._epoch_due = now + self.limits.epoch_s if more else None
+        if not news:
+            return None
+        return EpochClose(
+            writer=self.writer,
+            topic=self.topic,
+            epoch=ended,
+            slice_count=self.slice_count,
+            slices=slices,
+            last=tuple(self._ended[s] for s in slices),
+            closing=closing,
+        )
+
+    # -- messages in -------------------------------------------------------------------------------
+
+    def handle(self, message: Commit | ReplayRequest, now: float) -> list[Reaction]:
+        """React to a node."""
+        columns = (message.slices, message.terms, _numbers(message))
+        addressed = message.topic == self.topic and message.writer == self.writer
+        if not addressed or len({len(column) for column in columns}) > 1:
+            self.counts.foreign += 1
+            return []
+        if isinstance(message, Commit):
+            return self._commit(message, now)
+        return self._replay(message)
+
+    def term(self, slice_id: int) -> int:
+        """The highest term of ownership met for a slice."""
+        return self._terms[slice_id]
+
+    def _commit(self, message: Commit, now: float) -> list[Reaction]:
+        if message.consumer != MAIN_CONSUMER:
+            self.counts.other_consumer += 1
+            return []
+        reactions: list[Reaction] = []
+        for slice_id, term, upto in zip(message.slices, message.terms, message.upto, strict=True):
+            if slice_id >= self.slice_count or upto > self.retention.newest(slice_id):
+                self.counts.impossible += 1
+            elif not self._admit(slice_id, term):
+                self.counts.stale_commits += 1
+            else:
+                self.last_commit = now
+                count = self.retention.commit(slice_id, upto)
+                self.counts.committed += count
+                if count:
+                    reactions.append(Committed(slice_id, upto - count + 1, upto, message.node))
+        return reactions
+
+    def _replay(self, message: ReplayRequest) -> list[Reaction]:
+        accepted: list[int] = []
+        refused: list[int] = []
+        batches: list[bytes] = []
+        for slice_id, term, have in zip(message.slices, message.terms, message.have, strict=True):
+            if slice_id >= self.slice_count:
+                self.counts.impossible += 1
+            elif not self._admit(slice_id, term):
+                self.counts.stale_requests += 1
+                refused.append(slice_id)
+            else:
+                accepted.append(slice_id)
+                batches += [batch.encoded for batch in self.retention.after(slice_id, have)]
+        self.counts.requests += 1
+        self.counts.replayed += len(batches)
+        answer = ReplayAnswer(
+            topic=self.topic,
+            writer=self.writer,
+            node=message.node,
+            request=message.request,
+            slices=tuple(accepted),
+            floor=tuple(self.retention.floor(s) for s in accepted),
+            last=tuple(self.retention.newest(s) for s in accepted),
+            refused=tuple(refused),
+            refused_terms=tuple(self._terms[s] for s in refused),
+        )
+        reactions: list[Reaction] = [Send(answer, to=message.node)]
+        if batches:
+            reactions.append(Resend(message.node, tuple(batches)))
+        return reactions
+
+    def _admit(self, slice_id: int, term: int) -> bool:
+        """Whether a term is the newest met for a slice; a newer one raises it."""
+        if term < self._terms[slice_id]:
+            return False
+        self._terms[slice_id] = term
+        return True
+
+
+def _numbers(message: Commit | ReplayRequest) -> tuple[int, ...]:
+    return message.upto if isinstance(message, Commit) else message.have
+
+
+def _cut(columns: Columns, limits: Limits) -> Iterable[Columns]:
+    """Cut columns into parts that fit a batch; a single item that is too large is a part alone."""
+    count = len(columns.ids)
+    ends = columns.sender_offsets + columns.payload_offsets
+    ends = ends + np.arange(count + 1, dtype=np.int64) * ITEM_OVERHEAD
+    start = 0
+    while start < count:
+        allowed = int(ends[start]) + limits.octets - BATCH_OVERHEAD
+        fitting = int(np.searchsorted(ends, allowed, side="right")) - 1
+        end = min(max(fitting, start + 1), start + limits.items, count)
+        yield columns.part(start, end)
+        start = end
