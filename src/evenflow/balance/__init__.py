@@ -11,7 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenflow.balance.base import Algorithm
+from evenflow.balance.capacity import Capacity
 from evenflow.balance.count import Count, assign_unowned
+from evenflow.balance.forecast import Forecast
+from evenflow.balance.weighted import Weighted
 from evenflow.errors import ConfigError
 from evenflow.registry import Registry
 
@@ -22,6 +25,9 @@ __all__ = ["ALGORITHMS", "Algorithm", "algorithm_named", "assign_unowned"]
 
 _OURS: dict[str, Callable[..., Algorithm]] = {
     "count": Count,
+    "weighted": Weighted,
+    "capacity": Capacity,
+    "forecast": Forecast,
 }
 
 ALGORITHMS: Registry[Callable[..., Algorithm]] = Registry(

@@ -1,9 +1,10 @@
 """What a load balancing algorithm is.
 
-The interface of the papers (``onNewProcessingNode``, ``analyzeLoad``; MAPE-SDDL, section IV.B) with
-the slices named: an algorithm looks at a :class:`~evenflow.model.snapshot.LoadSnapshot` and returns
-a :class:`~evenflow.model.plan.Plan`. It holds settings and nothing else: no clock, no state, no
-random numbers. The same snapshot gives the same plan, wherever and whenever it is asked.
+The interface of the papers (``onNewProcessingNode``, ``analyzeLoad``; MAPE-SDDL, section IV.B)
+with the slices named: an algorithm looks at a :class:`~evenflow.model.snapshot.LoadSnapshot`
+and returns a :class:`~evenflow.model.plan.Plan`. It holds settings and nothing else: no clock,
+no state, no random numbers. The same snapshot gives the same plan, wherever and whenever it is
+asked.
 
 Rules that bind every algorithm, and that :mod:`evenflow.balance.verify` checks:
 

@@ -1,12 +1,12 @@
 """``count``: every node the same number of slices, with the fewest moves (the papers' algorithm).
 
-With ``m`` slices on ``n`` nodes every node's quota is ``m // n`` and ``m % n`` nodes hold one more.
-The larger quotas go to the nodes that hold the most, so that the number of moved slices, the sum of
-what lies above the quotas, is the least possible. Givers and takers are then paired from the
-largest surplus and the largest want down, so there are fewer sessions than nodes.
+With ``m`` slices on ``n`` nodes every node's quota is ``m // n`` and ``m % n`` nodes hold one
+more. The larger quotas go to the nodes that hold the most, so that the number of moved slices,
+the sum of what lies above the quotas, is the least possible. Givers and takers are then paired
+from the largest surplus and the largest want down, so there are fewer sessions than nodes.
 
-Time does not matter here: loads are not looked at, so there is nothing that could swing to and fro,
-and ``settle_s`` is 0 unless the operator says otherwise.
+Time does not matter here: loads are not looked at, so there is nothing that could swing to and
+fro, and ``settle_s`` is 0 unless the operator says otherwise.
 """
 
 from __future__ import annotations

@@ -1,0 +1,170 @@
+"""Drawing a levelling plan: the fewest and cheapest moves that bring every node into its band.
+
+A plan is drawn in five steps, each working on what the ones before have left:
+
+1. *Clear* leaving nodes: every slice goes, the largest first, each to the node that lacks the
+most. 2. *House* giants: each goes to its host, which sheds what it no longer has room for. 3.
+*Shed*: a node above its band gives what lies above. It looks for one slice of that size, or up
+to a fifth larger (but never goes below its share), else gives the largest slice below it and
+looks again. So the moves are few and the moved load is close to the least possible, which is
+the excess itself. 4. *Displace*: where no slice fits anywhere, one goes to a node that sheds
+others in turn. 5. *Fill*: a node still below its band (it has just joined, say) gets slices
+from those furthest above their share.
+
+Except for clearing, no move is drawn unless it pays: it must gain more than it costs. Housing and
+displacing are a bundle of moves each; the whole bundle must pay, or it is taken back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import nlargest, nsmallest
+from math import inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from evenflow.balance.shares import Weight
+    from evenflow.balance.sketch import Sketch
+
+OVERSHOOT = 0.2
+"""A node that sheds may give this part more than its excess, if that saves moves."""
+CHOICES = 4
+"""How many nodes are considered where the best one does not do."""
+TRIES = 64
+"""How many displacements a plan tries in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Economy:
+    """What a move gains and costs."""
+
+    horizon_s: float
+    """For how long load brought into a band counts as gained."""
+    pause_s: float
+    """For how long the load of a moved slice counts as lost."""
+
+    def pays(self, gained: float, moved: float) -> bool:
+        """Whether bringing ``gained`` into the bands is worth moving ``moved``."""
+        return gained * self.horizon_s > moved * self.pause_s
+
+
+@dataclass(slots=True)
+class Drawing:
+    """Draws the steps on a sketch."""
+
+    sketch: Sketch
+    economy: Economy
+    tries: int = TRIES
+
+    def draw(self, leaving: Iterable[str], giants: Collection[tuple[Weight, str]]) -> None:
+        """Draw everything: leaving nodes, giants with their hosts, then what is out of its band."""
+        homes = {giant.id: host for giant, host in giants}
+        for name in leaving:
+            self._clear(name, homes)
+        for giant, host in giants:
+            if self.sketch.may_give(giant.owner, giant.load, giant.id):
+                self._bundle(giant.load, giant.id, giant.owner, host)
+        for name in self._ranked(self.sketch.excess):
+            self._shed(name)
+        for name in self._ranked(self.sketch.excess):
+            self._displace(name)
+        for name in self._ranked(self.sketch.deficit):
+            self._fill(name)
+
+    def _ranked(self, amount: Callable[[str], float]) -> list[str]:
+        """The nodes that have any of this amount, the most first."""
+        amounts = {name: amount(name) for name in self.sketch.bands}
+        return sorted(
+            (name for name, value in amounts.items() if value > 0),
+            key=lambda name: (-amounts[name], name),
+        )
+
+    def _clear(self, name: str, homes: Mapping[int, str]) -> None:
+        for load, slice_id in reversed(self.sketch.free[name][:]):
+            taker = homes.get(slice_id) or self.sketch.neediest(but=name)
+            if taker is not None:
+                self.sketch.move(load, slice_id, name, taker)
+
+    def _shed(self, giver: str) -> None:
+        """Give what lies above the band, to nodes that stay in theirs."""
+        sketch = self.sketch
+        band = sketch.bands[giver]
+        excess = sketch.excess(giver)
+        spare = min(OVERSHOOT * excess, band.high - band.share)
+        last = None
+        while (rest := sketch.excess(giver)) > 0:
+            taker = sketch.neediest(but=giver)
+            if taker is None:
+                return
+            room = sketch.room(taker)
+            choice = sketch.largest_up_to(giver, min(rest + spare, room))
+            if choice is None or choice[0] <= 0:
+                choice = sketch.smallest_above(giver, 0.0)
+            if choice is None or choice[0] > room:
+                return
+            load, slice_id = choice
+            if last is not None and sketch.loads[last] + load <= sketch.bands[last].share:
+                taker = last  # one session more slices is cheaper than one session more
+            if not self.economy.pays(sketch.change(load, giver, taker), load):
+                return
+            sketch.move(load, slice_id, giver, taker)
+            last = taker
+
+    def _displace(self, giver: str) -> None:
+        """Give a slice to a node that has no room for it but can make some."""
+        for taker in nsmallest(CHOICES, self.sketch.bands, key=self._above_share):
+            excess = self.sketch.excess(giver)
+            choice = self.sketch.smallest_above(giver, excess * (1 - 1e-9))
+            if excess <= 0 or choice is None or self.tries <= 0:
+                return
+            if taker == giver:
+                continue
+            self.tries -= 1
+            self._bundle(*choice, giver, taker)
+
+    def _bundle(self, load: float, slice_id: int, giver: str, taker: str) -> None:
+        """Move a slice and let the taker shed; take all of it back unless it pays."""
+        sketch = self.sketch
+        mark, outside, moved = len(sketch.moves), sketch.outside, sketch.moved
+        worst = self._strain(giver)
+        sketch.move(load, slice_id, giver, taker)
+        self._shed(taker)
+        pays = self.economy.pays(outside - sketch.outside, sketch.moved - moved)
+        if not pays or self._strain(taker) > worst:
+            sketch.take_back(mark)
+
+    def _fill(self, taker: str) -> None:
+        """Bring a node into its band with slices of the fullest nodes."""
+        sketch = self.sketch
+        while sketch.deficit(taker) > 0:
+            giver = sketch.fullest(but=taker)
+            if giver is None:
+                return
+            if self._hand_over(giver, taker):
+                continue
+            others = nlargest(CHOICES, sketch.bands, key=self._above_share)
+            if not any(self._hand_over(other, taker) for other in others if other != taker):
+                return
+
+    def _hand_over(self, giver: str, taker: str) -> bool:
+        """Move the slice that fits a taker below its band best; the giver stays in its own."""
+        sketch = self.sketch
+        band = sketch.bands[taker]
+        spare = sketch.loads[giver] - sketch.bands[giver].low
+        choice = sketch.largest_up_to(giver, min(band.share - sketch.loads[taker], spare))
+        if choice is None or not self.economy.pays(
+            sketch.change(choice[0], giver, taker), choice[0]
+        ):
+            return False
+        sketch.move(*choice, giver, taker)
+        return True
+
+    def _above_share(self, name: str) -> tuple[float, str]:
+        return (self.sketch.loads[name] - self.sketch.bands[name].share, name)
+
+    def _strain(self, name: str) -> float:
+        """How far a node is above its band, in proportion to its share."""
+        excess, share = self.sketch.excess(name), self.sketch.bands[name].share
+        return excess / share if share else excess and inf

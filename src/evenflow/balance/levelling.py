@@ -1,0 +1,134 @@
+"""Levelling: every node within a tolerance of its share, with the fewest and cheapest moves.
+
+Common to ``weighted``, ``capacity`` and ``forecast``, which differ only in what they take for the
+load of a slice and the strength of a node. :mod:`evenflow.balance.shares` says what a share is,
+:mod:`evenflow.balance.drawing` how the moves are found.
+
+Three things keep a plan from answering noise. Inside its band a node is left in peace. **No slice
+moves twice within** ``settle_s``, unless its node leaves. **No move unless it gains more than it
+costs**: it gains the load it brings into the bands, for as long as the operator thinks that will
+last (``horizon_s``), and costs the work that waits while the slice changes hands (its load, for
+``pause_s``).
+
+As long as no load has been measured at all, slices are spread by number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, ClassVar
+
+from evenflow.balance.base import require_node, settled, slices_on_leaving
+from evenflow.balance.count import Count
+from evenflow.balance.drawing import Drawing, Economy
+from evenflow.balance.shares import Shares, Weight, fair_shares
+from evenflow.balance.sketch import Sketch
+from evenflow.errors import ConfigError
+from evenflow.model.plan import Plan, grouped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
+
+
+@dataclass(frozen=True, slots=True)
+class Levelling:
+    """Settings of a levelling algorithm; subclasses say what load and strength are."""
+
+    name: ClassVar[str]
+    tolerance: float = 0.05
+    """How far from its share a node may be, as a part of the share."""
+    settle_s: float = 30.0
+    """No slice moves twice within this many seconds, unless its node leaves."""
+    horizon_s: float = 30.0
+    """For how long a gain is expected to last."""
+    pause_s: float = 0.5
+    """For how long the items of a slice wait while it moves."""
+
+    def __post_init__(self) -> None:
+        for key in ("tolerance", "settle_s", "horizon_s", "pause_s"):
+            value = getattr(self, key)
+            if not 0 <= value < inf:
+                raise ConfigError(f"balance.{self.name}.{key}", value, "must be a number from 0 up")
+
+    def load_of(self, each: PlacedSlice, now: float) -> float:  # noqa: ARG002
+        """The load of a slice, as this algorithm sees it at the time of the snapshot."""
+        return each.load
+
+    def strength_of(self, node: ClusterNode) -> float:  # noqa: ARG002
+        """The strength of a node, as this algorithm sees it."""
+        return 1.0
+
+    def on_new_processing_node(self, snapshot: LoadSnapshot, node: str) -> Plan:
+        """Fill the new node: it is below its band."""
+        require_node(snapshot, node)
+        return self.analyze_load(snapshot)
+
+    def analyze_load(self, snapshot: LoadSnapshot) -> Plan:
+        """Bring every node into its band, as far as the slices allow and the gain pays."""
+        weights = self._weights(snapshot)
+        if not any(weight.load for weight in weights):
+            return self._by_count(snapshot)
+        shares = self._shares(snapshot, weights)
+        if not shares.bands:
+            return Plan(expected=self.measure(snapshot), reason="no node can take slices")
+        names = [node.name for node in snapshot.nodes]
+        sketch = Sketch.of(shares, names, weights)
+        before = sketch.outside
+        giants = [(each, shares.hosts[each.id]) for each in weights if each.id in shares.hosts]
+        leaving = [name for name in names if name not in shares.bands]
+        Drawing(sketch, Economy(self.horizon_s, self.pause_s)).draw(leaving, giants)
+        if not sketch.moves:
+            return Plan(expected=sketch.loads, reason="every node is in its band, or no move pays")
+        reason = f"load outside the bands {before:.6g} -> {max(0.0, sketch.outside):.6g}"
+        takers = {slice_id: taker for slice_id, _, taker in sketch.moves}
+        return Plan(grouped(sketch.moves), _sums(names, weights, takers), reason)
+
+    def measure(self, snapshot: LoadSnapshot) -> dict[str, float]:
+        """Load of every node, as this algorithm sees it."""
+        return _sums((node.name for node in snapshot.nodes), self._weights(snapshot), {})
+
+    def badness(self, snapshot: LoadSnapshot) -> tuple[float, ...]:
+        """Slices on leaving nodes, then load outside the bands; without any load, as ``count``."""
+        weights = self._weights(snapshot)
+        if not any(weight.load for weight in weights):
+            return Count().badness(snapshot)
+        loads = self.measure(snapshot)
+        bands = self._shares(snapshot, weights).bands
+        outside = sum(band.outside(loads[name]) for name, band in bands.items())
+        return (float(slices_on_leaving(snapshot)), outside)
+
+    def _weights(self, snapshot: LoadSnapshot) -> list[Weight]:
+        leaving = {node.name for node in snapshot.nodes if node.leaving}
+        now = snapshot.time
+        return [
+            Weight(
+                self.load_of(each, now),
+                each.id,
+                each.owner,
+                each.owner in leaving or settled(each, now, self.settle_s),
+            )
+            for each in snapshot.slices
+            if each.owner is not None
+        ]
+
+    def _shares(self, snapshot: LoadSnapshot, weights: list[Weight]) -> Shares:
+        strengths = {node.name: self.strength_of(node) for node in snapshot.active}
+        return fair_shares(strengths, weights, self.tolerance)
+
+    def _by_count(self, snapshot: LoadSnapshot) -> Plan:
+        """Nothing measured yet: the number of slices is all there is to go by."""
+        plan = Count(self.settle_s).analyze_load(snapshot)
+        return Plan(plan.moves, self.measure(snapshot), f"no load measured: {plan.reason}")
+
+
+def _sums(
+    names: Iterable[str], weights: Iterable[Weight], takers: Mapping[int, str]
+) -> dict[str, float]:
+    """Load of every node when the slices in ``takers`` are there and the others at their owners."""
+    sums = dict.fromkeys(names, 0.0)
+    for weight in weights:
+        sums[takers.get(weight.id, weight.owner)] += weight.load
+    return sums
