@@ -1,0 +1,134 @@
+"""The channels of the domain: which DDS topic carries what, and with which quality of service.
+
+One DDS topic for each kind of message. Where a message concerns one receiver, the receiver's own
+DDS partition carries it, so that nobody is sent what is not for him: a slice, a node or a
+publisher's writer is a partition. Control messages name their evenflow topic in a field; data and
+replay have a DDS topic for each evenflow topic.
+
+State that a late comer needs is *transient local*: the writer keeps the newest messages and DDS
+gives them to a new reader. Messages that announce a live process (epochs, reports, beats) are keyed
+by it and written with automatic liveliness, so that DDS itself says when the process is gone
+(:class:`Gone`).
+
+All channels are reliable. A write that finds the writer's buffer full waits for at most
+``blocking_s``; for data that is short, because what could not be written comes again by replay.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from evenflow.domain.codec import codec_of
+from evenflow.errors import ConfigError
+from evenflow.model import messages
+from evenflow.model.batch import Batch
+
+if TYPE_CHECKING:
+    from evenflow.model.wire import Message
+
+_TOPIC: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_NODE: Final = re.compile(r"[^\s*?\[\]\"'#$]{1,255}")
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A DDS topic, what it carries, and how."""
+
+    name: str
+    """Name of the DDS topic."""
+    message_type: type[Any]
+    """A type of :mod:`evenflow.model.messages`, or ``Batch``."""
+    kept: int = 0
+    """How many of its messages (of each instance) a writer keeps for late readers; 0: none."""
+    liveliness: bool = False
+    """Whether the writer's process is watched, by the lease of ``domain.liveliness_s``."""
+    blocking_s: float = 1.0
+    """How long a write may wait for room."""
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the messages have a key, so that of each instance only the newest counts."""
+        return self.message_type is not Batch and codec_of(self.message_type).keyed
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Nobody writes this instance of a keyed channel any more: its process left, or is silent."""
+
+    message_type: type[Any]
+    """Type of the channel's messages."""
+    key: tuple[Any, ...]
+    """The values of the type's key fields, in their order."""
+
+
+def data(topic: str) -> Channel:
+    """Return the channel of a topic's items; partitions by :func:`slice_partition`."""
+    return Channel(f"evenflow/data/{topic_name(topic)}", Batch, blocking_s=0.01)
+
+
+def replay(topic: str) -> Channel:
+    """Return the channel of items sent again; partitions by :func:`node_partition`."""
+    return Channel(f"evenflow/replay/{topic_name(topic)}", Batch)
+
+
+def _kept(name: str, message_type: type[Any], kept: int, *, liveliness: bool = False) -> Channel:
+    return Channel(f"evenflow/{name}", message_type, kept, liveliness=liveliness)
+
+
+EPOCHS: Final = _kept("epochs", messages.EpochClose, 1, liveliness=True)
+COMMITS: Final = _kept("commits", messages.Commit, 64)
+"""Partition: the publisher's writer."""
+REQUESTS: Final = _kept("requests", messages.ReplayRequest, 64)
+"""Partition: the publisher's writer."""
+ANSWERS: Final = _kept("answers", messages.ReplayAnswer, 64)
+"""Partition: the node that asked."""
+ORDERS: Final = _kept("orders", messages.Order, 64)
+"""Partition: the node that shall do it."""
+ACKS: Final = Channel("evenflow/acks", messages.Ack)
+CACHE: Final = Channel("evenflow/cache", messages.CacheChunk)
+"""Partition: the taker."""
+REPORTS: Final = _kept("reports", messages.NodeReport, 1, liveliness=True)
+BEATS: Final = _kept("beats", messages.Beat, 1, liveliness=True)
+MAPS: Final = _kept("maps", messages.SliceMap, 1)
+RECEIPTS: Final = _kept("receipts", messages.Receipt, 1_000)
+MOVES: Final = _kept("moves", messages.MoveRequest, 64)
+REPLIES: Final = _kept("replies", messages.MoveReply, 64)
+
+CONTROL: Final = (
+    EPOCHS, COMMITS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS, BEATS, MAPS, RECEIPTS, MOVES,
+    REPLIES,
+)  # fmt: skip
+"""All channels but those of the items."""
+
+_BY_TYPE: Final[dict[type[Any], Channel]] = {channel.message_type: channel for channel in CONTROL}
+
+
+def channel_of(message_type: type[Message]) -> Channel:
+    """Return the channel that carries a control message."""
+    return _BY_TYPE[message_type]
+
+
+def topic_name(topic: str) -> str:
+    """Return ``topic`` when it can be the name of an evenflow topic, else raise `ConfigError`."""
+    if not _TOPIC.fullmatch(topic):
+        raise ConfigError("topic", topic, "must be 1 to 100 letters, digits, '_', '-' or '.'")
+    return topic
+
+
+def slice_partition(slice_id: int) -> str:
+    """Return the partition of a slice."""
+    return str(slice_id)
+
+
+def writer_partition(writer: int) -> str:
+    """Return the partition of a publisher's writer."""
+    return f"{writer:016x}"
+
+
+def node_partition(node: str) -> str:
+    """Return the partition of a node; refuse what DDS would take for a wildcard."""
+    if not _NODE.fullmatch(node):
+        raise ConfigError("node", node, "must be 1 to 255 characters, no space, quote, or *?[]#$")
+    return node

@@ -1,0 +1,244 @@
+"""A process's place in the domain: one participant, its writers, readers and waiters.
+
+A process opens one :class:`Participant` and everything else through it. Several participants of one
+process (tests, a publisher beside a node) share Cyclone's domain, which is set up once per process
+by the first of them.
+
+Waiting is done in threads of our own with a :class:`Waiter`, never by listeners (deadlocks).
+Closing goes from the leaves to the root: waiters, readers, writers, participant, domain. A thread
+that still waits is woken; writers get a moment, all together, to be acknowledged.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from cyclonedds.core import DDSException, GuardCondition, WaitSet
+from cyclonedds.domain import Domain, DomainParticipant
+from cyclonedds.topic import Topic
+
+from evenflow.domain.channels import Gone
+from evenflow.domain.endpoints import Patience, Reader, Writer, delete
+from evenflow.domain.quality import nanoseconds
+from evenflow.domain.settings import check_interface, cyclone_xml
+from evenflow.domain.types import idl_type
+from evenflow.errors import ClosedError, DomainError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import TracebackType
+
+    from evenflow.config import DomainConfig
+    from evenflow.domain.channels import Channel
+
+__all__ = ["Gone", "Participant", "Reader", "Waiter", "Writer"]
+
+FAREWELL_S: Final = 1.0
+"""How long closing a participant waits for what its writers have not got acknowledged."""
+_LONGEST_WAIT_S: Final = 3_600.0
+
+
+class Participant:
+    """This process in a domain."""
+
+    def __init__(self, config: DomainConfig) -> None:
+        """Enter the domain; `DomainError` when that is not possible."""
+        self.config = config
+        self._lock = threading.Lock()
+        self._topics: dict[str, Topic[Any]] = {}
+        self._patience: dict[str, Patience] = {}
+        self._writers: set[Writer] = set()
+        self._readers: set[Reader] = set()
+        self._waiters: list[Waiter] = []
+        self._closed = False
+        _domains.enter(config)
+        try:
+            self._participant = DomainParticipant(config.id)
+        except DDSException as error:
+            _domains.leave(config)
+            raise DomainError(f"domain {config.id}: participant", str(error)) from None
+
+    def writer(self, channel: Channel, partition: str = "") -> Writer:
+        """Open a writer of a channel, in a partition when the channel has them."""
+        with self._lock:
+            topic = self._topic(channel)
+            patience = self._patience.setdefault(channel.name, Patience())
+            try:
+                writer = Writer(
+                    self._participant,
+                    topic,
+                    channel,
+                    partition=partition,
+                    liveliness_s=self.config.liveliness_s,
+                    patience=patience,
+                    forget=self._writers.discard,
+                )
+            except DDSException as error:
+                raise DomainError(f"writer of {channel.name}", str(error)) from None
+            self._writers.add(writer)
+        return writer
+
+    def reader(self, channel: Channel, partitions: Iterable[str] = ()) -> Reader:
+        """Open a reader of a channel, of any number of partitions when the channel has them."""
+        with self._lock:
+            topic = self._topic(channel)
+            try:
+                reader = Reader(
+                    self._participant,
+                    topic,
+                    channel,
+                    partitions=partitions,
+                    forget=self._readers.discard,
+                )
+            except DDSException as error:
+                raise DomainError(f"reader of {channel.name}", str(error)) from None
+            self._readers.add(reader)
+        return reader
+
+    def waiter(self) -> Waiter:
+        """Open a waiter."""
+        with self._lock:
+            self._check_open()
+            waiter = Waiter(self._participant)
+            self._waiters.append(waiter)
+        return waiter
+
+    def _topic(self, channel: Channel) -> Topic[Any]:
+        self._check_open()
+        topic = self._topics.get(channel.name)
+        if topic is None:
+            try:
+                struct = idl_type(channel.message_type)
+                topic = Topic(self._participant, channel.name, struct)
+            except DDSException as error:
+                raise DomainError(f"topic {channel.name}", str(error)) from None
+            self._topics[channel.name] = topic
+        return topic
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError(f"participant of domain {self.config.id}")
+
+    def close(self) -> None:
+        """Close everything that was opened through this participant, and leave the domain."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        for waiter in self._waiters:
+            waiter.close()
+        for reader in tuple(self._readers):
+            reader.close()
+        deadline = time.monotonic() + FAREWELL_S
+        for writer in tuple(self._writers):
+            writer.wait_acked(max(0.0, deadline - time.monotonic()))
+            writer.close()
+        for topic in self._topics.values():
+            delete(topic)
+        delete(self._participant)
+        _domains.leave(self.config)
+
+    def __enter__(self) -> Participant:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Waiter:
+    """Lets one thread wait until a reader has something to take, or another thread wakes it."""
+
+    def __init__(self, participant: DomainParticipant) -> None:
+        self._waitset = WaitSet(participant)
+        self._guard = GuardCondition(participant)
+        self._waitset.attach(self._guard)
+        self._closed = False
+
+    def attach(self, reader: Reader) -> None:
+        """Wait for this reader too; a wait under way notices it."""
+        self._waitset.attach(reader.condition)
+
+    def detach(self, reader: Reader) -> None:
+        """Wait for this reader no longer. A closed reader is detached already."""
+        self._waitset.detach(reader.condition)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait, without Python's lock, until there is something to take, a wake, or the time is up.
+
+        Returns:
+            Whether there was a reason to stop waiting: look at all the readers. False when the time
+            was up, or the waiter was closed.
+        """
+        timeout = nanoseconds(min(max(timeout_s, 0.0), _LONGEST_WAIT_S))
+        try:
+            triggered = self._waitset.wait(timeout)
+            woken = self._guard.take()
+        except DDSException as error:
+            if self._closed:
+                return False
+            raise DomainError("wait", str(error)) from None
+        return not self._closed and (bool(triggered) or woken)
+
+    def wake(self) -> None:
+        """End the wait under way, or the next one. Any thread may call it, at any time."""
+        try:
+            self._guard.set(True)
+        except DDSException as error:
+            if not self._closed:
+                raise DomainError("wake", str(error)) from None
+
+    def close(self) -> None:
+        """Stop waiting; a wait under way ends."""
+        if not self._closed:
+            self.wake()
+            self._closed = True
+            delete(self._waitset)
+            delete(self._guard)
+
+
+class _Domains:
+    """The domains that this process is in: Cyclone sets up each once per process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: dict[int, tuple[Domain, str, int]] = {}
+
+    def enter(self, config: DomainConfig) -> None:
+        xml = cyclone_xml(config)
+        with self._lock:
+            domain, known, users = self._open.get(config.id, (None, xml, 0))
+            if known != xml:
+                raise DomainError(
+                    f"domain {config.id}",
+                    "this process is in this domain already with other settings:"
+                    " use the same [domain] section for all of one process",
+                )
+            if domain is None:
+                domain = self._create(config, xml)
+            self._open[config.id] = (domain, xml, users + 1)
+
+    def _create(self, config: DomainConfig, xml: str) -> Domain:
+        check_interface(config)
+        try:
+            return Domain(config.id, xml)
+        except DDSException as error:
+            reason = f"{error} Check domain.interface = {config.interface!r} and domain.peers."
+            raise DomainError(f"domain {config.id}", reason) from None
+
+    def leave(self, config: DomainConfig) -> None:
+        with self._lock:
+            domain, xml, users = self._open.pop(config.id)
+            if users > 1:
+                self._open[config.id] = (domain, xml, users - 1)
+            else:
+                delete(domain)
+
+
+_domains: Final = _Domains()

@@ -1,0 +1,243 @@
+"""Writers and readers: encoded bytes in and out of Cyclone's C layer.
+
+No object of an IDL class is made for any sample.
+
+**Python's lock** (cyclonedds 11.0.1): ``ddspy_write`` and ``ddspy_take`` hold it until they return;
+whatever goes through ``ctypes`` (waiting, deleting, asking for a status) lets go of it. A take
+never blocks. A write would, for up to the writer's ``max_blocking_time`` when a reader does not
+acknowledge, and the whole process would stand still with it. Writers are therefore made with a
+blocking time of zero, and :meth:`Writer.write_encoded` waits for room itself: it tries again
+between short sleeps.
+
+**Full writers.** Cyclone refuses a sample when a writer has too much unacknowledged (between 30 and
+500 kB; it adapts). Each writer has its own measure, so the readers of one stopped process fill the
+writers they read from and no others. A thread with hundreds of full writers shall not wait for each
+of them in turn: after a wait in vain, no writer of the channel waits for ``PAUSE_S``; a full one
+says so at once.
+
+**Gone.** On a keyed channel DDS tells a reader when the last writer of an instance is gone, be it
+closed, dead, or silent for longer than its lease. A writer that was silent and speaks again is
+simply heard again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from cyclonedds._clayer import ddspy_take, ddspy_write
+from cyclonedds.core import DDSException, InstanceState, ReadCondition, SampleState, ViewState
+from cyclonedds.internal import dds_c_t
+from cyclonedds.pub import DataWriter, Publisher
+from cyclonedds.sub import DataReader, Subscriber
+
+from evenflow.domain.channels import Gone
+from evenflow.domain.codec import Codec, codec_of
+from evenflow.domain.quality import nanoseconds, partition_qos, reader_qos, writer_qos
+from evenflow.errors import ClosedError, DecodeError, DomainError
+from evenflow.model.batch import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from cyclonedds.core import Entity
+    from cyclonedds.domain import DomainParticipant
+    from cyclonedds.topic import Topic
+
+    from evenflow.domain.channels import Channel
+    from evenflow.model.wire import Message
+
+PAUSE_S: Final = 0.1
+"""After a wait in vain, no writer of the channel waits for this long."""
+_RETRY_S: Final = 0.0001
+_ANY: Final = SampleState.Any | ViewState.Any | InstanceState.Any
+
+
+class Patience:
+    """Whether it is worth while to wait for a full writer; shared by the writers of a channel."""
+
+    __slots__ = ("exhausted_until",)
+
+    def __init__(self) -> None:
+        self.exhausted_until = 0.0
+
+
+class Writer:
+    """Writes messages of one channel into one partition. Any thread may write."""
+
+    def __init__(
+        self,
+        participant: DomainParticipant,
+        topic: Topic[Any],
+        channel: Channel,
+        *,
+        partition: str,
+        liveliness_s: float,
+        patience: Patience,
+        forget: Callable[[Writer], None],
+    ) -> None:
+        self.channel = channel
+        self.partition = partition
+        self._codec = _codec_of(channel)
+        self._patience = patience
+        self._forget = forget
+        self._publisher = Publisher(participant, partition_qos([partition] if partition else []))
+        self._writer = DataWriter(self._publisher, topic, writer_qos(channel, liveliness_s))
+        self._ref: int = self._writer._ref
+        self._closed = False
+
+    def write(self, message: Message | Batch) -> bool:
+        """Write a message; see :meth:`write_encoded`."""
+        if self._codec is None:
+            return self.write_encoded(cast("Batch", message).encoded)
+        return self.write_encoded(self._codec.encode(message))
+
+    def write_encoded(self, encoded: bytes) -> bool:
+        """Write an encoded sample.
+
+        Returns:
+            False when there was no room for it within the channel's time: it is not written.
+
+        Raises:
+            DomainError: The bytes are no sample of this channel, or Cyclone failed.
+        """
+        code = ddspy_write(self._ref, encoded)
+        return True if code == 0 else self._wait_for_room(encoded, code)
+
+    def _wait_for_room(self, encoded: bytes, code: int) -> bool:
+        deadline = time.monotonic() + self.channel.blocking_s
+        while code == DDSException.DDS_RETCODE_TIMEOUT:
+            now = time.monotonic()
+            if now < self._patience.exhausted_until:
+                return False
+            if now >= deadline:
+                self._patience.exhausted_until = now + PAUSE_S
+                return False
+            time.sleep(_RETRY_S)
+            code = ddspy_write(self._ref, encoded)
+        if code != 0:
+            raise self._failure("write", code)
+        return True
+
+    def matched(self) -> int:
+        """Return how many readers there are."""
+        status = dds_c_t.publication_matched_status()
+        code = self._writer._get_publication_matched_status(self._ref, ctypes.byref(status))
+        if code != 0:
+            raise self._failure("count readers", code)
+        return int(status.current_count)
+
+    def wait_acked(self, timeout_s: float) -> bool:
+        """Wait until every reader has received everything; return whether that is so."""
+        code = self._writer._wait_for_acks(self._ref, nanoseconds(timeout_s))
+        if code not in {0, DDSException.DDS_RETCODE_TIMEOUT}:
+            raise self._failure("wait for acknowledgement", code)
+        return bool(code == 0)
+
+    def close(self) -> None:
+        """Leave at once; what is not acknowledged is dropped (:meth:`wait_acked` comes before)."""
+        if not self._closed:
+            self._closed = True
+            self._forget(self)
+            delete(self._writer)
+            delete(self._publisher)
+
+    def _failure(self, operation: str, code: int) -> Exception:
+        return _failure(self, f"writer of {self.channel.name}", operation, code)
+
+
+class Reader:
+    """Reads messages of one channel from some partitions. One thread at a time may take."""
+
+    def __init__(
+        self,
+        participant: DomainParticipant,
+        topic: Topic[Any],
+        channel: Channel,
+        *,
+        partitions: Iterable[str],
+        forget: Callable[[Reader], None],
+    ) -> None:
+        self.channel = channel
+        self.partitions = tuple(partitions)
+        self._forget = forget
+        self.damaged = 0
+        """Samples that could not be decoded and were skipped."""
+        self._codec = _codec_of(channel)
+        self._keyed = channel.keyed
+        decode = Batch if self._codec is None else self._codec.decode
+        self._decode = cast("Callable[[bytes], Message | Batch]", decode)
+        self._subscriber = Subscriber(participant, partition_qos(self.partitions))
+        self._reader = DataReader(self._subscriber, topic, reader_qos(channel))
+        self._ref: int = self._reader._ref
+        self.condition = ReadCondition(self._reader, _ANY)
+        """Holds while there is something to take; what a waiter waits for."""
+        self._closed = False
+
+    def take(self, limit: int = 512) -> list[Any]:
+        """Take what has arrived, at most ``limit`` samples.
+
+        Returns:
+            Messages (or batches) in the order of their writers, and on a keyed channel
+            :class:`~evenflow.domain.channels.Gone`.
+        """
+        samples = ddspy_take(self._ref, _ANY, limit)
+        if isinstance(samples, int):
+            raise self._failure("take", samples)
+        taken: list[Any] = []
+        for encoded, info in samples:
+            try:
+                if info.valid_data:
+                    taken.append(self._decode(encoded))
+                if self._keyed and info.instance_state != InstanceState.Alive:
+                    self._add_gone(taken, encoded, info)
+            except DecodeError:
+                self.damaged += 1
+        return taken
+
+    def _add_gone(self, taken: list[Any], encoded: bytes, info: Any) -> None:
+        # DDS tells by a sample without data that an instance is gone, unless one with data still
+        # waited to be taken: then the state of that one says so.
+        assert self._codec is not None
+        if not info.valid_data:
+            taken.append(Gone(self.channel.message_type, self._codec.decode_key(encoded)))
+        elif info.sample_rank == 0:
+            taken.append(Gone(self.channel.message_type, self._codec.key_of(taken[-1])))
+
+    def matched(self) -> int:
+        """Return how many writers there are."""
+        status = dds_c_t.subscription_matched_status()
+        code = self._reader._get_subscription_matched_status(self._ref, ctypes.byref(status))
+        if code != 0:
+            raise self._failure("count writers", code)
+        return int(status.current_count)
+
+    def close(self) -> None:
+        """Stop reading. Waiters forget this reader."""
+        if not self._closed:
+            self._closed = True
+            self._forget(self)
+            delete(self.condition)
+            delete(self._reader)
+            delete(self._subscriber)
+
+    def _failure(self, operation: str, code: int) -> Exception:
+        return _failure(self, f"reader of {self.channel.name}", operation, code)
+
+
+def _codec_of(channel: Channel) -> Codec[Any] | None:
+    """Return the codec of a channel's messages; None for batches, which are their own."""
+    return None if channel.message_type is Batch else codec_of(channel.message_type)
+
+
+def _failure(endpoint: Writer | Reader, name: str, operation: str, code: int) -> Exception:
+    if endpoint._closed:
+        return ClosedError(name)
+    return DomainError(f"{name}: {operation}", str(DDSException(code)))
+
+
+def delete(entity: Entity) -> None:
+    """Delete a DDS entity now rather than when Python collects it, and only once."""
+    if entity._entities.pop(entity._ref, None) is not None:
+        entity._delete(entity._ref)

@@ -1,0 +1,105 @@
+"""Cyclone's own configuration, made from ours.
+
+What is set, and why:
+
+- *interface*: the configured one alone. The loopback interface does not call itself multicast
+  capable, but is; discovery needs it.
+- *multicast* for discovery only: every item has one reader, so sending it to all is waste.
+- *peers*: hosts to look for by unicast where multicast does not pass. Their participants must then
+  be found on the well-known ports, hence the participant index.
+- *lease*: how long a silent participant is remembered.
+- *receive buffer*: as much as the system grants, up to 8 MiB; a burst that does not fit is lost by
+  the kernel and costs a retransmission.
+- *message size*: loopback passes packets of 64 kB whole; cutting them into frames of Ethernet's
+  size costs most of the time of a large batch.
+- *linger*: none. Cyclone would wait for each writer of its own when it is deleted, a second each;
+  :meth:`Participant.close <evenflow.domain.cyclone.Participant.close>` waits once for all of them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import TYPE_CHECKING, Final
+from xml.sax.saxutils import quoteattr
+
+from evenflow.errors import DomainError
+
+if TYPE_CHECKING:
+    from evenflow.config import DomainConfig
+
+_LOOPBACK_SIZES: Final = (
+    "<MaxMessageSize>65000B</MaxMessageSize><FragmentSize>63000B</FragmentSize>"
+)
+_MOST_PARTICIPANTS: Final = 119
+"""Participants of one host that can be found by unicast: as many as the ports of a domain allow."""
+
+
+def cyclone_xml(config: DomainConfig) -> str:
+    """Return the XML configuration of a domain."""
+    loopback = is_loopback(config.interface)
+    kind = "address" if _is_address(config.interface) else "name"
+    multicast = ' multicast="true"' if loopback else ""
+    return (
+        '<CycloneDDS><Domain Id="any">'
+        "<General><Interfaces>"
+        f"<NetworkInterface {kind}={quoteattr(config.interface)}{multicast}/>"
+        "</Interfaces><AllowMulticast>spdp</AllowMulticast>"
+        f"{_LOOPBACK_SIZES if loopback else ''}</General>"
+        f"<Discovery><LeaseDuration>{config.participant_lease_s:g}s</LeaseDuration>"
+        f"{_peers(config.peers)}</Discovery>"
+        "<Internal>"
+        '<SocketReceiveBufferSize max="8MiB"/>'
+        "<WriterLingerDuration>0s</WriterLingerDuration>"
+        "</Internal></Domain></CycloneDDS>"
+    )
+
+
+def check_interface(config: DomainConfig) -> None:
+    """Raise `DomainError` when this machine has no such interface: Cyclone would only say no."""
+    known = [name for _, name in socket.if_nameindex()]
+    if config.interface in known or _is_own_address(config.interface):
+        return
+    raise DomainError(
+        f"domain {config.id}",
+        f"this machine has no network interface {config.interface!r}:"
+        f" set domain.interface to one of {', '.join(known)}, or to the address of one",
+    )
+
+
+def is_loopback(interface: str) -> bool:
+    """Whether an interface, given by name or address, stays inside this machine."""
+    if _is_address(interface):
+        return ipaddress.ip_address(interface).is_loopback
+    return interface == "lo"
+
+
+def _is_address(interface: str) -> bool:
+    try:
+        ipaddress.ip_address(interface)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_own_address(interface: str) -> bool:
+    if not _is_address(interface):
+        return False
+    family = socket.AF_INET6 if ":" in interface else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((interface, 0))
+        except OSError:
+            return False
+    return True
+
+
+def _peers(peers: tuple[str, ...]) -> str:
+    if not peers:
+        return ""
+    listed = "".join(f"<Peer address={quoteattr(peer)}/>" for peer in peers)
+    return (
+        "<ParticipantIndex>auto</ParticipantIndex>"
+        f"<MaxAutoParticipantIndex>{_MOST_PARTICIPANTS}</MaxAutoParticipantIndex>"
+        f"<Peers>{listed}</Peers>"
+    )
