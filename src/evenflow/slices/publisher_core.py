@@ -21,8 +21,8 @@ slice the publisher keeps the highest ownership term it has met in a commit or a
 - A newer term raises it: from then on the older owner is shut out, whether it knows or not.
 - A commit of an older term is refused: what the old owner processed and had not committed does
   not count, because the new owner has been told the floor and processes everything above it.
-- A replay request of an older term is refused with the newer term, so the asker learns that it
-  lost the slice.
+- A replay request of an older term is refused too. Either refusal is answered with the newer term,
+  so an old owner that cannot hear the balancer learns from the publisher that it lost the slice.
 
 So the floor of a slice moves only in the hands of its newest owner, every number is committed
 once, by one node, and what a new owner was told about the floor stays true until it commits
@@ -312,17 +312,22 @@ class PublisherCore:
             self.counts.other_consumer += 1
             return []
         reactions: list[Reaction] = []
+        stale: list[int] = []
         for slice_id, term, upto in zip(message.slices, message.terms, message.upto, strict=True):
             if slice_id >= self.slice_count or upto > self.retention.newest(slice_id):
                 self.counts.impossible += 1
             elif not self._admit(slice_id, term):
                 self.counts.stale_commits += 1
+                stale.append(slice_id)
             else:
                 self.last_commit = now
                 count = self.retention.commit(slice_id, upto)
                 self.counts.committed += count
                 if count:
                     reactions.append(Committed(slice_id, upto - count + 1, upto, message.node))
+        if stale:
+            # A stale owner that cannot hear the balancer learns it from us.
+            reactions.append(Send(self._answer(message.node, 0, [], stale), to=message.node))
         return reactions
 
     def _replay(self, message: ReplayRequest) -> list[Reaction]:
@@ -340,21 +345,26 @@ class PublisherCore:
                 batches += [batch.encoded for batch in self.retention.after(slice_id, have)]
         self.counts.requests += 1
         self.counts.replayed += len(batches)
-        answer = ReplayAnswer(
+        answer = self._answer(message.node, message.request, accepted, refused)
+        reactions: list[Reaction] = [Send(answer, to=message.node)]
+        if batches:
+            reactions.append(Resend(message.node, tuple(batches)))
+        return reactions
+
+    def _answer(
+        self, node: str, request: int, accepted: list[int], refused: list[int]
+    ) -> ReplayAnswer:
+        return ReplayAnswer(
             topic=self.topic,
             writer=self.writer,
-            node=message.node,
-            request=message.request,
+            node=node,
+            request=request,
             slices=tuple(accepted),
             floor=tuple(self.retention.floor(s) for s in accepted),
             last=tuple(self.retention.newest(s) for s in accepted),
             refused=tuple(refused),
             refused_terms=tuple(self._terms[s] for s in refused),
         )
-        reactions: list[Reaction] = [Send(answer, to=message.node)]
-        if batches:
-            reactions.append(Resend(message.node, tuple(batches)))
-        return reactions
 
     def _admit(self, slice_id: int, term: int) -> bool:
         """Whether a term is the newest met for a slice; a newer one raises it."""

@@ -241,15 +241,16 @@ class TestCommits:
         core = core_with()
         core.add(1, item(), 0.0)
         core.handle(commit({1: 0}, term=5), 0.0)
-        assert core.handle(commit({1: 1}, term=4), 0.0) == []
+        answer = answer_in(core.handle(commit({1: 1}, term=4), 0.0))
         assert (core.retention.floor(1), core.counts.stale_commits) == (0, 1)
+        assert (answer.slices, answer.refused, answer.refused_terms) == ((), (1,), (5,))
 
     def test_a_request_shuts_out_the_former_owner(self) -> None:
         core = core_with()
         core.add(1, item(), 0.0)
         core.handle(request({1: 0}, term=5, node="b"), 0.0)
-        assert core.handle(commit({1: 1}, term=4), 0.0) == []
-        assert core.counts.stale_commits == 1
+        core.handle(commit({1: 1}, term=4), 0.0)
+        assert (core.retention.floor(1), core.counts.stale_commits) == (0, 1)
 
     def test_beyond_what_was_published_is_ignored_and_raises_no_term(self) -> None:
         core = core_with()
@@ -381,7 +382,8 @@ class PublisherModel(RuleBasedStateMachine):
     def commit(self, slice_id: int, term: int, upto: int, node: str) -> None:
         message = commit({slice_id: upto}, term=term, node=node)
         reactions = self.core.handle(message, self.now)
-        valid = upto <= len(self.written[slice_id]) and term >= self.term[slice_id]
+        possible = upto <= len(self.written[slice_id])
+        valid = possible and term >= self.term[slice_id]
         before = self.floor[slice_id]
         if valid:
             self.term[slice_id] = term
@@ -389,6 +391,10 @@ class PublisherModel(RuleBasedStateMachine):
             assert reactions == [Committed(slice_id, before + 1, upto, node)]
             self.floor[slice_id] = upto
             self.committers[slice_id] += [node] * (upto - before)
+        elif possible and not valid:
+            answer = answer_in(reactions)
+            assert (answer.node, answer.slices, answer.refused) == (node, (), (slice_id,))
+            assert answer.refused_terms == (self.term[slice_id],)
         else:
             assert reactions == []
 
@@ -447,4 +453,6 @@ class PublisherModel(RuleBasedStateMachine):
 
 
 TestPublisherModel = PublisherModel.TestCase
-TestPublisherModel.settings = settings(max_examples=100, stateful_step_count=40)
+TestPublisherModel.settings = settings(
+    max_examples=min(500, settings().max_examples), stateful_step_count=40
+)
