@@ -1,10 +1,10 @@
 """Load: what one slice costs, and how that is expressed as a single number.
 
-The papers count slices; their future work asks for "statistical data about the data items received
-in each Slice" (MAPE-SDDL, section VIII). A node measures three things of each slice: items, bytes
-and the seconds its application worked on them. The balancing algorithms compare single numbers, so
-:class:`LoadWeights` says what one item, one byte and one second are worth. Any unit will do as long
-as all slices and all node capacities of a snapshot share it.
+The papers count slices; their future work asks for "statistical data about the data items
+received in each Slice" (MAPE-SDDL, section VIII). A node measures three things of each slice:
+items, bytes and the seconds its application worked on them. The balancing algorithms compare
+single numbers, so :class:`LoadWeights` says what one item, one byte and one second are worth.
+Any unit will do as long as all slices and all node capacities of a snapshot share it.
 
 An :class:`Outlook` says what the load of a slice will be at a later time: a level, a trend and a
 season, as learned by :mod:`evenflow.balance.learning`.

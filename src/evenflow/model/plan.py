@@ -1,10 +1,10 @@
 """The plan: which slices go from which giver to which taker, and what is expected of it.
 
-An algorithm returns one and sends nothing. The slices that go from one giver to one taker are one
-:class:`Move`, because that is one load balancing session (MAPE-SDDL, section IV.A: "one Load
-Balancing Session for each pair of Slice-giving and Slice-taking PNs"). The moves are in the order
-in which they should be done: the most urgent first, so a plan broken off half-way has done the best
-half.
+An algorithm returns one and sends nothing. The slices that go from one giver to one taker are
+one :class:`Move`, because that is one load balancing session (MAPE-SDDL, section IV.A: "one
+Load Balancing Session for each pair of Slice-giving and Slice-taking PNs"). The moves are in
+the order in which they should be done: the most urgent first, so a plan broken off half-way has
+done the best half.
 """
 
 from __future__ import annotations

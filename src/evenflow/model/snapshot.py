@@ -1,11 +1,12 @@
 """The load snapshot: everything a balancing algorithm may know, at one moment.
 
-The balancer builds one from the nodes' reports; the algorithms of :mod:`evenflow.balance` are pure
-functions of it (DPSLB thesis, ch. 3; MAPE-SDDL, section IV.B). It names each slice with its owner,
-its load and when it last moved, so that a plan can say *which* slices move and not only how many.
+The balancer builds one from the nodes' reports; the algorithms of :mod:`evenflow.balance` are
+pure functions of it (DPSLB thesis, ch. 3; MAPE-SDDL, section IV.B). It names each slice with
+its owner, its load and when it last moved, so that a plan can say *which* slices move and not
+only how many.
 
-A snapshot that contradicts itself (two nodes of one name, an owner nobody knows, a load below zero)
-is refused when it is made: no algorithm has to think about it.
+A snapshot that contradicts itself (two nodes of one name, an owner nobody knows, a load below
+zero) is refused when it is made: no algorithm has to think about it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""The frozen vocabulary: messages, batches, loads, plans. No sockets, clocks or threads."""

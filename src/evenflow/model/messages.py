@@ -1,0 +1,334 @@
+"""The messages of the slice protocol, each the type of one DDS topic.
+
+Who says what to whom (one evenflow topic; ``docs/protocol.md`` tells the whole story):
+
+=================  ======================  =====================================================
+message            from -> to              meaning
+=================  ======================  =====================================================
+``EpochClose``     publisher -> nodes      newest number of every slice that has uncommitted items
+``ReplayRequest``  node -> publisher       "I own these slices since this term; resend what I lack"
+``ReplayAnswer``   publisher -> node       where the numbers start (all below are committed)
+``Commit``         node -> publisher       processed up to these numbers; forget them
+``Order``          balancer -> node        one step of a handover, or a takeover
+``Ack``            node -> balancer        the step is done, or refused and why
+``CacheChunk``     giver -> taker          positions and cached batches of the slices handed over
+``NodeReport``     node -> everybody       the slices it holds, their states and terms, and its load
+``Beat``           balancer -> nodes       "I heard your report number n": renews the nodes' leases
+``SliceMap``       balancer -> everybody   the assignment: owner and term of every slice
+``Receipt``        balancer -> everybody   what one move did
+``MoveRequest``    operator -> balancer    move slices from one node to another
+``MoveReply``      balancer -> operator    accepted, or refused and why
+=================  ======================  =====================================================
+
+Items travel in :class:`evenflow.model.items.Batch`. Every message may be lost, repeated, delayed or
+reordered: each carries what makes it safe to handle late or twice (a term, a number, a sequence).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from evenflow.model.wire import (
+    F64,
+    U8,
+    U64,
+    Bool,
+    KeyText,
+    KeyU64,
+    Octets,
+    Text,
+    Texts,
+    U8s,
+    U32,
+    U32s,
+    U64s,
+)
+
+
+class SliceState(IntEnum):
+    """State of a slice at one node (DPSLB thesis, figure 12; the session seen from both sides)."""
+
+    AVAILABLE = 0
+    """The node processes the items of the slice."""
+    GIVING = 1
+    """In Load Balancing Session as giver: items are cached, not processed."""
+    TAKING = 2
+    """In Load Balancing Session as taker: items are cached, not processed."""
+
+
+class Step(IntEnum):
+    """What an ``Order`` asks and an ``Ack`` answers.
+
+    The first five are the actions of the papers in their order; the last two are the way back.
+    """
+
+    FREEZE = 1
+    """``updateSliceState`` at the giver: In Load Balancing Session."""
+    ADD = 2
+    """``addSlice`` at the taker, In Load Balancing Session; done when its reader is matched."""
+    REMOVE = 3
+    """``removeSlice`` at the giver: stop reading the slices."""
+    ACTIVATE = 4
+    """``updateSliceState`` at the taker: Available as soon as the cache is merged."""
+    SEND_CACHE = 5
+    """``sendCacheToNode`` at the giver. The taker, not the giver, ends this step by MERGED."""
+    MERGED = 6
+    """Only in an ``Ack``: the taker merged the cache and owns the slices from now on."""
+    CANCEL = 7
+    """At the taker: promise never to merge this session (or answer MERGED if it is too late)."""
+    TAKE = 8
+    """Own these slices under this term; publishers' replay stands in for a giver's cache."""
+    SETTLED = 9
+    """Only in an ``Ack``: every gap that a change of owner left is closed (``replayed``, ``lost``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpochClose:
+    """A publisher closed an epoch. Cumulative, so that a later one makes up for a lost one."""
+
+    writer: KeyU64
+    """The publisher's writer id, new for each run of a publisher."""
+    topic: Text
+    """The evenflow topic."""
+    epoch: U64
+    """The epoch that this message closes; batches carry the epoch they belong to."""
+    slice_count: U32
+    """How many slices the publisher cuts the topic into."""
+    slices: U32s
+    """Slices that have uncommitted items."""
+    last: U64s
+    """For each of ``slices``, the newest sequence number in this or an earlier epoch."""
+    closing: Bool
+    """The publisher takes no more items and leaves when these are committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """A node tells a publisher which slices it owns since which term, and what it lacks of them."""
+
+    topic: Text
+    writer: U64
+    """The writer that is asked."""
+    node: Text
+    """Who asks; the answer goes to this node alone."""
+    request: U64
+    """Number of the request at this node; the answer repeats it."""
+    slices: U32s
+    terms: U64s
+    """Term of ownership of each slice: from now on the publisher refuses commits of older terms."""
+    have: U64s
+    """For each slice: everything up to this number is here; 0 when nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayAnswer:
+    """Where the numbers start. The lacking batches follow on the node's replay partition."""
+
+    topic: Text
+    writer: U64
+    node: Text
+    request: U64
+    slices: U32s
+    floor: U64s
+    """Everything up to this number is committed and must not be processed again."""
+    last: U64s
+    """Newest number of the slice; what lies between is being resent."""
+    refused: U32s
+    """Slices whose term was older than one the publisher has seen: the asker is no owner."""
+    refused_terms: U64s
+    """The newer term that the publisher has seen for each refused slice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A node processed these items; the publisher may forget them."""
+
+    topic: Text
+    writer: U64
+    node: Text
+    consumer: Text
+    """Which consumer group commits; the nodes' own application is the group ``""``."""
+    slices: U32s
+    terms: U64s
+    upto: U64s
+    """For each slice: every item up to this number is processed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The balancer orders one step. Repeated until acknowledged; repeating does no harm."""
+
+    topic: Text
+    node: Text
+    """Who shall do it."""
+    term: U64
+    """The session's term; for TAKE the term of the new ownership."""
+    step: U8
+    """A :class:`Step`."""
+    slices: U32s
+    peer: Text
+    """The other node of the session; empty for TAKE."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """A node did a step, or refuses it and says why."""
+
+    topic: Text
+    node: Text
+    term: U64
+    step: U8
+    """The :class:`Step` that is answered."""
+    ok: Bool
+    reason: Text
+    """Why not, when ``ok`` is false."""
+    moved: U64
+    """MERGED: items that came with the giver's cache."""
+    repeated: U64
+    """MERGED: items the giver processed after it had declared its positions (must be 0)."""
+    replayed: U64
+    """SETTLED: items that publishers had to resend."""
+    lost: U64
+    """SETTLED: items that nobody has any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheChunk:
+    """A part of the giver's cache (the papers' CacheTopic). Chunk 0 carries the positions."""
+
+    topic: Text
+    term: U64
+    """The session."""
+    giver: Text
+    taker: Text
+    index: U32
+    """Number of this chunk, from 0."""
+    total: U32
+    """How many chunks there are."""
+    repeated: U64
+    """Items the giver processed after it had declared its positions (must be 0)."""
+    slices: U32s
+    writers: U64s
+    done: U64s
+    """For each (slice, writer): processed up to this number. Only in chunk 0."""
+    lengths: U32s
+    """Length of each encoded batch in ``batches``."""
+    batches: Octets
+    """Encoded :class:`~evenflow.model.items.Batch` samples, one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """What a node holds and does. The last one of each node is kept for late readers."""
+
+    topic: KeyText
+    node: KeyText
+    """Id of the node: its name and, after a ``~``, a number that is new for each run."""
+    number: U64
+    """Counts the node's reports; a ``Beat`` says which one the balancer heard."""
+    seen_term: U64
+    """The newest term this node has met anywhere."""
+    leaving: Bool
+    """The node wants to give all its slices away and leave."""
+    slices: U32s
+    states: U8s
+    """A :class:`SliceState` for each slice."""
+    terms: U64s
+    """Term of ownership of each slice; for GIVING and TAKING the term of the session."""
+    items: U64
+    """Items processed since start."""
+    octets: U64
+    """Payload bytes processed since start."""
+    backlog_items: U64
+    """Items received and not yet processed."""
+    backlog_octets: U64
+    lost: U64
+    """Items that nobody could replay."""
+    repeated: U64
+    """Items that arrived again and were dropped."""
+    failed: U64
+    """Items whose processing raised an error in the application."""
+    damaged: U64
+    """Samples that could not be decoded and were skipped."""
+    busy_s: F64
+    """Seconds the application has been at work since start."""
+    host: Text
+    pid: U32
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The balancer is there and has heard these reports; each node's lease counts from its report."""
+
+    topic: KeyText
+    balancer: U64
+    """Incarnation of the balancer."""
+    version: U64
+    """Version of the newest ``SliceMap``: a node that waits for a beat waits for that map too."""
+    nodes: Texts
+    numbers: U64s
+    """For each node: the number of its newest report."""
+
+
+@dataclass(frozen=True, slots=True)
+class SliceMap:
+    """The assignment."""
+
+    topic: KeyText
+    balancer: U64
+    version: U64
+    """Grows with each change, also across restarts of the balancer."""
+    nodes: Texts
+    """The names that ``owners`` points into."""
+    owners: U32s
+    """For each slice: 0 when unowned, else 1 + index into ``nodes``."""
+    terms: U64s
+    """For each slice: the term under which its owner owns it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What one move did."""
+
+    topic: Text
+    term: U64
+    cause: Text
+    """``handover``, ``takeover``, ``assign`` (first owner) or ``return`` (way back)."""
+    giver: Text
+    taker: Text
+    slices: U32s
+    outcome: Text
+    """``done``, or why it did not happen."""
+    time: F64
+    """Wall clock when it started, seconds since 1970."""
+    ms: F64
+    """From the first order until the taker owned the slices."""
+    moved: U64
+    replayed: U64
+    lost: U64
+    repeated: U64
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRequest:
+    """An operator asks for a move."""
+
+    topic: Text
+    request: U64
+    giver: Text
+    taker: Text
+    count: U32
+    """How many slices, when ``slices`` is empty."""
+    slices: U32s
+
+
+@dataclass(frozen=True, slots=True)
+class MoveReply:
+    """The balancer's answer; the receipt of the term follows when the move is over."""
+
+    topic: Text
+    request: U64
+    accepted: Bool
+    reason: Text
+    term: U64

@@ -1,0 +1,47 @@
+"""Wire kinds: how a field of a message travels in the domain.
+
+A message is a frozen dataclass whose fields are annotated with one of the aliases below. To the type
+checker ``U32`` is plain ``int``; to :mod:`evenflow.domain.codec` it is the IDL type ``uint32``. Messages
+so stay free of any DDS import and have one definition for the cores, the codec and the DDS type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import Field, dataclass
+from typing import Annotated, Any, ClassVar, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The IDL type of a field: a primitive, a string, or a sequence of one of them."""
+
+    idl: str
+    """IDL name of the primitive: ``uint8 uint32 uint64 int64 float64 bool string``."""
+    sequence: bool = False
+    """Whether the field is ``sequence<idl>``."""
+    key: bool = False
+    """Whether the field is part of the DDS key of its topic."""
+
+
+Bool = Annotated[bool, Kind("bool")]
+U8 = Annotated[int, Kind("uint8")]
+U32 = Annotated[int, Kind("uint32")]
+U64 = Annotated[int, Kind("uint64")]
+I64 = Annotated[int, Kind("int64")]
+F64 = Annotated[float, Kind("float64")]
+Text = Annotated[str, Kind("string")]
+KeyText = Annotated[str, Kind("string", key=True)]
+KeyU64 = Annotated[int, Kind("uint64", key=True)]
+
+Octets = Annotated[bytes, Kind("uint8", sequence=True)]
+"""``sequence<octet>``, held as ``bytes`` (or any buffer)."""
+U8s = Annotated[tuple[int, ...], Kind("uint8", sequence=True)]
+U32s = Annotated[tuple[int, ...], Kind("uint32", sequence=True)]
+U64s = Annotated[tuple[int, ...], Kind("uint64", sequence=True)]
+Texts = Annotated[tuple[str, ...], Kind("string", sequence=True)]
+
+
+class Message(Protocol):
+    """What travels in the domain: a dataclass whose fields are annotated with wire kinds."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]

@@ -1,0 +1,1 @@
+"""Slices: publish into them, process them, hand them over without losing or repeating an item."""

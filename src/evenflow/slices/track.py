@@ -1,0 +1,158 @@
+"""A track: what one node knows of one writer's items in one slice.
+
+Items of a writer and slice are numbered from 1. Four numbers say all there is to say about them::
+
+        committed        done            next                last
+    -------|---------------|---------------|-------------------|------> number
+     forgotten   processed      ready         lacking / held
+
+* up to ``committed`` the publisher was told to forget;
+* up to ``done`` the application has processed them;
+* before ``next`` everything is here (``ready``, in order, nothing missing);
+* behind ``next`` there may be batches that arrived too early (``held``): between them are gaps.
+
+A batch that comes again, from a second reader, a replay or a giver's cache, is recognised by its
+numbers alone. Whether ``done`` may be trusted is ``known``: after a takeover only the publisher can say
+how far the dead owner committed, so nothing is delivered until its answer sets the floor.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from evenflow.model.batch import Batch
+
+
+class Track:
+    """One writer's items in one slice, at the node that holds the slice."""
+
+    __slots__ = (
+        "committed",
+        "done",
+        "held",
+        "known",
+        "lacking_since",
+        "last",
+        "next",
+        "octets",
+        "ready",
+    )
+
+    def __init__(self) -> None:
+        self.committed = 0
+        self.done = 0
+        self.next = 1
+        self.last = 0
+        """Newest number that the publisher has announced or sent."""
+        self.known = False
+        """Whether ``done`` is certain; nothing is delivered before."""
+        self.lacking_since: float | None = None
+        """Since when numbers up to ``last`` have been missing; None when none are."""
+        self.ready: deque[Batch] = deque()
+        self.held: dict[int, Batch] = {}
+        self.octets = 0
+        """Encoded size of all batches in ``ready`` and ``held``."""
+
+    def offer(self, batch: Batch) -> int:
+        """Take a batch in; return how many of its items were here already."""
+        last = batch.last
+        if last < self.next:
+            return batch.count
+        repeated = 0
+        if batch.first > self.next:
+            if batch.first in self.held:
+                return batch.count
+            self.held[batch.first] = batch
+        else:
+            part = batch.between(self.next, last)
+            repeated = batch.count - part.count
+            self.ready.append(part)
+            self.next = last + 1
+            if self.held:
+                self._drain()
+        self.octets += batch.size
+        if last > self.last:
+            self.last = last
+        return repeated
+
+    def _drain(self) -> None:
+        """Move held batches that have become consecutive to ``ready``."""
+        for first in sorted(self.held):
+            if first > self.next:
+                break
+            batch = self.held.pop(first)
+            if batch.last < self.next:
+                self.octets -= batch.size
+                continue
+            self.ready.append(batch.between(self.next, batch.last))
+            self.next = batch.last + 1
+
+    def start(self, floor: int) -> int:
+        """Learn that everything up to ``floor`` is processed; the position is known from now on.
+
+        Returns how many items between ``next`` and ``floor`` this node never saw.
+        """
+        self.known = True
+        unseen = max(0, floor - self.next + 1)
+        if floor > self.done:
+            self.done = floor
+            self.next = max(self.next, floor + 1)
+            self.last = max(self.last, floor)
+            while self.ready and self.ready[0].first <= floor:
+                batch = self.ready.popleft()
+                if batch.last > floor:
+                    self.ready.appendleft(batch.between(floor + 1, batch.last))
+                else:
+                    self.octets -= batch.size
+            self._drain()
+        return unseen
+
+    def take(self, limit: int) -> Batch | None:
+        """Hand out the next items, at most ``limit``; they are done when :meth:`complete` says so."""
+        if not self.known or not self.ready:
+            return None
+        batch = self.ready.popleft()
+        if batch.count > limit:
+            part = batch.between(batch.first, batch.first + limit - 1)
+            self.ready.appendleft(batch.between(part.last + 1, batch.last))
+            return part
+        self.octets -= batch.size
+        return batch
+
+    def complete(self, batch: Batch) -> None:
+        """The application has processed these items."""
+        if batch.last > self.done:
+            self.done = batch.last
+
+    def give_up_gap(self) -> int:
+        """The writer is gone and nobody can replay: go on behind the gap; return the items lost."""
+        if not self.held:
+            lost = max(0, self.last - self.next + 1)
+            self.last = self.next - 1
+            return lost
+        first = min(self.held)
+        lost = first - self.next
+        if not self.ready and self.done == self.next - 1:
+            self.done = first - 1
+        self.next = first
+        self._drain()
+        return lost
+
+    @property
+    def lacks(self) -> bool:
+        """Whether a number up to the newest one is missing."""
+        return self.next <= self.last
+
+    @property
+    def missing(self) -> int:
+        """How many numbers up to the newest one are missing."""
+        return self.last - self.next + 1 - sum(batch.count for batch in self.held.values())
+
+    @property
+    def backlog(self) -> int:
+        """Items that are here and not yet handed out."""
+        return sum(b.count for b in self.ready) + sum(b.count for b in self.held.values())
+
+    def batches(self) -> list[Batch]:
+        """Everything that is here and not processed, in order."""
+        return [*self.ready, *(self.held[first] for first in sorted(self.held))]
