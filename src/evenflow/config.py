@@ -180,7 +180,7 @@ class NodeConfig(Section):
     """How often processed epochs are committed."""
     report_ms: int = _integer(250, 10, 60_000)
     """How often the node reports its slices and load."""
-    lease_s: float = _number(10.0, 0.5, 3_600.0)
+    lease_s: float = _number(30.0, 0.5, 3_600.0)
     """A node that has not heard from the balancer for this long stops delivering."""
     stall_s: float = _number(1.0, 0.1, 60.0)
     """A node that did not run for this long checks its term before it goes on."""

@@ -1,7 +1,8 @@
 """What the cores ask their shells to do.
 
-A core takes messages and the time and returns actions; a shell performs them in order and does nothing
-else of its own accord. Addressed messages name their recipient: a node's id or a publisher's writer id.
+A core takes messages and the time and returns actions; a shell performs them in order and does
+nothing else of its own accord. Addressed messages name their recipient: a node's id or a
+publisher's writer id.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Which publishers a node has to ask, for which slices, and when.
 
-A node asks a publisher for two reasons: it does not know where the numbers of a slice start (it took the
-slice over, or meets the publisher for the first time), or numbers are missing. The first is asked at once;
-for the second it waits ``grace`` seconds, because what seems missing is mostly still on its way. A question
-is repeated every ``retry`` seconds until it is no longer needed, so a lost question or answer does no harm.
-All slices that are due at one publisher go into one question.
+A node asks a publisher for two reasons: it does not know where the numbers of a slice start (it
+took the slice over, or meets the publisher for the first time), or numbers are missing. The first
+is asked at once; for the second it waits ``grace`` seconds, because what seems missing is mostly
+still on its way. A question is repeated every ``retry`` seconds until it is no longer needed, so a
+lost question or answer does no harm. All slices that are due at one publisher go into one question.
 """
 
 from __future__ import annotations

@@ -1,17 +1,20 @@
 """The balancer without sockets, clocks or threads: members, the slice map, and who gets what.
 
-The balancer knows the nodes by their reports, and the slice map by what it ordered. It does four things:
+The balancer knows the nodes by their reports, and the slice map by what it ordered. It does four
+things:
 
 * *assign*: slices without an owner go to nodes by TAKE; a node that dies leaves such slices behind;
-* *balance*: when nodes join or want to leave, the algorithm plans moves and each move becomes a session;
-* *reconcile*: what a report says and what the map says must agree in the end; where a node does not hold
-  what it should (an order was lost, a refused handover), it is ordered to take it under a new term;
-* *recover*: a new balancer listens for ``settle`` seconds, takes the owners from the nodes' reports, and
-  cancels or completes the sessions it finds there. No node has to stop for it.
+* *balance*: when nodes join or want to leave, the algorithm plans moves and each move becomes a
+  session;
+* *reconcile*: what a report says and what the map says must agree in the end; where a node does not
+  hold what it should (an order was lost, a refused handover), it is ordered to take it under a new
+  term;
+* *recover*: a new balancer listens for ``settle`` seconds, takes the owners from the nodes'
+  reports, and cancels or completes the sessions it finds there. No node has to stop for it.
 
-Terms are unique: the upper bits count balancers (seconds of the wall clock at their start, at least one
-more than any seen), the lower bits what this balancer gave out. A term names one owner, so at most one node
-owns a slice in a term; publishers and nodes let the newer term win.
+Terms are unique: the upper bits count balancers (seconds of the wall clock at their start, at least
+one more than any seen), the lower bits what this balancer gave out. A term names one owner, so at
+most one node owns a slice in a term; publishers and nodes let the newer term win.
 """
 
 from __future__ import annotations
@@ -90,11 +93,14 @@ class BalancerCore:
         settings: BalancerSettings,
         now: float,
         wall: float,
+        *,
+        identity: int = 0,
     ) -> None:
         self.topic = topic
         self.slice_count = slice_count
         self.algorithm = algorithm
         self.settings = settings
+        self.identity = identity
         self.number = int(wall)
         """Upper part of this balancer's terms."""
         self.nodes: dict[str, NodeReport] = {}
@@ -335,7 +341,7 @@ class BalancerCore:
             self._next_beat = now + self.settings.beat_every
             nodes = tuple(sorted(self.nodes))
             numbers = tuple(self.nodes[node].number for node in nodes)
-            actions.append(Send(Beat(self.topic, self.number, self._version, nodes, numbers)))
+            actions.append(Send(Beat(self.topic, self.identity, self._version, nodes, numbers)))
         return actions
 
     # -- recovery and reconciliation ------------------------------------------------------------
@@ -397,7 +403,7 @@ class BalancerCore:
         ]
 
     def _distrust(self, node: str) -> None:
-        """The node's reports so far may be older than what was just agreed; two more make it sure."""
+        """Wait for newer reports: those so far may be older than what was just agreed."""
         report = self.nodes.get(node)
         if report is not None:
             self._checked[node] = report.number + 1
@@ -409,7 +415,7 @@ class BalancerCore:
         nodes = tuple(sorted({owner for owner in self.owners if owner}))
         index = {node: i for i, node in enumerate(nodes, 1)}
         owners = tuple(index.get(owner, 0) for owner in self.owners)
-        return SliceMap(self.topic, self.number, self._version, nodes, owners, tuple(self.terms))
+        return SliceMap(self.topic, self.identity, self._version, nodes, owners, tuple(self.terms))
 
     def _snapshot(self, now: float) -> LoadSnapshot:
         return LoadSnapshot(

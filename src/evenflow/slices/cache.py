@@ -1,10 +1,10 @@
 """The slice cache of a processing node: its slices, their states, and the items not yet processed.
 
-Each held slice has a state (DPSLB thesis, figure 12) and one :class:`~evenflow.slices.track.Track` per
-writer. Items of an Available slice wait for the application in the order of their numbers; items of a
-slice In Load Balancing Session are only kept. Memory is bounded by ``limit`` octets: while the
-application has work and the cache is full, arriving batches are refused. They are not lost: their
-numbers are known to be missing, and the publisher replays them when there is room.
+Each held slice has a state (DPSLB thesis, figure 12) and one :class:`~evenflow.slices.track.Track`
+per writer. Items of an Available slice wait for the application in the order of their numbers;
+items of a slice In Load Balancing Session are only kept. Memory is bounded by ``limit`` octets:
+while the application has work and the cache is full, arriving batches are refused. They are not
+lost: their numbers are known to be missing, and the publisher replays them when there is room.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class HeldSlice:
         self.tracks: dict[int, Track] = {}
 
     def track(self, writer: int) -> Track:
+        """The track of a writer, made when there is none."""
         track = self.tracks.get(writer)
         if track is None:
             track = self.tracks[writer] = Track()
@@ -55,6 +56,7 @@ class SliceCache:
         self._queued: set[tuple[int, int]] = set()
 
     def hold(self, slice_id: int, state: SliceState, term: int) -> HeldSlice:
+        """Begin to hold a slice."""
         held = self.held[slice_id] = HeldSlice(slice_id, state, term)
         return held
 
@@ -102,6 +104,7 @@ class SliceCache:
                 self._queue.append(key)
 
     def wake_all(self, slices: Iterable[int]) -> None:
+        """Queue everything the application may have now of these slices."""
         for slice_id in slices:
             held = self.held[slice_id]
             for writer, track in held.tracks.items():
@@ -133,10 +136,16 @@ class SliceCache:
         return (held for held in self.held.values() if held.state is SliceState.AVAILABLE)
 
     def tracks_of(self, writer: int) -> Iterator[tuple[HeldSlice, Track]]:
+        """One writer's tracks, with their slices."""
         for held in self.held.values():
             track = held.tracks.get(writer)
             if track is not None:
                 yield held, track
+
+    @property
+    def has_work(self) -> bool:
+        """Whether something waits for the application."""
+        return bool(self._queue)
 
     @property
     def backlog(self) -> int:

@@ -1,7 +1,7 @@
 """The balancer's half of a handover: the coordinator of one session, as a state machine.
 
-The five actions of DPSLB (thesis section 3.4) in their order, each acknowledged, each repeated until it
-is, all within a deadline::
+The five actions of DPSLB (thesis section 3.4) in their order, each acknowledged, each repeated
+until it is, all within a deadline::
 
     FREEZING -> ADDING -> REMOVING -> ACTIVATING -> SENDING -> MERGED
         |          |          |           |            |
@@ -9,11 +9,12 @@ is, all within a deadline::
         |                           v
         +--> RETURNED <------- CANCELLING -------> MERGED
 
-A step that fails, a deadline that passes or a giver that dies leads to CANCELLING as soon as the taker may
-know of the session: only the taker can say whether it has merged, so it is asked to promise that it never
-will, and asked until it answers or is gone. A taker that has merged owns the slices, whatever the coordinator
-wanted. If the taker is gone, the giver gets the slices back under a new term: the publishers, asked under
-that term, say how far the taker came and refuse it from then on.
+A step that fails, a deadline that passes or a giver that dies leads to CANCELLING as soon as the
+taker may know of the session: only the taker can say whether it has merged, so it is asked to
+promise that it never will, and asked until it answers or is gone. A taker that has merged owns the
+slices, whatever the coordinator wanted. If the taker is gone, the giver gets the slices back under
+a new term: the publishers, asked under that term, say how far the taker came and refuse it from
+then on.
 
 A coordinator that was restarted finds sessions in the nodes' reports and begins with CANCELLING.
 """

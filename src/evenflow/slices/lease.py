@@ -1,17 +1,18 @@
 """A node's lease: whether it may go on processing what it owns.
 
-A lease answers one question for an application that is a Python callable: might somebody else have been
-given my slices without my knowing? Each report of the node has a number; the balancer's beat says which
-number it heard; the lease runs from the moment that report was *sent*. It ends in two ways:
+A lease answers one question for an application that is a Python callable: might somebody else have
+been given my slices without my knowing? Each report of the node has a number; the balancer's beat
+says which number it heard; the lease runs from the moment that report was *sent*. It ends in two
+ways:
 
-* *silence*: no report was confirmed for ``length`` seconds. A balancer that dies and comes back sooner
-  stops nobody.
-* *stall*: the node itself stood still (``stall`` seconds without a tick: a stopped process, a swapped-out
-  host). It must have looked dead to the others, so it waits until the balancer has confirmed a report sent
-  after it woke, and until it has the slice map which that beat names.
+* *silence*: no report was confirmed for ``length`` seconds. A balancer that dies and comes back
+  sooner stops nobody.
+* *stall*: the node itself stood still (``stall`` seconds without a tick: a stopped process, a
+  swapped-out host). It must have looked dead to the others, so it waits until the balancer has
+  confirmed a report sent after it woke, and until it has the slice map which that beat names.
 
-Exactly-once commits do not rest on this: publishers refuse the commits of an older term. The lease keeps a
-stale owner from doing the work again in vain, and so from showing its side effects twice.
+Exactly-once commits do not rest on this: publishers refuse the commits of an older term. The lease
+keeps a stale owner from doing the work again in vain, and so from showing its side effects twice.
 """
 
 from __future__ import annotations

@@ -1,18 +1,21 @@
 """The processing node without sockets, clocks or threads.
 
-A node holds slices, keeps the items of its slices until its application has processed them, commits what
-is processed, asks publishers for what is missing, and obeys the balancer's orders. What always holds:
+A node holds slices, keeps the items of its slices until its application has processed them, commits
+what is processed, asks publishers for what is missing, and obeys the balancer's orders. What always
+holds:
 
-1. *One owner a term.* A slice is Available here only under a term that the balancer gave to this node.
-2. *In order, once.* The application gets the items of a writer and slice in order of their numbers, and
-   none of them twice while this node lives.
-3. *Nothing uncertain.* After a takeover nothing of a writer is delivered before that writer has said how
-   far the slice is committed (or is gone), and by being asked it refuses the former owner's commits.
+1. *One owner a term.* A slice is Available here only under a term that the balancer gave to this
+   node.
+2. *In order, once.* The application gets the items of a writer and slice in order of their numbers,
+   and none of them twice while this node lives.
+3. *Nothing uncertain.* After a takeover nothing of a writer is delivered before that writer has
+   said how far the slice is committed (or is gone), and by being asked it refuses the former
+   owner's commits.
 4. *Frozen is frozen.* Between the acknowledgement of FREEZE and a new term nothing of the slice is
    delivered here.
 
-A newer term always wins: a slice map, or a publisher's refusal, that names a newer term for a slice makes
-the node give up that slice by itself.
+A newer term always wins: a slice map, or a publisher's refusal, that names a newer term for a slice
+makes the node give up that slice by itself.
 """
 
 from __future__ import annotations
@@ -41,8 +44,9 @@ from evenflow.slices.asking import Asking
 from evenflow.slices.cache import HeldSlice, SliceCache
 from evenflow.slices.lease import Lease
 from evenflow.slices.sessions import Giver, Phase, Taker, batches_in
-from evenflow.slices.track import Track
 
+BALANCER_SILENT = 2.0
+"""A leaving node does not wait for a balancer that it has not heard for so many seconds."""
 REMEMBERED_SESSIONS = 256
 """Ended sessions a node can still answer questions about."""
 
@@ -106,6 +110,8 @@ class NodeCore:
         self._reports = 0
         self._seen_term = 0
         self._map_version = 0
+        self._heard_at = -BALANCER_SILENT
+        self._others = False
         self._changed = True
         self._next_report = self._next_commit = now
 
@@ -174,7 +180,7 @@ class NodeCore:
             case EpochClose():
                 return self._epoch_closed(event, now)
             case ReplayAnswer():
-                return self._answered(event, now)
+                return self._answered(event)
             case Order():
                 return self._ordered(event, now)
             case CacheChunk():
@@ -182,7 +188,7 @@ class NodeCore:
             case SliceMap():
                 return self._mapped(event)
             case Beat():
-                return self._heard(event)
+                return self._heard(event, now)
             case Subscribed():
                 return self._subscribed(event, now)
             case WriterGone():
@@ -216,7 +222,7 @@ class NodeCore:
                 self._dirty.add((slice_id, writer))
         return []
 
-    def _answered(self, answer: ReplayAnswer, now: float) -> list[Action]:
+    def _answered(self, answer: ReplayAnswer) -> list[Action]:
         if answer.node != self.node:
             return []
         for slice_id, floor, last in zip(answer.slices, answer.floor, answer.last, strict=True):
@@ -252,7 +258,9 @@ class NodeCore:
         }
         return self._give_up(stale)
 
-    def _heard(self, beat: Beat) -> list[Action]:
+    def _heard(self, beat: Beat, now: float) -> list[Action]:
+        self._heard_at = now
+        self._others = len(beat.nodes) > 1
         if self.node in beat.nodes:
             number = beat.numbers[beat.nodes.index(self.node)]
             self.lease.confirmed(number, beat.version)
@@ -358,7 +366,7 @@ class NodeCore:
         return self._merge(session, now)
 
     def _merge(self, session: Taker, now: float) -> list[Action]:
-        """Merge own cache and giver's, when the giver's is complete; from then on own the slices."""
+        """Merge the giver's cache, when it is complete, into ours; own the slices from then on."""
         chunks = session.complete()
         if not chunks:
             return []
@@ -372,9 +380,8 @@ class NodeCore:
         session.repeated = chunks[0].repeated
         for slice_id in session.slices:
             self.cache.held[slice_id].state = SliceState.AVAILABLE
-        for slice_id, writer, done in zip(
-            chunks[0].slices, chunks[0].writers, chunks[0].done, strict=True
-        ):
+        first = chunks[0]
+        for slice_id, writer, done in zip(first.slices, first.writers, first.done, strict=True):
             self._writers.setdefault(writer, None)
             self.cache.start(self.cache.held[slice_id], writer, done)
             if done:
@@ -486,8 +493,21 @@ class NodeCore:
             )
         return actions
 
+    def commit_all(self) -> list[Action]:
+        """The last commit of a node that ends."""
+        return self._commit(None)
+
+    @property
+    def live_writers(self) -> int:
+        """Publishers that are there."""
+        return sum(gone is None for gone in self._writers.values())
+
+    def has_company(self, now: float) -> bool:
+        """Whether a balancer is there, and another node that could take our slices."""
+        return self._others and now - self._heard_at < BALANCER_SILENT
+
     def _forget_gone_writers(self, now: float) -> None:
-        """A writer that stays gone cannot answer: go on without it, and forget it when it is done."""
+        """Go on without writers that stay gone, and forget those of which nothing is left."""
         for writer, gone in list(self._writers.items()):
             if gone is None or now - gone < self.settings.writer_grace:
                 continue

@@ -1,14 +1,14 @@
 """The node's half of a handover: giver and taker as state machines over a session's slices.
 
-Transitions are the table below; the diagram in ``docs/protocol.md`` is drawn from it. A machine checks
-that an order is legal, an order that comes again is answered again, and one that comes too late or too
-early is refused with the reason.
+Transitions are the table below; the diagram in ``docs/protocol.md`` is drawn from it. A machine
+checks that an order is legal, an order that comes again is answered again, and one that comes too
+late or too early is refused with the reason.
 
-The giver declares its positions once, when it freezes: nothing it declared unprocessed may be processed
-afterwards. What it then sends is a snapshot: positions first, then the cached batches in chunks, the same
-chunks however often they are asked for. The taker merges when it has been activated and every chunk is
-there. Merging is the point of no return: before it a session can be cancelled, after it the taker owns
-the slices.
+The giver declares its positions once, when it freezes: nothing it declared unprocessed may be
+processed afterwards. What it then sends is a snapshot: positions first, then the cached batches in
+chunks, the same chunks however often they are asked for. The taker merges when it has been
+activated and every chunk is there. Merging is the point of no return: before it a session can be
+cancelled, after it the taker owns the slices.
 """
 
 from __future__ import annotations

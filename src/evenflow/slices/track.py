@@ -12,8 +12,8 @@ Items of a writer and slice are numbered from 1. Four numbers say all there is t
 * behind ``next`` there may be batches that arrived too early (``held``): between them are gaps.
 
 A batch that comes again, from a second reader, a replay or a giver's cache, is recognised by its
-numbers alone. Whether ``done`` may be trusted is ``known``: after a takeover only the publisher can say
-how far the dead owner committed, so nothing is delivered until its answer sets the floor.
+numbers alone. Whether ``done`` may be trusted is ``known``: after a takeover only the publisher can
+say how far the dead owner committed, so nothing is delivered until its answer sets the floor.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Track:
         return unseen
 
     def take(self, limit: int) -> Batch | None:
-        """Hand out the next items, at most ``limit``; they are done when :meth:`complete` says so."""
+        """Hand out the next items, at most ``limit``; :meth:`complete` says when they are done."""
         if not self.known or not self.ready:
             return None
         batch = self.ready.popleft()

@@ -1,9 +1,10 @@
-"""A whole cluster in one thread under virtual time: publishers, nodes and a balancer without any DDS.
+"""A whole cluster in one thread under virtual time: publishers, nodes, a balancer and no DDS.
 
-The cores are the real ones; only the network, the clock and the processes are simulated. Every message,
-and every batch, becomes a :class:`Parcel` that a test may deliver at any time and in any order, deliver
-twice or lose; nodes and the balancer may be killed at any moment and started anew, and a node may be stopped
-and continued. The cluster keeps the books: what was published, who processed it, who committed it.
+The cores are the real ones; only the network, the clock and the processes are simulated. Every
+message, and every batch, becomes a :class:`Parcel` that a test may deliver at any time and in any
+order, deliver twice or lose; nodes and the balancer may be killed at any moment and started anew,
+and a node may be stopped and continued. The cluster keeps the books: what was published, who
+processed it, who committed it.
 
 What must always hold is checked as it happens (:class:`Violation`):
 

@@ -1,0 +1,326 @@
+"""The processing node: a :class:`~evenflow.slices.node_core.NodeCore` on DDS.
+
+Two threads. The *loop* waits for the domain, feeds the core and performs what the core asks; the
+*worker* gives items to the application, so that a slow application delays no heartbeat and no
+handover. They share the core under one lock. The application is a callable ``on_new_data(batch)``;
+a :class:`~evenflow.model.batch.Batch` gives its items as columns or one by one.
+
+What an application raises is counted and logged. By default the items count as processed and the
+node goes on; with ``on_error = "stop"`` the node leaves them uncommitted, gives its slices away and
+ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from evenflow.config import Config
+from evenflow.domain.channels import (
+    ANSWERS,
+    BEATS,
+    CACHE,
+    EPOCHS,
+    MAPS,
+    ORDERS,
+    Gone,
+    node_partition,
+    replay,
+)
+from evenflow.domain.cyclone import Participant
+from evenflow.model.messages import EpochClose, Order, Step
+from evenflow.slices.actions import (
+    Action,
+    Send,
+    Subscribe,
+    Subscribed,
+    Unsubscribe,
+    WriterGone,
+)
+from evenflow.slices.node_core import NodeCore, NodeSettings
+from evenflow.slices.outbox import Outbox
+from evenflow.slices.readers import SliceReaders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from evenflow.config import NodeConfig
+    from evenflow.domain.cyclone import Reader
+    from evenflow.model.batch import Batch
+
+    OnNewData = Callable[[Batch], object]
+
+_LOG = logging.getLogger(__name__)
+
+TICK_S = 0.02
+"""How often the loop looks at the time when nothing happens."""
+TAKE = 256
+"""Samples taken from a reader at once."""
+
+
+class Node:
+    """A processing node of one topic.
+
+    >>> with Node("items", lambda batch: print(len(batch))) as node:  # doctest: +SKIP
+    ...     node.wait()
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        on_new_data: OnNewData,
+        *,
+        name: str = "",
+        config: Config | None = None,
+        participant: Participant | None = None,
+    ) -> None:
+        self.config = config or Config.load()
+        self.topic = self.config.topic(topic)
+        name = node_partition(name or f"{socket.gethostname()}-{os.getpid()}")
+        self.id = f"{name}~{secrets.token_hex(3)}"
+        self.error: BaseException | None = None
+        """Why the node stopped, when it did not stop by request."""
+        self._on_new_data = on_new_data
+        self._own = participant is None
+        self._participant = participant or Participant(self.config.domain)
+        self._lock = threading.Lock()
+        self._work = threading.Condition(self._lock)
+        self._ended = threading.Event()
+        self._stopping = False
+        self._core = NodeCore(
+            topic,
+            self.id,
+            self.topic.slices,
+            node_settings(self.config.node),
+            time.monotonic(),
+            host=socket.gethostname(),
+            pid=os.getpid(),
+        )
+        self._waiter = self._participant.waiter()
+        self._outbox = Outbox(self._participant)
+        self._data = SliceReaders(self._participant, self._waiter, topic)
+        self._replays = self._reader(self._participant.reader(replay(topic), [self.id]))
+        self._control = [
+            self._reader(self._participant.reader(channel, partitions))
+            for channel, partitions in (
+                (ORDERS, [self.id]),
+                (ANSWERS, [self.id]),
+                (CACHE, [self.id]),
+                (MAPS, ()),
+                (BEATS, ()),
+                (EPOCHS, ()),
+            )
+        ]
+        self._threads = [
+            threading.Thread(target=self._guarded, args=(run,), name=f"{name} {what}", daemon=True)
+            for what, run in (("loop", self._loop), ("worker", self._worker))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _reader(self, reader: Reader) -> Reader:
+        self._waiter.attach(reader)
+        return reader
+
+    # -- the surface ----------------------------------------------------------------------------
+
+    @property
+    def slices(self) -> tuple[int, ...]:
+        """The slices this node holds now."""
+        with self._lock:
+            return tuple(sorted(self._core.cache.held))
+
+    @property
+    def items(self) -> int:
+        """Items processed since start."""
+        return self._core.items
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until the node has ended; False when the time was up."""
+        return self._ended.wait(timeout_s)
+
+    def leave(self, timeout_s: float = 10.0) -> bool:
+        """Give all slices away, then end; False when they could not all be given away in time.
+
+        What is not given away is not lost: it is uncommitted, and publishers replay it.
+        """
+        with self._lock:
+            self._core.leave()
+        self._waiter.wake()
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline and not self._ended.is_set():
+            with self._lock:
+                given = not self._core.cache.held
+                if given or not self._core.has_company(time.monotonic()):
+                    break
+            time.sleep(TICK_S)
+        self.close()
+        return given
+
+    def close(self) -> None:
+        """End at once: finish what the application has in hand, commit, leave the domain."""
+        with self._lock:
+            self._stopping = True
+            self._work.notify_all()
+        self._waiter.wake()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
+        if self._own:
+            self._participant.close()
+
+    def __enter__(self) -> Node:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- the loop -------------------------------------------------------------------------------
+
+    def _guarded(self, run: Callable[[], None]) -> None:
+        """A thread must not die unseen: whatever ends it ends the node."""
+        try:
+            run()
+        except Exception as error:  # noqa: BLE001 - told to whoever waits for the node
+            _LOG.exception("node %s ends", self.id)
+            self.error = error
+        finally:
+            self._ended.set()
+            with self._lock:
+                self._stopping = True
+                self._work.notify_all()
+
+    def _loop(self) -> None:
+        while not self._stopping:
+            self._waiter.wait(0.001 if self._data.waiting else TICK_S)
+            self._turn()
+        with self._lock:
+            actions = self._core.commit_all()
+        self._perform(actions)
+
+    def _turn(self) -> None:
+        """Take what has arrived, let the core decide, do what it says."""
+        now = time.monotonic()
+        actions: list[Action] = []
+        with self._lock:
+            core = self._core
+            for reader in self._control:
+                for message in reader.take(TAKE):
+                    actions += self._handle(message, now)
+            for batch in self._replays.take(TAKE):
+                core.receive(batch, now, replayed=True)
+            for reader in self._data:
+                for batch in reader.take(TAKE):
+                    core.receive(batch, now)
+            for term in self._data.matched(now):
+                actions += core.handle(Subscribed(term), now)
+            core.damaged = self._count_damaged()
+            actions += core.poll(now)
+            if core.cache.has_work:
+                self._work.notify()
+        self._perform(actions)
+        self._data.fold(now)
+
+    def _handle(self, message: Any, now: float) -> list[Action]:
+        if isinstance(message, Gone):
+            if message.message_type is EpochClose:
+                writer = message.key[0]
+                self._outbox.forget(f"{writer:016x}")
+                return self._core.handle(WriterGone(writer), now)
+            return []
+        if message.topic != self.topic.name:
+            return []
+        if isinstance(message, Order) and message.step == Step.FREEZE:
+            self._outbox.prepare(CACHE, message.peer)
+        if isinstance(message, EpochClose) and message.slice_count != self.topic.slices:
+            self._warn_misfit(message)
+        return self._core.handle(message, now)
+
+    def _warn_misfit(self, close: EpochClose) -> None:
+        if close.writer not in self._core.misfits:
+            _LOG.error(
+                "publisher %016x cuts topic %s into %d slices, this node into %d; its items are "
+                "not processed: use the same topics.%s.slices everywhere",
+                close.writer,
+                close.topic,
+                close.slice_count,
+                self.topic.slices,
+                close.topic,
+            )
+
+    def _perform(self, actions: list[Action]) -> None:
+        now = time.monotonic()
+        for action in actions:
+            match action:
+                case Send():
+                    self._outbox.send(action)
+                case Subscribe(slices, term):
+                    self._data.subscribe(slices, term, self._core.live_writers, now)
+                case Unsubscribe(slices):
+                    self._data.unsubscribe(slices, now)
+
+    def _count_damaged(self) -> int:
+        readers = (*self._control, self._replays)
+        return self._data.count_damaged() + sum(reader.damaged for reader in readers)
+
+    # -- the worker -----------------------------------------------------------------------------
+
+    def _worker(self) -> None:
+        while True:
+            with self._lock:
+                batch = self._core.next_delivery(time.monotonic())
+                while batch is None and not self._stopping:
+                    self._work.wait(TICK_S)
+                    batch = self._core.next_delivery(time.monotonic())
+                if batch is None:
+                    return
+            ok, seconds = self._process(batch)
+            with self._lock:
+                if not ok and self.config.node.on_error == "stop":
+                    self._core.put_back()
+                    self._stopping = True
+                    return
+                actions = self._core.delivered(seconds, ok=ok)
+                stopping = self._stopping
+            self._perform(actions)
+            if stopping:
+                return
+
+    def _process(self, batch: Batch) -> tuple[bool, float]:
+        started = time.perf_counter()
+        try:
+            self._on_new_data(batch)
+        except Exception as error:  # noqa: BLE001 - whatever an application may raise
+            _LOG.exception(
+                "the application failed on items %d..%d of slice %d (writer %016x)",
+                batch.first,
+                batch.last,
+                batch.slice,
+                batch.writer,
+            )
+            self.error = error if self.config.node.on_error == "stop" else None
+            return False, time.perf_counter() - started
+        return True, time.perf_counter() - started
+
+
+def node_settings(config: NodeConfig) -> NodeSettings:
+    """The core's settings from the configuration."""
+    return NodeSettings(
+        deliver_items=config.deliver_items,
+        cache_octets=config.cache_bytes,
+        commit_every=config.commit_ms / 1000,
+        report_every=config.report_ms / 1000,
+        lease=config.lease_s,
+        stall=config.stall_s,
+    )
