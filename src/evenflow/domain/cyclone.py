@@ -20,7 +20,8 @@ from cyclonedds.domain import Domain, DomainParticipant
 from cyclonedds.topic import Topic
 
 from evenflow.domain.channels import Gone
-from evenflow.domain.endpoints import Patience, Reader, Writer, delete
+from evenflow.domain.endpoints import Reader, Writer, delete
+from evenflow.domain.flow import Flow
 from evenflow.domain.quality import nanoseconds
 from evenflow.domain.settings import check_interface, cyclone_xml
 from evenflow.domain.types import idl_type
@@ -48,7 +49,7 @@ class Participant:
         self.config = config
         self._lock = threading.Lock()
         self._topics: dict[str, Topic[Any]] = {}
-        self._patience: dict[str, Patience] = {}
+        self._flow = Flow()
         self._writers: set[Writer] = set()
         self._readers: set[Reader] = set()
         self._waiters: list[Waiter] = []
@@ -64,7 +65,6 @@ class Participant:
         """Open a writer of a channel, in a partition when the channel has them."""
         with self._lock:
             topic = self._topic(channel)
-            patience = self._patience.setdefault(channel.name, Patience())
             try:
                 writer = Writer(
                     self._participant,
@@ -72,7 +72,7 @@ class Participant:
                     channel,
                     partition=partition,
                     liveliness_s=self.config.liveliness_s,
-                    patience=patience,
+                    flow=self._flow,
                     forget=self._writers.discard,
                 )
             except DDSException as error:
@@ -197,8 +197,8 @@ class Waiter:
     def close(self) -> None:
         """Stop waiting; a wait under way ends."""
         if not self._closed:
-            self.wake()
             self._closed = True
+            self.wake()
             delete(self._waitset)
             delete(self._guard)
 

@@ -9,11 +9,9 @@ acknowledge, and the whole process would stand still with it. Writers are theref
 blocking time of zero, and :meth:`Writer.write_encoded` waits for room itself: it tries again
 between short sleeps.
 
-**Full writers.** Cyclone refuses a sample when a writer has too much unacknowledged (between 30 and
-500 kB; it adapts). Each writer has its own measure, so the readers of one stopped process fill the
-writers they read from and no others. A thread with hundreds of full writers shall not wait for each
-of them in turn: after a wait in vain, no writer of the channel waits for ``PAUSE_S``; a full one
-says so at once.
+**Full writers.** Cyclone refuses a sample when a writer has too much unacknowledged. Each writer
+has its own measure, so the readers of one stopped process fill the writers they read from and no
+others; :mod:`evenflow.domain.flow` tells when it is of no use to wait for room.
 
 **Gone.** On a keyed channel DDS tells a reader when the last writer of an instance is gone, be it
 closed, dead, or silent for longer than its lease. A writer that was silent and speaks again is
@@ -46,21 +44,13 @@ if TYPE_CHECKING:
     from cyclonedds.topic import Topic
 
     from evenflow.domain.channels import Channel
+    from evenflow.domain.flow import Flow
     from evenflow.model.wire import Message
 
-PAUSE_S: Final = 0.1
-"""After a wait in vain, no writer of the channel waits for this long."""
 _RETRY_S: Final = 0.0001
+_BYTE_S: Final = 1e-8
+"""A large sample may wait longer for its like to be sent: 100 MB/s is less than any link we use."""
 _ANY: Final = SampleState.Any | ViewState.Any | InstanceState.Any
-
-
-class Patience:
-    """Whether it is worth while to wait for a full writer; shared by the writers of a channel."""
-
-    __slots__ = ("exhausted_until",)
-
-    def __init__(self) -> None:
-        self.exhausted_until = 0.0
 
 
 class Writer:
@@ -74,13 +64,13 @@ class Writer:
         *,
         partition: str,
         liveliness_s: float,
-        patience: Patience,
+        flow: Flow,
         forget: Callable[[Writer], None],
     ) -> None:
         self.channel = channel
         self.partition = partition
         self._codec = _codec_of(channel)
-        self._patience = patience
+        self._flow = flow
         self._forget = forget
         self._publisher = Publisher(participant, partition_qos([partition] if partition else []))
         self._writer = DataWriter(self._publisher, topic, writer_qos(channel, liveliness_s))
@@ -103,16 +93,20 @@ class Writer:
             DomainError: The bytes are no sample of this channel, or Cyclone failed.
         """
         code = ddspy_write(self._ref, encoded)
-        return True if code == 0 else self._wait_for_room(encoded, code)
+        if code != 0 and not self._wait_for_room(encoded, code):
+            return False
+        self._flow.wrote(self, len(encoded))
+        return True
 
     def _wait_for_room(self, encoded: bytes, code: int) -> bool:
-        deadline = time.monotonic() + self.channel.blocking_s
+        start = time.monotonic()
+        limit = self.channel.blocking_s + _BYTE_S * len(encoded)
         while code == DDSException.DDS_RETCODE_TIMEOUT:
             now = time.monotonic()
-            if now < self._patience.exhausted_until:
+            if not self._flow.may_wait(now):
                 return False
-            if now >= deadline:
-                self._patience.exhausted_until = now + PAUSE_S
+            if now - start >= limit:
+                self._flow.waited_in_vain(now - start)
                 return False
             time.sleep(_RETRY_S)
             code = ddspy_write(self._ref, encoded)
@@ -130,10 +124,17 @@ class Writer:
 
     def wait_acked(self, timeout_s: float) -> bool:
         """Wait until every reader has received everything; return whether that is so."""
-        code = self._writer._wait_for_acks(self._ref, nanoseconds(timeout_s))
+        code = self._wait(timeout_s)
         if code not in {0, DDSException.DDS_RETCODE_TIMEOUT}:
             raise self._failure("wait for acknowledgement", code)
         return bool(code == 0)
+
+    def is_acked(self, timeout_s: float) -> bool:
+        """Whether, perhaps after a wait, nothing is outstanding; a closed writer has nothing."""
+        return self._wait(timeout_s) != DDSException.DDS_RETCODE_TIMEOUT
+
+    def _wait(self, timeout_s: float) -> int:
+        return int(self._writer._wait_for_acks(self._ref, nanoseconds(timeout_s)))
 
     def close(self) -> None:
         """Leave at once; what is not acknowledged is dropped (:meth:`wait_acked` comes before)."""
