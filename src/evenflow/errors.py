@@ -14,6 +14,7 @@
     │   ├── PlanError            a plan that cannot or must not be carried out
     │   └── ExperimentError      an experiment that cannot run here
     ├── PublishTimeout           nobody commits: the stream is blocked for too long
+    ├── DeliveryTimeout          a flush or close before the nodes had everything
     ├── DomainError              the DDS domain failed or does not answer
     │   ├── NodeNameInUse        another live node has this name
     │   └── BalancerRunning      the domain has a balancer already
@@ -39,6 +40,7 @@ __all__ = [
     "ClosedError",
     "ConfigError",
     "DecodeError",
+    "DeliveryTimeout",
     "DomainError",
     "EvenflowError",
     "ExperimentError",
@@ -236,17 +238,70 @@ class PublishTimeout(EvenflowError):
         waited_s: Seconds spent waiting.
         retained_bytes: Bytes kept because nobody has committed them.
         limit_bytes: Bound of what is kept (``publisher.retention_bytes``).
+        uncommitted: Items kept.
+        accepted: When many items were published at once: the first so many were accepted.
+        cause: Why nothing is committed, as far as the publisher can tell.
     """
 
-    def __init__(self, topic: str, waited_s: float, retained_bytes: int, limit_bytes: int) -> None:
+    def __init__(
+        self,
+        topic: str,
+        waited_s: float,
+        retained_bytes: int,
+        limit_bytes: int,
+        *,
+        uncommitted: int = 0,
+        accepted: int = 0,
+        cause: str = "no node commits",
+    ) -> None:
         self.topic = topic
         self.waited_s = waited_s
         self.retained_bytes = retained_bytes
         self.limit_bytes = limit_bytes
+        self.uncommitted = uncommitted
+        self.accepted = accepted
+        self.cause = cause
         super().__init__(
-            f"topic {topic!r}: {retained_bytes} of {limit_bytes} retained bytes are uncommitted"
-            f" after {waited_s:.1f} s: see with 'evenflow nodes' whether a node commits,"
+            f"topic {topic!r}: {uncommitted} items are uncommitted ({retained_bytes} of"
+            f" {limit_bytes} bytes) after {waited_s:.1f} s: {cause}; see 'evenflow nodes',"
             " or raise publisher.retention_bytes or publisher.block_s"
+        )
+
+
+class DeliveryTimeout(EvenflowError):
+    """A flush or a close ran out of time before the nodes had everything.
+
+    Attributes:
+        topic: Topic published to.
+        operation: "flush" (waits for acknowledgement) or "close" (waits for the commit).
+        waited_s: Seconds spent waiting.
+        items: Items published and not committed.
+        slices: The slices that are not through.
+        cause: Why, as far as the publisher can tell.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        operation: str,
+        waited_s: float,
+        *,
+        items: int,
+        slices: Iterable[int],
+        cause: str,
+    ) -> None:
+        self.topic = topic
+        self.operation = operation
+        self.waited_s = waited_s
+        self.items = items
+        self.slices = tuple(slices)
+        self.cause = cause
+        listed = ", ".join(map(str, self.slices[:10])) + (", ..." if len(self.slices) > 10 else "")
+        lacking = "uncommitted" if operation == "close" else "unacknowledged"
+        super().__init__(
+            f"{operation} of topic {topic!r}: after {waited_s:.1f} s {items} items are {lacking}"
+            f" in {len(self.slices)} slices ({listed}): {cause}; see 'evenflow nodes',"
+            " or give it more time"
         )
 
 

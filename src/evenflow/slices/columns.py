@@ -1,14 +1,26 @@
 """Items as columns, on their way from a publisher's caller into batches.
 
-The columns of many items are laid out exactly as a batch carries them, so a run of consecutive
-items is a view that can be encoded without touching one of them.
+A :class:`Table` holds what the caller gave, as NumPy and Arrow columns. Once the items have their
+slices, one stable sort brings the items of a slice together, and :class:`Columns` lays them out
+exactly as a batch carries them, so a run of consecutive items is a view that can be encoded without
+touching one of them.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evenflow.errors import UsageError
 from evenflow.model.batch import Int32s, Int64s
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Columns(NamedTuple):
@@ -33,3 +45,144 @@ class Columns(NamedTuple):
             payload_offsets - payload_offsets[0],
             self.payloads[payload_offsets[0] : payload_offsets[-1]],
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Items of any slices, in the order they were given."""
+
+    ids: Int64s
+    times: Int64s
+    senders: Any
+    """Arrow dictionary of strings."""
+    payloads: Any
+    """Arrow array of binary (any width)."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def fields(self) -> dict[str, Any]:
+        """The columns an assignment may look at."""
+        return {"id": self.ids, "sender": self.senders, "time": self.times}
+
+    def lengths(self) -> Int64s:
+        """Bytes of sender and payload of each item."""
+        names = _lengths(self.senders.dictionary)[self.senders.indices.to_numpy()]
+        found: Int64s = names + _lengths(self.payloads)
+        return found
+
+    def rows(self, start: int, end: int) -> Table:
+        """The items ``start`` to ``end - 1``."""
+        count = end - start
+        return Table(
+            self.ids[start:end],
+            self.times[start:end],
+            self.senders.slice(start, count),
+            self.payloads.slice(start, count),
+        )
+
+    def by_slice(self, slices: Int32s) -> Iterator[tuple[int, Columns]]:
+        """Yield the items of each slice, in the order they were given."""
+        # NumPy sorts 16-bit numbers by radix, in linear time.
+        narrow = slices.astype(np.uint16) if slices.max(initial=0) < 1 << 16 else slices
+        order = np.argsort(narrow, kind="stable")
+        ordered = slices[order]
+        columns = Columns(
+            self.ids[order],
+            self.times[order],
+            *_runs(self.senders.take(pa.array(order)).dictionary_decode()),
+            *_runs(self.payloads.take(pa.array(order))),
+        )
+        bounds = [0, *(np.flatnonzero(np.diff(ordered)) + 1).tolist(), len(ordered)]
+        for start, end in pairwise(bounds):
+            if start < end:
+                yield int(ordered[start]), columns.part(start, end)
+
+
+def payload_column(payloads: Any) -> Any:
+    """Return payloads as an Arrow array of binary.
+
+    Args:
+        payloads: An Arrow array of binary or strings, a two-dimensional NumPy array of ``uint8``
+            (one payload a row), or a sequence of ``bytes``.
+    """
+    if isinstance(payloads, pa.ChunkedArray):
+        payloads = payloads.combine_chunks()
+    if isinstance(payloads, np.ndarray):
+        payloads = _rows_of_octets(payloads)
+    elif not isinstance(payloads, pa.Array):
+        payloads = pa.array(payloads, pa.large_binary())
+    kind = payloads.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        payloads = payloads.cast(pa.binary() if pa.types.is_string(kind) else pa.large_binary())
+    elif not (
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    ):
+        raise UsageError(f"payloads of Arrow type {kind}: give binary or strings")
+    if payloads.null_count:
+        raise UsageError(f"{payloads.null_count} payloads are null: give bytes, or leave them out")
+    return payloads
+
+
+def _rows_of_octets(payloads: Any) -> Any:
+    if payloads.dtype != np.uint8 or payloads.ndim != 2:
+        raise UsageError(
+            f"payloads are a NumPy array of {payloads.dtype} in {payloads.ndim} dimensions:"
+            " give uint8 in two dimensions, one payload a row, or an Arrow array"
+        )
+    count, width = payloads.shape
+    data = pa.py_buffer(np.ascontiguousarray(payloads))
+    return pa.Array.from_buffers(pa.binary(width), count, [None, data])
+
+
+def sender_column(senders: Any, count: int) -> Any:
+    """Return the senders of ``count`` items as an Arrow dictionary; one name is everybody's."""
+    if isinstance(senders, str):
+        return pa.DictionaryArray.from_arrays(
+            pa.array(np.zeros(count, np.int32)), pa.array([senders], pa.string())
+        )
+    if isinstance(senders, pa.ChunkedArray):
+        senders = senders.combine_chunks()
+    if isinstance(senders, np.ndarray):
+        senders = senders.tolist()
+    try:
+        if not isinstance(senders, pa.Array):
+            senders = pa.array(senders, pa.string())
+        if not isinstance(senders, pa.DictionaryArray):
+            senders = senders.dictionary_encode()
+        words = senders.dictionary.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise UsageError(f"senders must be strings: {error}") from None
+    if senders.null_count or words.null_count:
+        raise UsageError("a sender is null: give a name, which may be empty")
+    return pa.DictionaryArray.from_arrays(senders.indices.cast(pa.int32()), words)
+
+
+def number_column(name: str, numbers: Any) -> Int64s:
+    """Return ids or times as 64-bit whole numbers."""
+    if isinstance(numbers, pa.Array | pa.ChunkedArray):
+        numbers = numbers.to_numpy(zero_copy_only=False)
+    column = np.asarray(numbers)
+    whole = column.dtype.kind in "iu" or not column.size
+    if not whole or column.ndim != 1 or (column.size and int(column.max()) >= 1 << 63):
+        raise UsageError(f"{name} must be a column of whole numbers below 2**63")
+    return np.ascontiguousarray(column, np.int64)
+
+
+def _lengths(words: Any) -> Int64s:
+    if pa.types.is_fixed_size_binary(words.type):
+        return np.full(len(words), words.type.byte_width, np.int64)
+    found: Int64s = pc.binary_length(words).to_numpy().astype(np.int64)
+    return found
+
+
+def _runs(words: Any) -> tuple[Int32s, memoryview]:
+    """The offsets, from 0, and the bytes of an Arrow array of strings or binary."""
+    if not (pa.types.is_string(words.type) or pa.types.is_binary(words.type)):
+        words = words.cast(pa.binary())
+    _, offsets_buffer, data = words.buffers()
+    offsets = np.frombuffer(offsets_buffer, np.int32, len(words) + 1, 4 * words.offset)
+    octets = memoryview(data).cast("B") if data is not None else memoryview(b"")
+    return offsets - offsets[0], octets[offsets[0] : offsets[-1]]

@@ -258,6 +258,7 @@ class PublisherCore:
     def end_epoch(self) -> list[Sealed]:
         """End the current epoch, if it has items; ``close_epoch`` announces it."""
         sealed = self.flush()
+        self._epoch_due = None
         if self._sealed_in_epoch:
             self._ended = self.retention.newest_of_all()
             self._sealed_in_epoch = False

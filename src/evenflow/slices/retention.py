@@ -78,6 +78,10 @@ class Retention:
         """The newest number of a slice; 0 before its first item."""
         return self._newest[slice_id]
 
+    def uncommitted(self, slice_id: int) -> int:
+        """How many items of a slice are not committed."""
+        return self._newest[slice_id] - self._floors[slice_id]
+
     def newest_of_all(self) -> list[int]:
         """The newest number of every slice."""
         return self._newest.copy()

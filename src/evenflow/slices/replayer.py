@@ -1,0 +1,189 @@
+"""Answers replay requests, in a thread of its own.
+
+A replay may be large and its node slow, so neither commits nor publishing shall wait for it.
+What is owed to a node is an ordered set of batches: a request repeated while its answer is
+still under way adds nothing, and what is committed meanwhile is left out. So the debt is
+bounded by what is retained.
+
+Nodes are served in turn, a chunk each. A node that is not there yet (its reader is not matched)
+is given ``MATCH_WAIT_S``; one that cannot take more is left alone for ``BACKOFF_S``. Dropping a
+debt does no harm: a node that still lacks something asks again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from itertools import islice
+from threading import Condition, Thread
+from typing import TYPE_CHECKING, Final
+
+from evenflow.domain import channels
+from evenflow.errors import EvenflowError
+from evenflow.model.batch import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evenflow.clock import Clock
+    from evenflow.domain.cyclone import Participant, Writer
+    from evenflow.model.messages import ReplayAnswer
+
+CHUNK_BATCHES: Final = 64
+"""How many batches a node is sent before it is the next one's turn."""
+MATCH_WAIT_S: Final = 5.0
+"""How long to wait for a node's reader before its debt is dropped."""
+MATCH_POLL_S: Final = 0.005
+BACKOFF_S: Final = 0.2
+"""Pause after a node could not take more."""
+IDLE_S: Final = 30.0
+"""A node that asked for nothing for this long loses its writers."""
+ANSWERS_KEPT: Final = 64
+"""Unsent answers to one node; older ones are of no use to it."""
+
+_log = logging.getLogger(__name__)
+
+
+class _Debt:
+    """What one node is owed, and the writers to pay with."""
+
+    __slots__ = ("answer_writer", "answers", "asked", "batches", "replay_writer", "wait_until")
+
+    def __init__(self, answer_writer: Writer, replay_writer: Writer, now: float) -> None:
+        self.answer_writer = answer_writer
+        self.replay_writer = replay_writer
+        self.answers: deque[ReplayAnswer] = deque(maxlen=ANSWERS_KEPT)
+        # Keyed by identity: a batch is one object, here and in the retention.
+        self.batches: dict[int, bytes] = {}
+        self.asked = now
+        self.wait_until = now
+
+    def close(self) -> None:
+        self.answer_writer.close()
+        self.replay_writer.close()
+
+
+class Replayer:
+    """Sends answers and batches to the nodes that asked.
+
+    Args:
+        participant: Where the writers are opened.
+        topic: The evenflow topic.
+        floor: Gives the newest committed number of a slice.
+        clock: The time.
+    """
+
+    def __init__(
+        self, participant: Participant, topic: str, floor: Callable[[int], int], clock: Clock
+    ) -> None:
+        self._participant = participant
+        self._channel = channels.replay(topic)
+        self._floor = floor
+        self._clock = clock
+        self._debts: dict[str, _Debt] = {}
+        self._changed = Condition()
+        self._stopping = False
+        self.replayed = 0
+        """Batches sent again."""
+        self._thread = Thread(target=self._serve, name=f"evenflow-replay-{topic}", daemon=True)
+        self._thread.start()
+
+    def answer(self, node: str, answer: ReplayAnswer) -> None:
+        """Send an answer to a node."""
+        with self._changed:
+            debt = self._debt(node)
+            debt.answers.append(answer)
+            self._changed.notify()
+
+    def resend(self, node: str, batches: tuple[bytes, ...]) -> None:
+        """Send batches to a node again, unless they are owed to it already."""
+        with self._changed:
+            debt = self._debt(node)
+            for encoded in batches:
+                debt.batches.setdefault(id(encoded), encoded)
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Stop; what is still owed is dropped."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        self._thread.join()
+        for debt in self._debts.values():
+            debt.close()
+
+    def _debt(self, node: str) -> _Debt:
+        now = self._clock.monotonic()
+        debt = self._debts.get(node)
+        if debt is None:
+            partition = channels.node_partition(node)
+            debt = self._debts[node] = _Debt(
+                self._participant.writer(channels.ANSWERS, partition),
+                self._participant.writer(self._channel, partition),
+                now,
+            )
+        debt.asked = now
+        return debt
+
+    def _serve(self) -> None:
+        while True:
+            with self._changed:
+                if not self._stopping:
+                    self._changed.wait(self._pause())
+                if self._stopping:
+                    return
+                debts = list(self._debts.items())
+            for node, debt in debts:
+                try:
+                    self._pay(debt)
+                except EvenflowError:
+                    _log.exception("replay to node %s failed; it will ask again", node)
+                    self._drop(debt)
+            self._forget_idle()
+
+    def _pause(self) -> float:
+        """How long until something can be done; called with the lock held."""
+        now = self._clock.monotonic()
+        waits = [debt.wait_until - now for debt in self._debts.values() if debt.batches]
+        if any(debt.answers for debt in self._debts.values()):
+            return 0.0
+        return max(0.0, min(waits, default=IDLE_S))
+
+    def _pay(self, debt: _Debt) -> None:
+        """Send what a node can take of one chunk."""
+        while debt.answers:
+            debt.answer_writer.write(debt.answers.popleft())
+        now = self._clock.monotonic()
+        if not debt.batches or now < debt.wait_until:
+            return
+        if not debt.replay_writer.matched():
+            debt.wait_until = now + MATCH_POLL_S
+            if now > debt.asked + MATCH_WAIT_S:
+                self._drop(debt)
+            return
+        with self._changed:
+            chunk = list(islice(debt.batches.items(), CHUNK_BATCHES))
+        for key, encoded in chunk:
+            if self._is_uncommitted(encoded):
+                if not debt.replay_writer.write_encoded(encoded):
+                    debt.wait_until = self._clock.monotonic() + BACKOFF_S
+                    return
+                self.replayed += 1
+            with self._changed:
+                debt.batches.pop(key)
+
+    def _drop(self, debt: _Debt) -> None:
+        with self._changed:
+            debt.batches.clear()
+
+    def _is_uncommitted(self, encoded: bytes) -> bool:
+        batch = Batch(encoded)
+        return batch.last > self._floor(batch.slice)
+
+    def _forget_idle(self) -> None:
+        since = self._clock.monotonic() - IDLE_S
+        with self._changed:
+            idle = [node for node, debt in self._debts.items() if debt.asked < since]
+            debts = [self._debts.pop(node) for node in idle]
+        for debt in debts:
+            debt.close()
