@@ -14,6 +14,7 @@ from evenflow.balance.base import Algorithm
 from evenflow.balance.capacity import Capacity
 from evenflow.balance.count import Count, assign_unowned
 from evenflow.balance.forecast import Forecast
+from evenflow.balance.saver import Saver
 from evenflow.balance.weighted import Weighted
 from evenflow.errors import ConfigError
 from evenflow.registry import Registry
@@ -27,6 +28,7 @@ _OURS: dict[str, Callable[..., Algorithm]] = {
     "count": Count,
     "weighted": Weighted,
     "capacity": Capacity,
+    "saver": Saver,
     "forecast": Forecast,
 }
 

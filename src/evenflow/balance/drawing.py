@@ -19,11 +19,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import nlargest, nsmallest
-from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from evenflow.balance.shares import Weight
     from evenflow.balance.sketch import Sketch
@@ -32,8 +31,10 @@ OVERSHOOT = 0.2
 """A node that sheds may give this part more than its excess, if that saves moves."""
 CHOICES = 4
 """How many nodes are considered where the best one does not do."""
-TRIES = 64
+TRIES = 256
 """How many displacements a plan tries in all."""
+ROUNDING = 1e-9
+"""Sums of loads may be off by this part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +59,19 @@ class Drawing:
     economy: Economy
     tries: int = TRIES
 
-    def draw(self, leaving: Iterable[str], giants: Collection[tuple[Weight, str]]) -> None:
-        """Draw everything: leaving nodes, giants with their hosts, then what is out of its band."""
-        homes = {giant.id: host for giant, host in giants}
+    def draw(
+        self, leaving: Iterable[str], misfits: Iterable[Weight], hosts: Mapping[int, str]
+    ) -> None:
+        """Draw everything: leaving nodes, slices too large for their nodes, all other load."""
         for name in leaving:
-            self._clear(name, homes)
-        for giant, host in giants:
-            if self.sketch.may_give(giant.owner, giant.load, giant.id):
-                self._bundle(giant.load, giant.id, giant.owner, host)
+            self._clear(name, hosts)
+        for misfit in misfits:
+            self._house(misfit, hosts.get(misfit.id))
         for name in self._ranked(self.sketch.excess):
+            self._unblock(name)
             self._shed(name)
         for name in self._ranked(self.sketch.excess):
-            self._displace(name)
+            self._displace(name, self.sketch.excess(name) * (1 - ROUNDING))
         for name in self._ranked(self.sketch.deficit):
             self._fill(name)
 
@@ -86,6 +88,17 @@ class Drawing:
             taker = homes.get(slice_id) or self.sketch.neediest(but=name)
             if taker is not None:
                 self.sketch.move(load, slice_id, name, taker)
+
+    def _house(self, misfit: Weight, host: str | None) -> None:
+        """Find a node that can carry the slice, one with room if possible."""
+        sketch = self.sketch
+        if not sketch.may_give(misfit.owner, misfit.load, misfit.id):
+            return
+        able = [name for name, band in sketch.bands.items() if band.high >= misfit.load]
+        chosen = [host] if host else nlargest(CHOICES, able, key=lambda n: (sketch.room(n), n))
+        for taker in chosen:
+            if taker != misfit.owner and self._bundle(misfit.load, misfit.id, misfit.owner, taker):
+                return
 
     def _shed(self, giver: str) -> None:
         """Give what lies above the band, to nodes that stay in theirs."""
@@ -112,19 +125,30 @@ class Drawing:
             sketch.move(load, slice_id, giver, taker)
             last = taker
 
-    def _displace(self, giver: str) -> None:
-        """Give a slice to a node that has no room for it but can make some."""
+    def _unblock(self, giver: str) -> None:
+        """Where all slices that fit elsewhere are not enough, begin with one that does not fit."""
+        sketch = self.sketch
+        taker = sketch.neediest(but=giver)
+        if taker is None:
+            return
+        room = sketch.room(taker)
+        fitting = sum(load for load, _ in sketch.free[giver] if load <= room)
+        if fitting < sketch.excess(giver):
+            self._displace(giver, room)
+
+    def _displace(self, giver: str, size: float) -> None:
+        """Give the smallest slice above a size to a node that has to make room for it."""
         for taker in nsmallest(CHOICES, self.sketch.bands, key=self._above_share):
-            excess = self.sketch.excess(giver)
-            choice = self.sketch.smallest_above(giver, excess * (1 - 1e-9))
-            if excess <= 0 or choice is None or self.tries <= 0:
+            choice = self.sketch.smallest_above(giver, size)
+            if choice is None or self.tries <= 0:
                 return
             if taker == giver:
                 continue
             self.tries -= 1
-            self._bundle(*choice, giver, taker)
+            if self._bundle(*choice, giver, taker):
+                return
 
-    def _bundle(self, load: float, slice_id: int, giver: str, taker: str) -> None:
+    def _bundle(self, load: float, slice_id: int, giver: str, taker: str) -> bool:
         """Move a slice and let the taker shed; take all of it back unless it pays."""
         sketch = self.sketch
         mark, outside, moved = len(sketch.moves), sketch.outside, sketch.moved
@@ -132,8 +156,10 @@ class Drawing:
         sketch.move(load, slice_id, giver, taker)
         self._shed(taker)
         pays = self.economy.pays(outside - sketch.outside, sketch.moved - moved)
-        if not pays or self._strain(taker) > worst:
+        if not pays or (sketch.room(taker) < 0 and self._strain(taker) > worst):
             sketch.take_back(mark)
+            return False
+        return True
 
     def _fill(self, taker: str) -> None:
         """Bring a node into its band with slices of the fullest nodes."""
@@ -165,6 +191,5 @@ class Drawing:
         return (self.sketch.loads[name] - self.sketch.bands[name].share, name)
 
     def _strain(self, name: str) -> float:
-        """How far a node is above its band, in proportion to its share."""
-        excess, share = self.sketch.excess(name), self.sketch.bands[name].share
-        return excess / share if share else excess and inf
+        """How hard a node has to work."""
+        return self.sketch.loads[name] / self.sketch.bands[name].strength

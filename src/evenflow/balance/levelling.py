@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar
 from evenflow.balance.base import require_node, settled, slices_on_leaving
 from evenflow.balance.count import Count
 from evenflow.balance.drawing import Drawing, Economy
-from evenflow.balance.shares import Shares, Weight, fair_shares
+from evenflow.balance.shares import Shares, Weight, fair_shares, misfits
 from evenflow.balance.sketch import Sketch
 from evenflow.errors import ConfigError
 from evenflow.model.plan import Plan, grouped
@@ -77,9 +77,9 @@ class Levelling:
         names = [node.name for node in snapshot.nodes]
         sketch = Sketch.of(shares, names, weights)
         before = sketch.outside
-        giants = [(each, shares.hosts[each.id]) for each in weights if each.id in shares.hosts]
         leaving = [name for name in names if name not in shares.bands]
-        Drawing(sketch, Economy(self.horizon_s, self.pause_s)).draw(leaving, giants)
+        drawing = Drawing(sketch, Economy(self.horizon_s, self.pause_s))
+        drawing.draw(leaving, misfits(shares, weights), shares.hosts)
         if not sketch.moves:
             return Plan(expected=sketch.loads, reason="every node is in its band, or no move pays")
         reason = f"load outside the bands {before:.6g} -> {max(0.0, sketch.outside):.6g}"

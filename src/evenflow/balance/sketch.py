@@ -66,8 +66,8 @@ class Sketch:
         return max(0.0, self.bands[name].low - self.loads[name])
 
     def room(self, name: str) -> float:
-        """How much the node can take without leaving its band."""
-        return self.bands[name].high - self.loads[name]
+        """How much the node may take."""
+        return self.bands[name].brim - self.loads[name]
 
     def neediest(self, but: str) -> str | None:
         """The node that is the furthest below its share, other than ``but``."""
