@@ -12,6 +12,8 @@
     │   ├── ClosedError          use after close
     │   ├── SnapshotError        a load snapshot that contradicts itself
     │   ├── PlanError            a plan that cannot or must not be carried out
+    │   ├── OverlayError         an overlay that cannot be built, or a topic it cannot hold
+    │   │   └── DelegationError  a change that a topic's delegate list cannot take
     │   └── ExperimentError      an experiment that cannot run here
     ├── PublishTimeout           nobody commits: the stream is blocked for too long
     ├── DeliveryTimeout          a flush or close before the nodes had everything
@@ -40,6 +42,7 @@ __all__ = [
     "ClosedError",
     "ConfigError",
     "DecodeError",
+    "DelegationError",
     "DeliveryTimeout",
     "DomainError",
     "EvenflowError",
@@ -47,6 +50,7 @@ __all__ = [
     "ExpressionError",
     "MoveRefused",
     "NodeNameInUse",
+    "OverlayError",
     "PeerError",
     "PlanError",
     "PublishTimeout",
@@ -214,6 +218,22 @@ class PlanError(UsageError):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(f"plan: {reason}")
+
+
+class OverlayError(UsageError):
+    """An overlay that cannot be built, or a topic that it cannot hold.
+
+    Attributes:
+        reason: What is wrong, and what would be right.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"overlay: {reason}")
+
+
+class DelegationError(OverlayError):
+    """A change that the delegate list of a topic cannot take."""
 
 
 class ExperimentError(UsageError):
