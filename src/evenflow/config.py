@@ -11,10 +11,11 @@ checked exactly like one that was read. Whatever cannot be used is refused at st
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -249,6 +250,23 @@ class Config:
             f"no such topic{did_you_mean(name, known)} (known: {', '.join(known) or 'none'});"
             f" add a table [topics.{name}]",
             source=str(self.file or ""),
+        )
+
+    def as_tables(self) -> dict[str, Any]:
+        """Return the configuration in the shape of its file."""
+        tables = asdict(self)
+        del tables["file"]
+        tables["topics"] = {topic.pop("name"): topic for topic in tables["topics"]}
+        return tables
+
+    def as_toml(self) -> str:
+        """Write the configuration as the file it could have been read from."""
+        tables = self.as_tables()
+        topics = {f"topics.{name}": table for name, table in tables.pop("topics").items()}
+        # JSON writes these values (numbers, strings, lists of strings, booleans) as TOML does.
+        return "\n\n".join(
+            "\n".join([f"[{name}]", *(f"{key} = {json.dumps(v)}" for key, v in table.items())])
+            for name, table in {**tables, **topics}.items()
         )
 
     @classmethod

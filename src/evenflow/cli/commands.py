@@ -47,8 +47,12 @@ class Command:
 COMMANDS: Registry[Command] = Registry(
     "command",
     {
+        "balancer": Command("evenflow.cli.balancer", "assign slices to nodes and move them"),
         "config": Command("evenflow.cli.config", "check the configuration and print it"),
         "experiment": Command("evenflow.cli.experiment", "measure, beside the papers' figures"),
+        "node": Command("evenflow.cli.node", "process the items of slices with an application"),
+        "nodes": Command("evenflow.cli.nodes", "list the processing nodes and their load"),
+        "slices": Command("evenflow.cli.slices", "list slices and moves, or move some"),
     },
     group="evenflow.commands",
 )

@@ -1,10 +1,9 @@
-"""Where a process's messages leave: one DDS writer for each channel and recipient, opened when
-needed.
+"""Where a process's messages leave: one DDS writer for each channel and recipient.
 
-Most addressed channels keep their newest messages for readers that are found late, so the first
-message through a new writer is not lost. The cache of a handover is too large to be kept: its
-writer is opened when the session begins (:meth:`Outbox.prepare`) and waits for its reader before it
-writes.
+Writers are opened when they are needed. Most addressed channels keep their newest messages for
+readers that are found late, so the first message through a new writer is not lost. The cache of a
+handover is too large to be kept: its writer is opened when the session begins
+(:meth:`Outbox.prepare`) and waits for its reader before it writes.
 """
 
 from __future__ import annotations

@@ -1,0 +1,89 @@
+"""``evenflow node``: a processing node that runs an application, until stopped."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any, cast
+
+from evenflow.cli.options import load_config
+from evenflow.cli.running import StopSignal, seconds
+from evenflow.domain.cyclone import Participant
+from evenflow.errors import ConfigError
+from evenflow.slices.node import Node
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+EXAMPLES = """\
+  evenflow node --app myapp:on_new_data                 process the topic of ./evenflow.toml
+  evenflow node --app myapp:work --topic images --name cam-1
+  evenflow node --app evenflow.apps:echo --for 60s      print items for a minute, then leave
+
+The application is called with a batch; 'for item in batch' gives (sender, id, time, payload).
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own arguments."""
+    parser.add_argument(
+        "--app", metavar="MODULE:CALLABLE", help="what to do with items (else node.app)"
+    )
+    parser.add_argument(
+        "--topic", metavar="T", action="append", help="topic to process (may be repeated)"
+    )
+    parser.add_argument("--name", metavar="NAME", default="", help="name of the node (host-pid)")
+    parser.add_argument(
+        "--for", metavar="TIME", type=seconds, dest="duration", help="leave by itself, as in 60s"
+    )
+    parser.add_argument(
+        "--leave-within", metavar="TIME", type=seconds, default=10.0,
+        help="how long to wait at the end until all slices are given away (10s)",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run one node for each topic until a signal, the end of the time, or a fault."""
+    config = load_config(args)
+    application = load_application(args.app or config.node.app)
+    topics = args.topic or [config.topics[0].name]
+    for topic in topics:
+        config.topic(topic)
+    stop = StopSignal()
+    with Participant(config.domain) as participant:
+        nodes = [
+            Node(topic, application, name=args.name, config=config, participant=participant)
+            for topic in topics
+        ]
+        print(f"{nodes[0].id} processes {', '.join(topics)}", file=sys.stderr, flush=True)
+        left = args.duration
+        while not stop.wait(0.2) and (left is None or left > 0):
+            left = None if left is None else left - 0.2
+            if any(node.wait(0) for node in nodes):
+                break
+        for node in nodes:
+            node.leave(args.leave_within)
+    faults = [node.error for node in nodes if node.error is not None]
+    for fault in faults:
+        print(f"evenflow: error: the node stopped: {fault!r}", file=sys.stderr)
+    return 1 if faults else 0
+
+
+def load_application(spec: str) -> Callable[[Any], object]:
+    """Import the callable that ``MODULE:CALLABLE`` names."""
+    allowed = "must be MODULE:CALLABLE of an importable callable that takes a batch"
+    module_name, found, path = spec.partition(":")
+    if not found:
+        raise ConfigError("node.app", spec, allowed)
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        target: object = importlib.import_module(module_name)
+        for part in path.split("."):
+            target = getattr(target, part)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError("node.app", spec, f"{allowed}; {error}") from None
+    if not callable(target):
+        raise ConfigError("node.app", spec, f"{allowed}; {path} is not callable")
+    return cast("Callable[[Any], object]", target)

@@ -1,0 +1,77 @@
+"""``evenflow nodes``: who processes, and how it is doing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from evenflow.cli.options import load_config
+from evenflow.domain.cyclone import Participant
+from evenflow.model.messages import NodeReport, SliceState
+from evenflow.slices.observer import Observer
+
+if TYPE_CHECKING:
+    import argparse
+
+EXAMPLES = """\
+  evenflow nodes                 the nodes of the first configured topic
+  evenflow nodes --topic images --json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own arguments."""
+    parser.add_argument("--topic", metavar="T", help="the topic (the first configured)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look at the domain and list its nodes."""
+    config = load_config(args)
+    topic = config.topic(args.topic) if args.topic else config.topics[0]
+    with Participant(config.domain) as participant:
+        view = Observer(participant).look_around(topic.name)
+    rows = [as_row(report) for _, report in sorted(view.nodes.items())]
+    if args.json:
+        print(json.dumps({"topic": topic.name, "balancer": view.balancer, "nodes": rows}, indent=2))
+    else:
+        print_nodes(rows)
+        if view.balancer is None:
+            print("no balancer is running in this domain", file=sys.stderr)
+    return 0
+
+
+def as_row(report: NodeReport) -> dict[str, Any]:
+    """A report as the listing shows it."""
+    states = [SliceState(state) for state in report.states]
+    return {
+        "node": report.node,
+        "host": report.host,
+        "pid": report.pid,
+        "slices": len(report.slices),
+        "in_session": sum(state is not SliceState.AVAILABLE for state in states),
+        "leaving": report.leaving,
+        "items": report.items,
+        "bytes": report.octets,
+        "backlog_items": report.backlog_items,
+        "lost": report.lost,
+        "repeated_and_dropped": report.repeated,
+        "failed": report.failed,
+        "damaged": report.damaged,
+        "busy_s": round(report.busy_s, 3),
+    }
+
+
+def print_nodes(rows: list[dict[str, Any]]) -> None:
+    """Print the listing for people."""
+    if not rows:
+        print("no node is running for this topic in this domain")
+        return
+    table = Table(*(key.replace("_", " ") for key in rows[0]))
+    for row in rows:
+        table.add_row(*(f"{v:,}" if type(v) is int else str(v) for v in row.values()))
+    Console().print(table)

@@ -1,0 +1,129 @@
+"""A balancer and nodes as child processes on this machine: for ``evenflow up``, experiments, tests.
+
+The children are the same commands an operator would start (``python -m evenflow node ...``), with
+the configuration of the parent written to a file of theirs. They end with their parent, even when
+it is killed: the kernel tells them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    from evenflow.config import Config
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
+
+
+def _end_with_parent() -> None:
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class LocalCluster:
+    """Starts, stops and kills Evenflow processes on this machine."""
+
+    def __init__(self, config: Config, *, log_dir: Path | None = None) -> None:
+        self.config = config
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix="evenflow-")
+        self.log_dir = log_dir or Path(self._folder.name)
+        self._file = Path(self._folder.name) / "evenflow.toml"
+        self._file.write_text(config.as_toml(), encoding="utf-8")
+
+    def start(
+        self, name: str, command: Sequence[str], env: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start an ``evenflow`` command; its output goes to ``NAME.log`` in the log folder."""
+        with (self.log_dir / f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "evenflow", *command, "--config", str(self._file)],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, **(env or {})},
+                start_new_session=True,  # Ctrl-C is for the parent, which ends us in order
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - one prctl call, no locks
+            )
+        self.processes[name] = process
+        return process
+
+    def start_balancer(self, name: str = "balancer") -> subprocess.Popen[bytes]:
+        """Start the balancer."""
+        return self.start(name, ["balancer", "-v"])
+
+    def start_node(
+        self, name: str, app: str, *options: str, env: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start a node."""
+        return self.start(name, ["node", "--name", name, "--app", app, *options], env)
+
+    def log(self, name: str) -> str:
+        """What a process has printed."""
+        return (self.log_dir / f"{name}.log").read_text(encoding="utf-8", errors="replace")
+
+    def kill(self, name: str) -> None:
+        """``kill -9``."""
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait()
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to a process."""
+        self.processes[name].send_signal(number)
+
+    def stop(self, name: str, timeout_s: float = 15.0) -> int:
+        """End a process in order and return its exit code; kill it when it does not end in time."""
+        process = self.processes.pop(name)
+        process.terminate()
+        try:
+            return process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
+
+    def close(self) -> None:
+        """End all processes: nodes together, then the rest."""
+        deadline = time.monotonic() + 10.0
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.processes.clear()
+        self._folder.cleanup()
+
+    def __enter__(self) -> LocalCluster:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def wait_until(condition: Any, timeout_s: float, every_s: float = 0.02) -> bool:
+    """Wait until ``condition()`` holds; False when it did not in time."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(every_s)
+    return True

@@ -1,0 +1,100 @@
+"""What is going on in a domain, as anybody may see it: nodes, slice maps, receipts, the balancer.
+
+Everything here is read from channels whose newest messages are kept, so a process that comes late
+sees the present state at once. An observer asks nobody for anything.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evenflow.domain.channels import BEATS, EPOCHS, MAPS, RECEIPTS, REPORTS, Gone
+from evenflow.model.messages import Beat, EpochClose, NodeReport, Receipt, SliceMap
+
+if TYPE_CHECKING:
+    from evenflow.domain.cyclone import Participant
+
+MOST_RECEIPTS = 1_000
+"""Receipts an observer remembers of each topic."""
+
+
+@dataclass(slots=True)
+class TopicView:
+    """One topic as seen from outside."""
+
+    nodes: dict[str, NodeReport] = field(default_factory=dict)
+    """The newest report of every node that is there."""
+    map: SliceMap | None = None
+    receipts: list[Receipt] = field(default_factory=list)
+    publishers: dict[int, EpochClose] = field(default_factory=dict)
+    balancer: int | None = None
+    """Who balances; None when nobody does."""
+
+
+class Observer:
+    """Collects what the domain shows. Used by one thread."""
+
+    def __init__(self, participant: Participant) -> None:
+        self.topics: dict[str, TopicView] = {}
+        self._waiter = participant.waiter()
+        self._readers = [
+            participant.reader(channel) for channel in (REPORTS, MAPS, BEATS, RECEIPTS, EPOCHS)
+        ]
+        self._writer_topics: dict[int, str] = {}
+        for reader in self._readers:
+            self._waiter.attach(reader)
+
+    def view(self, topic: str) -> TopicView:
+        """What was seen of a topic so far."""
+        return self.topics.setdefault(topic, TopicView())
+
+    def look(self, seconds: float) -> None:
+        """Take in what arrives within this time."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self._waiter.wait(left)
+            self._take()
+
+    def look_around(self, topic: str, patience_s: float = 2.0) -> TopicView:
+        """Look until the present state of a topic is known, or the patience is over."""
+        deadline = time.monotonic() + patience_s
+        view = self.view(topic)
+        while time.monotonic() < deadline and (view.map is None or view.balancer is None):
+            self.look(0.1)
+        self.look(0.3)
+        return view
+
+    def _take(self) -> None:
+        for reader in self._readers:
+            for message in reader.take():
+                self._see(message)
+
+    def _see(self, message: Any) -> None:
+        match message:
+            case NodeReport():
+                self.view(message.topic).nodes[message.node] = message
+            case SliceMap():
+                self.view(message.topic).map = message
+            case Beat():
+                self.view(message.topic).balancer = message.balancer
+            case EpochClose():
+                self._writer_topics[message.writer] = message.topic
+                self.view(message.topic).publishers[message.writer] = message
+            case Receipt():
+                receipts = self.view(message.topic).receipts
+                receipts.append(message)
+                del receipts[:-MOST_RECEIPTS]
+            case Gone():
+                self._see_gone(message)
+
+    def _see_gone(self, gone: Gone) -> None:
+        if gone.message_type is NodeReport:
+            topic, node = gone.key
+            self.view(topic).nodes.pop(node, None)
+        elif gone.message_type is Beat:
+            self.view(gone.key[0]).balancer = None
+        elif gone.message_type is EpochClose:
+            topic = self._writer_topics.pop(gone.key[0], "")
+            self.view(topic).publishers.pop(gone.key[0], None)
