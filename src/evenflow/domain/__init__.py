@@ -2,9 +2,14 @@
 
 ========================  ===================================================================
 :mod:`~.codec`            bytes of a message, by ``struct``; pure
+:mod:`~.shape`            what a message must be besides well encoded; pure
 :mod:`~.channels`         which DDS topic carries what, and with which quality of service; pure
 :mod:`~.types`            the DDS type of a message
-:mod:`~.cyclone`          participant, writers, readers and waiters on Cyclone DDS
+:mod:`~.quality`          the DDS quality of service of a channel
+:mod:`~.settings`         configuration of Cyclone DDS; pure
+:mod:`~.flow`             how much may be under way
+:mod:`~.endpoints`        writers and readers
+:mod:`~.cyclone`          the participant and its waiters: the door for the shells
 ========================  ===================================================================
 
 Importing this package needs no DDS: cores import the codec and the channels, shells import

@@ -22,6 +22,7 @@ from struct import Struct, unpack_from
 from struct import error as StructError  # noqa: N812
 from typing import Any, Final, Generic, TypeVar, get_args, get_type_hints
 
+from evenflow.domain.shape import fault_of
 from evenflow.errors import DecodeError
 from evenflow.model.batch import ENCAPSULATION
 from evenflow.model.wire import Kind, Message
@@ -87,7 +88,11 @@ class Codec(Generic[M]):
 
     def decode(self, encoded: bytes) -> M:
         """Decode a message; :class:`DecodeError` when it is damaged or foreign."""
-        return self.message_type(*self._values(encoded, self.fields))
+        message = self.message_type(*self._values(encoded, self.fields))
+        fault = fault_of(message)
+        if fault:
+            raise self._damage(encoded, fault)
+        return message
 
     def decode_key(self, encoded: bytes) -> tuple[Any, ...]:
         """Decode a sample of the key fields alone, which DDS gives for an instance that is gone."""
@@ -221,8 +226,9 @@ def _get_bool(encoded: bytes, at: int) -> tuple[Any, int]:
 
 
 def _put_text(out: bytearray, value: Any) -> None:
-    # Names from the operating system may hold what UTF-8 cannot: better a "?" than an error.
-    text = value.encode("utf-8", "replace")
+    # Names from the operating system may hold what UTF-8 cannot, and a string in CDR ends at its
+    # first zero: better a "?" than an error.
+    text = value.encode("utf-8", "replace").replace(b"\0", b"?")
     _put_length(out, len(text) + 1)
     out += text
     out.append(0)

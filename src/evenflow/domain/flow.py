@@ -20,6 +20,8 @@ import time
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evenflow.domain.endpoints import Writer
 
 GENERATION: Final = 1 << 20
@@ -35,9 +37,10 @@ MOST_S: Final = 0.1
 class Flow:
     """What a participant has under way, and whether it may wait for it."""
 
-    __slots__ = ("_allowance", "_elder", "_seen", "_size", "_younger")
+    __slots__ = ("_allowance", "_clock", "_elder", "_seen", "_size", "_younger")
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._younger: set[Writer] = set()
         self._elder: set[Writer] = set()
         self._size = 0
@@ -67,11 +70,11 @@ class Flow:
             )
 
     def _wait_for(self, writers: set[Writer], limit_s: float) -> None:
-        start = time.monotonic()
+        start = self._clock()
         if not self.may_wait(start):
             return
         for writer in writers:
-            left = start + limit_s - time.monotonic()
+            left = start + limit_s - self._clock()
             if not writer.is_acked(max(0.0, left)):
                 self.waited_in_vain(limit_s)
                 return

@@ -1,0 +1,72 @@
+"""What a message must be besides well encoded, so that no core stumbles over it.
+
+A sample may be perfect CDR and still be no message of ours: columns of different lengths, a step
+nobody knows, an index that points nowhere. Such a sample is foreign, and is counted and skipped
+like a damaged one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from evenflow.model import messages
+from evenflow.model.messages import SliceState, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
+    messages.EpochClose: (("slices", "last"),),
+    messages.ReplayRequest: (("slices", "terms", "have"),),
+    messages.ReplayAnswer: (("slices", "floor", "last"), ("refused", "refused_terms")),
+    messages.Commit: (("slices", "terms", "upto"),),
+    messages.CacheChunk: (("slices", "writers", "done"),),
+    messages.NodeReport: (("slices", "states", "terms"),),
+    messages.Beat: (("nodes", "numbers"),),
+    messages.SliceMap: (("owners", "terms"),),
+}
+"""Fields that are columns of one table."""
+
+_STEPS: Final = frozenset(Step)
+_STATES: Final = frozenset(SliceState)
+
+
+def fault_of(message: Any) -> str:
+    """Return what makes a message foreign, ``""`` when nothing does."""
+    kind = type(message)
+    for columns in _PARALLEL.get(kind, ()):
+        lengths = [len(getattr(message, column)) for column in columns]
+        if len(set(lengths)) > 1:
+            return f"columns {', '.join(columns)} of {', '.join(map(str, lengths))} rows"
+    check = _CHECKS.get(kind)
+    return check(message) if check else ""
+
+
+def _step(message: messages.Order | messages.Ack) -> str:
+    return "" if message.step in _STEPS else f"unknown step {message.step}"
+
+
+def _states(report: messages.NodeReport) -> str:
+    return "" if _STATES.issuperset(report.states) else "unknown state of a slice"
+
+
+def _owners(assignment: messages.SliceMap) -> str:
+    most = len(assignment.nodes)
+    return "" if max(assignment.owners, default=0) <= most else f"an owner beyond {most} nodes"
+
+
+def _chunk(chunk: messages.CacheChunk) -> str:
+    if chunk.index >= chunk.total:
+        return f"chunk {chunk.index} of {chunk.total}"
+    if sum(chunk.lengths) != len(chunk.batches):
+        return f"{sum(chunk.lengths)} bytes of batches announced, {len(chunk.batches)} here"
+    return ""
+
+
+_CHECKS: Final[dict[type[Any], Callable[[Any], str]]] = {
+    messages.Order: _step,
+    messages.Ack: _step,
+    messages.NodeReport: _states,
+    messages.SliceMap: _owners,
+    messages.CacheChunk: _chunk,
+}
