@@ -147,17 +147,19 @@ def sender_column(senders: Any, count: int) -> Any:
         senders = senders.combine_chunks()
     if isinstance(senders, np.ndarray):
         senders = senders.tolist()
-    try:
-        if not isinstance(senders, pa.Array):
+    if not isinstance(senders, pa.Array):
+        try:
             senders = pa.array(senders, pa.string())
-        if not isinstance(senders, pa.DictionaryArray):
-            senders = senders.dictionary_encode()
-        words = senders.dictionary.cast(pa.string())
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise UsageError(f"senders must be strings: {error}") from None
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise UsageError(f"senders must be strings: {error}") from None
+    if not isinstance(senders, pa.DictionaryArray):
+        senders = senders.dictionary_encode()
+    words = senders.dictionary
+    if not (pa.types.is_string(words.type) or pa.types.is_large_string(words.type)):
+        raise UsageError(f"senders must be strings, not of Arrow type {words.type}")
     if senders.null_count or words.null_count:
         raise UsageError("a sender is null: give a name, which may be empty")
-    return pa.DictionaryArray.from_arrays(senders.indices.cast(pa.int32()), words)
+    return pa.DictionaryArray.from_arrays(senders.indices.cast(pa.int32()), words.cast(pa.string()))
 
 
 def number_column(name: str, numbers: Any) -> Int64s:

@@ -1,10 +1,11 @@
 """The publisher for asyncio programs.
 
-The same calls as :class:`~evenflow.slices.publisher.Publisher`, as coroutines. Publishing is immediate
-while there is room and does not leave the event loop (a write takes microseconds; one into a slice
-whose node does not keep up may take 10 ms, once, before the slice counts as congested). Whatever may
-block, waiting for room, ``flush``, ``close``, runs in a thread. Publishes that wait for room wait in
-one line, so they are accepted in the order they were called.
+The same calls as :class:`~evenflow.slices.publisher.Publisher`, as coroutines. Publishing is
+immediate while there is room and does not leave the event loop (a write takes microseconds; one
+into a slice whose node does not keep up may take 10 ms, once, before the slice counts as
+congested). Whatever may block, waiting for room, ``flush``, ``close``, runs in a thread.
+Publishes that wait for room wait in one line, so they are accepted in the order they were
+called. A publish that is cancelled while it waits may still be accepted.
 """
 
 from __future__ import annotations
@@ -96,12 +97,12 @@ class AsyncPublisher:
 
     async def flush(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
         """Wait until the readers have everything; see :meth:`Publisher.flush`."""
-        await self._in_line(self._opened.flush, timeout)
+        await asyncio.to_thread(self._opened.flush, timeout)
 
     async def close(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
         """Wait until everything is committed, and leave; see :meth:`Publisher.close`."""
         try:
-            await self._in_line(self._opened.close, timeout)
+            await asyncio.to_thread(self._opened.close, timeout)
         finally:
             self._line.shutdown(wait=False)
 
