@@ -156,9 +156,10 @@ class Publisher:
             PublishTimeout: There was no room in time; the item is not published.
         """
         slice_id, item = self._intake.item(payload, sender, id, time)
-        self._check_size(item_size(item))
+        size = item_size(item)
+        self._check_size(size)
         timeout = self._block_s if timeout is None else timeout
-        if not self._shell.add(slice_id, item, timeout):
+        if not self._shell.add(slice_id, item, size, timeout):
             raise self._full(timeout)
 
     def publish_many(

@@ -23,7 +23,7 @@ from evenflow.errors import ClosedError
 from evenflow.model.messages import Commit, ReplayAnswer, ReplayRequest
 from evenflow.slices.actions import Resend, Send
 from evenflow.slices.outlet import Outlet
-from evenflow.slices.publisher_core import Committed, PublisherCore, Sealed, item_size
+from evenflow.slices.publisher_core import Committed, PublisherCore, Sealed
 from evenflow.slices.replayer import Replayer
 
 if TYPE_CHECKING:
@@ -97,9 +97,8 @@ class PublisherShell:
 
     # -- callers' threads --------------------------------------------------------------------------
 
-    def add(self, slice_id: int, item: Item, timeout_s: float) -> bool:
-        """Accept an item; False when there was no room for it in time."""
-        size = item_size(item)
+    def add(self, slice_id: int, item: Item, size: int, timeout_s: float) -> bool:
+        """Accept an item of this size; False when there was no room for it in time."""
         with self._changed:
             if not self._wait_for_room(size, timeout_s):
                 return False
