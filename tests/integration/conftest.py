@@ -1,16 +1,68 @@
-"""Each test gets a DDS domain of its own."""
+"""A fresh DDS domain for each test, and programs that run beside it."""
 
 from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
+import textwrap
+import time
+from typing import TYPE_CHECKING
 
 import pytest
 
-_NUMBERS = itertools.count(os.getpid())
+from evenflow.config import DomainConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FIRST_DOMAIN, LAST_DOMAIN = 1, 200
+_counter = itertools.count(os.getpid() * 7)
 
 
 @pytest.fixture
-def domain_id():
-    """Return a domain id that no other test of this run uses."""
-    return 1 + next(_NUMBERS) % 199
+def domain_id() -> int:
+    """A domain id that no other test of this run uses, nor (most likely) another run beside it."""
+    return FIRST_DOMAIN + next(_counter) % (LAST_DOMAIN - FIRST_DOMAIN + 1)
+
+
+@pytest.fixture
+def domain_config(domain_id: int) -> DomainConfig:
+    """The settings of a fresh domain on the loopback interface."""
+    return DomainConfig(id=domain_id)
+
+
+@pytest.fixture
+def python() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start Python programs given as text; they are killed when the test is over."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(program: str, *arguments: object) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def eventually() -> Callable[..., None]:
+    """Wait until a condition holds; fail the test when it does not within a deadline."""
+
+    def wait(condition: Callable[[], object], what: str = "", timeout_s: float = 20.0) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            if time.monotonic() > deadline:
+                pytest.fail(f"not within {timeout_s:g} s: {what or condition}")
+            time.sleep(0.005)
+
+    return wait
