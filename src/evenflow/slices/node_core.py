@@ -110,6 +110,8 @@ class NodeCore:
         self._reports = 0
         self._seen_term = 0
         self._map_version = 0
+        self._newest: dict[int, int] = {}
+        """The newest term met for each slice; nothing of an older one is obeyed."""
         self._heard_at = -BALANCER_SILENT
         self._others = False
         self._changed = True
@@ -238,6 +240,7 @@ class NodeCore:
         stale = set()
         for slice_id, term in zip(answer.refused, answer.refused_terms, strict=True):
             self._seen_term = max(self._seen_term, term)
+            self._newest[slice_id] = max(term, self._newest.get(slice_id, 0))
             held = self.cache.held.get(slice_id)
             if held is not None and held.term < term:
                 stale.add(slice_id)
@@ -248,6 +251,9 @@ class NodeCore:
             return []
         self._map_version = slice_map.version
         self._seen_term = max(self._seen_term, slice_map.version)
+        for slice_id, term in enumerate(slice_map.terms):
+            if term > self._newest.get(slice_id, 0):
+                self._newest[slice_id] = term
         mine = slice_map.nodes.index(self.node) + 1 if self.node in slice_map.nodes else 0
         stale = {
             slice_id
@@ -395,7 +401,8 @@ class NodeCore:
     def _take(self, term: int, slices: frozenset[int]) -> list[Action]:
         """Own slices under a new term; publishers will say where their numbers start."""
         held = [self.cache.held.get(slice_id) for slice_id in slices]
-        if any(h is not None and h.term > term for h in held):
+        newer = any(self._newest.get(slice_id, 0) > term for slice_id in slices)
+        if newer or any(h is not None and h.term > term for h in held):
             return [self._ack(term, Step.TAKE, reason="a newer term is known here")]
         if all(h is not None and h.term == term for h in held) and term not in self._takes:
             return [self._ack(term, Step.TAKE)]

@@ -4,13 +4,8 @@ The cores are the real ones; only the network, the clock and the processes are s
 message, and every batch, becomes a :class:`Parcel` that a test may deliver at any time and in any
 order, deliver twice or lose; nodes and the balancer may be killed at any moment and started anew,
 and a node may be stopped and continued. The cluster keeps the books: what was published, who
-processed it, who committed it.
-
-What must always hold is checked as it happens (:class:`Violation`):
-
-* a slice has at most one owner in a term;
-* nothing is committed that nobody processed;
-* no item is processed twice, unless one of the two nodes died or was taken for dead.
+processed it, who committed it; what must always hold is checked as it happens
+(:mod:`evenflow.testing.books`).
 """
 
 from __future__ import annotations
@@ -46,14 +41,11 @@ from evenflow.slices.actions import (
 from evenflow.slices.balancer_core import BalancerCore, BalancerSettings
 from evenflow.slices.node_core import NodeCore, NodeSettings
 from evenflow.slices.publisher_core import Committed, Limits, PublisherCore, Sealed
+from evenflow.testing.books import Books, Violation
 
 TOPIC = "items"
-Number = tuple[int, int, int]
-"""An item by writer, slice and sequence number."""
-
-
-class Violation(AssertionError):
-    """Something happened that must never happen."""
+TICK = 0.04
+"""Steps of the time in which everything takes its course."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +96,15 @@ class SimCluster:
         self.wire: list[Parcel] = []
         self.receipts: list[Receipt] = []
         self.replies: list[MoveReply] = []
-        self.published = 0
-        self.processed: dict[Number, list[str]] = {}
-        self.committed: dict[Number, str] = {}
-        self.suspected: set[str] = set()
-        """Nodes that died or were taken for dead."""
-        self._owners: dict[tuple[int, int], str] = {}
-        self._started = 0
+        self.books = Books()
+        self._stale_terms: dict[str, int] = {}
+        """Nodes taken for dead, and the newest term given out until then."""
+        self._started = self._moves = 0
 
     # -- the life of processes ------------------------------------------------------------------
 
     def start_node(self) -> str:
+        """A new node process; returns its id."""
         self._started += 1
         node = f"node-{self._started}~{self._started:x}"
         core = NodeCore(TOPIC, node, self.slice_count, self.node_settings, self.now)
@@ -123,37 +113,39 @@ class SimCluster:
 
     def kill_node(self, node: str) -> None:
         """``kill -9``: the others learn of it some time later."""
+        self._forgive(node)
         del self.nodes[node]
-        self.suspected.add(node)
         self._post(Parcel("balancer", NodeGone(node), certain=True))
 
     def stop_node(self, node: str) -> None:
-        """``kill -STOP`` for long enough that it is taken for dead."""
+        """``kill -STOP``, which looks like a death to the others."""
         self.nodes[node].stopped = True
-        self.suspected.add(node)
         self._post(Parcel("balancer", NodeGone(node), certain=True))
 
     def continue_node(self, node: str) -> None:
+        """``kill -CONT``: it finds in its inbox what was sent meanwhile."""
         sim = self.nodes[node]
         sim.stopped = False
         waiting, sim.inbox = sim.inbox, []
         self.wire.extend(waiting)
 
     def start_balancer(self) -> None:
+        """A new balancer process."""
         self.balancer = BalancerCore(
             TOPIC, self.slice_count, algorithm_named("count"), self.balancer_settings, self.now,
-            wall=1_000 + self._started,
+            wall=1_000 + self.now,
         )  # fmt: skip
-        self._started += 1
 
     def kill_balancer(self) -> None:
+        """``kill -9``; who talks to it is not heard."""
         self.balancer = None
 
     # -- what applications do -------------------------------------------------------------------
 
     def publish(self, writer: str, slice_id: int) -> None:
-        self.published += 1
-        item = Item("sim", self.published, 0, b"x")
+        """A publisher accepts an item."""
+        self.books.published += 1
+        item = Item("sim", self.books.published, 0, b"x")
         self._write(self.publishers[writer].add(slice_id, item, self.now))
 
     def begin(self, node: str) -> bool:
@@ -164,30 +156,35 @@ class SimCluster:
         batch = sim.core.next_delivery(self.now)
         if batch is None:
             return False
-        for number in range(batch.first, batch.last + 1):
-            key = (batch.writer, batch.slice, number)
-            before = self.processed.setdefault(key, [])
-            trusted = [other for other in before if other not in self.suspected]
-            if trusted and node not in self.suspected:
-                raise Violation(f"{key} processed by {trusted} and again by {node}")
-            before.append(node)
+        self.books.begin(node, sim.core.cache.held[batch.slice], batch)
         return True
 
     def finish(self, node: str) -> None:
         """The application is through with what it has."""
         sim = self.nodes[node]
-        if not sim.stopped:
-            self._do(sim.core.delivered(0.001), node)
+        if sim.stopped or sim.core.in_hand is None:
+            return
+        self.books.finish(sim.core.in_hand)
+        self._do(sim.core.delivered(0.001), node)
+
+    def move(self, giver: str, taker: str, count: int) -> None:
+        """An operator asks for a move."""
+        self._moves += 1
+        request = MoveRequest(TOPIC, self._moves, giver, taker, count, ())
+        self._post(Parcel("balancer", request))
 
     # -- the network ----------------------------------------------------------------------------
 
     def deliver(self, index: int) -> None:
+        """A parcel arrives."""
         self._arrive(self.wire.pop(index))
 
     def repeat(self, index: int) -> None:
+        """A parcel arrives, and will arrive again."""
         self._arrive(self.wire[index])
 
     def lose(self, index: int) -> None:
+        """A parcel is lost, unless it is a fact."""
         if not self.wire[index].certain:
             del self.wire[index]
 
@@ -205,46 +202,61 @@ class SimCluster:
             if not sim.stopped:
                 self._do(sim.core.poll(self.now), node)
         if self.balancer is not None:
-            self._poll_balancer(self.balancer)
+            self._at_balancer(self.balancer)
 
-    def settle(self, seconds: float = 30.0, step: float = 0.04) -> None:
+    def work(self) -> None:
+        """Every application processes all that it can get."""
+        for node in self.nodes:
+            self.finish(node)
+            while self.begin(node):
+                self.finish(node)
+
+    def run_until(self, reached: Callable[[], bool], seconds: float = 10.0) -> bool:
+        """Let everything take its course, one parcel at a time, until something is reached."""
+        end = self.now + seconds
+        while not reached():
+            if self.wire:
+                self.deliver(0)
+            elif self.now >= end:
+                return False
+            else:
+                self.work()
+                self.advance(TICK)
+        return True
+
+    def settle(self, seconds: float = 30.0) -> None:
         """A quiet time: nothing is lost, everybody works; returns when everything is committed."""
         if self.balancer is None:
             self.start_balancer()
         for node, sim in self.nodes.items():
             if sim.stopped:
                 self.continue_node(node)
-        if not self.nodes:
+        if all(sim.core.leaving for sim in self.nodes.values()):
             self.start_node()
-        end = self.now + seconds
-        while self.now < end:
-            while self.wire:
-                self.deliver(0)
-            for node in self.nodes:
-                self.finish(node)
-                while self.begin(node):
-                    self.finish(node)
-            if len(self.committed) == self.published and self._even():
-                return
-            self.advance(step)
-        raise Violation(
-            f"{self.published - len(self.committed)} of {self.published} items are not committed "
-            f"after {seconds:g} quiet seconds"
-        )
-
-    def _even(self) -> bool:
-        """Whether every slice has its owner and no session is open."""
-        balancer = self.balancer
-        return (
-            balancer is not None
-            and all(owner in self.nodes for owner in balancer.owners)
-            and not balancer.sessions
-            and not balancer.takes
-            and all(
-                held.state is SliceState.AVAILABLE and balancer.owners[s] == node
-                for node, sim in self.nodes.items()
-                for s, held in sim.core.cache.held.items()
+        if not self.run_until(self._settled, seconds):
+            raise Violation(
+                f"after {seconds:g} quiet seconds {self.books.lacking} of {self.books.published} "
+                f"items are not committed, {'and' if self.books.lacking else 'or'} nodes and map "
+                "disagree"
             )
+
+    def _settled(self) -> bool:
+        """Whether everything is committed and every slice is where it should be."""
+        balancer = self.balancer
+        if self.wire or self.books.lacking or balancer is None:
+            return False
+        if balancer.sessions or balancer.takes or balancer.nodes.keys() != self.nodes.keys():
+            return False
+        held_by = [(node, sim.core.cache.held.values()) for node, sim in self.nodes.items()]
+        places = {(h.slice, node, h.term, h.state) for node, held in held_by for h in held}
+        mapped = {
+            (slice_id, owner, term, SliceState.AVAILABLE)
+            for slice_id, (owner, term) in enumerate(
+                zip(balancer.owners, balancer.terms, strict=True)
+            )
+        }
+        return places == mapped and not any(
+            sim.core.leaving and sim.core.cache.held for sim in self.nodes.values()
         )
 
     # -- inside ---------------------------------------------------------------------------------
@@ -269,7 +281,7 @@ class SimCluster:
                         self._post(Parcel(node, Batch(encoded), replayed=True))
                 case Subscribe() | Unsubscribe():
                     self._post(Parcel(actor, action, certain=True))
-        self._check_owners()
+        self._note_owner(actor)
 
     def _addresses(self, message: object, to: str) -> list[str]:
         match message:
@@ -291,33 +303,48 @@ class SimCluster:
     def _arrive(self, parcel: Parcel) -> None:
         if parcel.to == "balancer":
             if self.balancer is not None:
-                self._do(self.balancer.handle(parcel.what, self.now), "balancer")
-                self._poll_balancer(self.balancer)
+                self._at_balancer(self.balancer, parcel.what)
         elif parcel.to in self.publishers:
             self._at_publisher(self.publishers[parcel.to], parcel.what)
         elif parcel.to in self.nodes:
             self._at_node(parcel.to, self.nodes[parcel.to], parcel)
 
-    def _poll_balancer(self, balancer: BalancerCore) -> None:
+    def _at_balancer(self, balancer: BalancerCore, event: object = None) -> None:
         # A balancer that has settled without having heard of a node takes it for dead, too.
-        before = set(balancer.nodes) if balancer.settled else set(self.nodes)
+        known = set(balancer.nodes) if balancer.settled else set(self.nodes)
+        if event is not None:
+            self._do(balancer.handle(event, self.now), "balancer")
         self._do(balancer.poll(self.now), "balancer")
         if balancer.settled:
-            self.suspected |= before - balancer.nodes.keys()
+            for node in (known - balancer.nodes.keys()) & self.nodes.keys():
+                self._stale_terms[node] = max(*balancer.terms, balancer.slice_map().version)
+                self._forgive(node)
+                for held in self.nodes[node].core.cache.held.values():
+                    self.books.distrust(held)
+
+    def _forgive(self, node: str) -> None:
+        """The node is gone: the next owner may repeat what it had not committed."""
+        owned = (SliceState.AVAILABLE, SliceState.GIVING)
+        newest: dict[int, int] = {}
+        for sim in self.nodes.values():
+            for slice_id, held in sim.core.cache.held.items():
+                if held.state in owned:
+                    newest[slice_id] = max(held.term, newest.get(slice_id, 0))
+        self.books.forgive(
+            slice_id
+            for slice_id, held in self.nodes[node].core.cache.held.items()
+            if held.state in owned and held.term == newest[slice_id]
+        )
 
     def _at_publisher(self, publisher: PublisherCore, message: object) -> None:
         assert isinstance(message, Commit | ReplayRequest)
+        self.books.admit(message)
         for reaction in publisher.handle(message, self.now):
-            if not isinstance(reaction, Committed):
+            if isinstance(reaction, Committed):
+                assert isinstance(message, Commit)
+                self.books.commit(message, reaction)
+            else:
                 self._do([reaction], "")
-                continue
-            for number in range(reaction.first, reaction.last + 1):
-                key = (publisher.writer, reaction.slice, number)
-                if key in self.committed:
-                    raise Violation(f"{key} committed twice")
-                if key not in self.processed:
-                    raise Violation(f"{key} committed by {reaction.node} and never processed")
-                self.committed[key] = reaction.node
 
     def _at_node(self, node: str, sim: SimNode, parcel: Parcel) -> None:
         if sim.stopped:
@@ -337,26 +364,18 @@ class SimCluster:
                 actions = sim.core.handle(message, self.now)
         self._do(actions, node)
 
-    def _check_owners(self) -> None:
-        for node, sim in self.nodes.items():
-            for slice_id, held in sim.core.cache.held.items():
-                if held.state is SliceState.AVAILABLE:
-                    owner = self._owners.setdefault((slice_id, held.term), node)
-                    if owner != node:
-                        raise Violation(
-                            f"slice {slice_id} has owners {owner} and {node} in term {held.term}"
-                        )
-
-    def move(self, giver: str, taker: str, count: int) -> None:
-        """An operator asks for a move."""
-        self._post(
-            Parcel("balancer", MoveRequest(TOPIC, len(self.replies), giver, taker, count, ()))
-        )
+    def _note_owner(self, actor: str) -> None:
+        sim = self.nodes.get(actor)
+        if sim is None:
+            return
+        for slice_id, held in sim.core.cache.held.items():
+            owned = held.state is SliceState.AVAILABLE
+            new = owned and self.books.own(actor, slice_id, held.term)
+            if new and held.term <= self._stale_terms.get(actor, 0):
+                self.books.distrust(held)
 
 
-def random_schedule(
-    seed: int, steps: int = 200, *, rules: Callable[[SimCluster, random.Random], None] | None = None
-) -> SimCluster:
+def random_schedule(seed: int, steps: int = 200) -> SimCluster:
     """Run one random schedule and settle; for exploring seeds outside of a property test."""
     rng = random.Random(seed)
     cluster = SimCluster()
@@ -364,7 +383,7 @@ def random_schedule(
     for _ in range(3):
         cluster.start_node()
     for _ in range(steps):
-        (rules or one_random_step)(cluster, rng)
+        one_random_step(cluster, rng)
     cluster.settle()
     return cluster
 
@@ -377,26 +396,28 @@ def one_random_step(cluster: SimCluster, rng: random.Random) -> None:
         cluster.publish(rng.choice(list(cluster.publishers)), rng.randrange(cluster.slice_count))
     elif choice < 0.35:
         cluster.advance(rng.choice([0.01, 0.05, 0.1, 0.3, 1.2]))
-    elif choice < 0.75 and cluster.wire:
-        for _ in range(rng.randrange(1, 8)):
-            if cluster.wire:
-                cluster.deliver(rng.randrange(min(len(cluster.wire), rng.choice([1, 1000]))))
-    elif choice < 0.78 and cluster.wire:
-        cluster.lose(rng.randrange(len(cluster.wire)))
-    elif choice < 0.81 and cluster.wire:
-        cluster.repeat(rng.randrange(len(cluster.wire)))
-    elif choice < 0.88 and alive:
-        cluster.begin(rng.choice(alive))
+    elif choice < 0.81:
+        _disturb_network(cluster, rng, choice)
     elif choice < 0.94 and alive:
-        cluster.finish(rng.choice(alive))
+        (cluster.begin if choice < 0.88 else cluster.finish)(rng.choice(alive))
     elif choice < 0.96 and len(alive) > 1:
         giver, taker = rng.sample(alive, 2)
         cluster.move(giver, taker, 1)
     else:
-        disturb(cluster, rng, alive)
+        _disturb_processes(cluster, rng, alive)
 
 
-def disturb(cluster: SimCluster, rng: random.Random, alive: list[str]) -> None:
+def _disturb_network(cluster: SimCluster, rng: random.Random, choice: float) -> None:
+    """Deliver some parcels, or lose or repeat one."""
+    if choice < 0.75:
+        for _ in range(rng.randrange(1, 8)):
+            if cluster.wire:
+                cluster.deliver(rng.randrange(min(len(cluster.wire), rng.choice([1, 1000]))))
+    elif cluster.wire:
+        (cluster.lose if choice < 0.78 else cluster.repeat)(rng.randrange(len(cluster.wire)))
+
+
+def _disturb_processes(cluster: SimCluster, rng: random.Random, alive: list[str]) -> None:
     """Kill, stop, continue or start something."""
     choice = rng.random()
     stopped = [node for node, sim in cluster.nodes.items() if sim.stopped]

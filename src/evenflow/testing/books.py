@@ -1,0 +1,129 @@
+"""The books of a simulated cluster: who processed and committed what, and what must never happen.
+
+What is checked, as it happens (:class:`Violation`):
+
+* *one owner a term*: no two nodes own a slice under the same term;
+* *in order*: the items of a writer and slice are begun in the order of their numbers, without a
+  gap;
+* *commits are true*: only what an application has finished is committed, each number once, and
+  never by a term older than one that the publisher has met;
+* *none twice*: an item is processed once.
+
+The last has one exception, and the books are exact about it. When a node dies or is taken for dead,
+what was processed in its slices and not yet committed may be processed once more by the next owner.
+And a node that was taken for dead and lives is *stale* in the slices it had, until it has dropped
+them: what it still processes there counts for nothing. Where neither is the case a second time is a
+violation, whoever died elsewhere or before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evenflow.model.batch import Batch
+from evenflow.model.messages import Commit, ReplayRequest
+from evenflow.slices.cache import HeldSlice
+from evenflow.slices.publisher_core import Committed
+
+Number = tuple[int, int, int]
+"""An item by writer, slice and sequence number."""
+
+
+class Violation(AssertionError):
+    """Something happened that must never happen."""
+
+
+def numbers_of(batch: Batch) -> list[Number]:
+    """The items of a batch."""
+    return [(batch.writer, batch.slice, n) for n in range(batch.first, batch.last + 1)]
+
+
+class Books:
+    """What has happened to every item."""
+
+    def __init__(self) -> None:
+        self.published = 0
+        self.begun: dict[Number, list[str]] = {}
+        """Who was given an item to process, stale nodes included."""
+        self.finished: set[Number] = set()
+        self.committed: dict[Number, str] = {}
+        self._times: dict[Number, int] = {}
+        """How often an item was begun by nodes that were not stale."""
+        self._allowed: dict[Number, int] = {}
+        """How often it may be, when more than once."""
+        self._stale: set[HeldSlice] = set()
+        self._owners: dict[tuple[int, int], str] = {}
+        self._admitted: dict[tuple[int, int], int] = {}
+        """By writer and slice: the newest term that reached the publisher."""
+
+    @property
+    def repeated(self) -> int:
+        """Items that were processed more than once."""
+        return sum(len(nodes) > 1 for nodes in self.begun.values())
+
+    @property
+    def lacking(self) -> int:
+        """Published items that are not committed."""
+        return self.published - len(self.committed)
+
+    def begin(self, node: str, held: HeldSlice, batch: Batch) -> None:
+        """An application gets items of a slice that its node holds."""
+        for key in numbers_of(batch):
+            writer, slice_id, number = key
+            if number > 1 and (writer, slice_id, number - 1) not in self.begun:
+                raise Violation(f"{key} begun by {node} before its predecessor")
+            before = self.begun.setdefault(key, [])
+            before.append(node)
+            if held in self._stale:
+                continue
+            if key in self.committed:
+                raise Violation(f"{key} begun by {node}, but {self.committed[key]} committed it")
+            times = self._times[key] = self._times.get(key, 0) + 1
+            if times > self._allowed.get(key, 1):
+                raise Violation(f"{key} processed more often than allowed: {before}")
+
+    def finish(self, batch: Batch) -> None:
+        """An application is through with items."""
+        self.finished.update(numbers_of(batch))
+
+    def own(self, node: str, slice_id: int, term: int) -> bool:
+        """A node owns a slice; True when that is new."""
+        owner = self._owners.setdefault((slice_id, term), "")
+        if owner == node:
+            return False
+        if owner:
+            raise Violation(f"slice {slice_id} has owners {owner} and {node} in term {term}")
+        self._owners[slice_id, term] = node
+        return True
+
+    def distrust(self, held: HeldSlice) -> None:
+        """The node that holds this was taken for dead: from now on it is stale here."""
+        self._stale.add(held)
+
+    def forgive(self, slices: Iterable[int]) -> None:
+        """Their owner is gone: what it had not committed may be processed once more."""
+        gone = set(slices)
+        for key, times in self._times.items():
+            if key[1] in gone and key not in self.committed:
+                self._allowed[key] = times + 1
+
+    def admit(self, message: Commit | ReplayRequest) -> None:
+        """A message reaches a publisher; call it before the publisher handles it."""
+        for slice_id, term in zip(message.slices, message.terms, strict=True):
+            key = (message.writer, slice_id)
+            self._admitted[key] = max(term, self._admitted.get(key, 0))
+
+    def commit(self, message: Commit, done: Committed) -> None:
+        """A publisher accepted a commit."""
+        term = message.terms[message.slices.index(done.slice)]
+        if term < self._admitted[message.writer, done.slice]:
+            raise Violation(
+                f"slice {done.slice}: commit of old term {term} by {done.node} accepted"
+            )
+        for number in range(done.first, done.last + 1):
+            key = (message.writer, done.slice, number)
+            if key in self.committed:
+                raise Violation(f"{key} committed twice")
+            if key not in self.finished:
+                raise Violation(f"{key} committed by {done.node} and never finished")
+            self.committed[key] = done.node
