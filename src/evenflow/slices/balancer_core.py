@@ -12,9 +12,9 @@ things:
 * *recover*: a new balancer listens for ``settle`` seconds, takes the owners from the nodes'
   reports, and cancels or completes the sessions it finds there. No node has to stop for it.
 
-Terms are unique: the upper bits count balancers (seconds of the wall clock at their start, at least
-one more than any seen), the lower bits what this balancer gave out. A term names one owner, so at
-most one node owns a slice in a term; publishers and nodes let the newer term win.
+Terms are unique: the upper bits count balancers (milliseconds of the wall clock at their start, at
+least one more than any seen), the lower bits what this balancer gave out. A term names one owner,
+so at most one node owns a slice in a term; publishers and nodes let the newer term win.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ from evenflow.slices.actions import Action, NodeGone, Send
 from evenflow.slices.handover import Session, Stage
 
 TERM_BITS = 20
-"""Terms that one balancer can give out before its number has to grow."""
+"""How many terms, as a power of 2, a balancer gives out before it reaches the next number. It
+cannot meet a balancer that is started later: so many terms take longer than a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class BalancerCore:
         self.algorithm = algorithm
         self.settings = settings
         self.identity = identity
-        self.number = int(wall)
+        self.number = int(wall * 1000)
         """Upper part of this balancer's terms."""
         self.nodes: dict[str, NodeReport] = {}
         self.owners: list[str] = [""] * slice_count
@@ -478,11 +479,11 @@ class BalancerCore:
 
     def _new_term(self) -> int:
         self._given += 1
-        return self.number << TERM_BITS | self._given
+        return (self.number << TERM_BITS) + self._given
 
     def _learn_term(self, term: int) -> None:
         """Stay ahead of every term that was ever given out."""
-        if term > (self.number << TERM_BITS | self._given) and term >> TERM_BITS >= self.number:
+        if term > (self.number << TERM_BITS) + self._given:
             self.number = (term >> TERM_BITS) + 1
 
     # -- receipts -------------------------------------------------------------------------------
