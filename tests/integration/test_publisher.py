@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 import signal
 import subprocess
 import sys
@@ -39,14 +38,13 @@ pytestmark = pytest.mark.domain
 SLICES = 8
 LIMIT_S = 20.0
 MIB = 1 << 20
-_domains = itertools.count(os.getpid())
 
 
 @pytest.fixture
-def config() -> Config:
+def config(domain_config: DomainConfig) -> Config:
     """A domain of this test's own."""
     return Config(
-        domain=DomainConfig(id=100 + next(_domains) % 100),
+        domain=domain_config,
         publisher=PublisherConfig(linger_ms=0, retention_bytes=4 * MIB, block_s=LIMIT_S),
         topics=(TopicConfig(name="items", slices=SLICES, assignment="modulo:id"),),
     )

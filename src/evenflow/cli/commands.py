@@ -52,6 +52,7 @@ COMMANDS: Registry[Command] = Registry(
         "experiment": Command("evenflow.cli.experiment", "measure, beside the papers' figures"),
         "node": Command("evenflow.cli.node", "process the items of slices with an application"),
         "nodes": Command("evenflow.cli.nodes", "list the processing nodes and their load"),
+        "publish": Command("evenflow.cli.publish", "publish lines, files or generated items"),
         "slices": Command("evenflow.cli.slices", "list slices and moves, or move some"),
     },
     group="evenflow.commands",

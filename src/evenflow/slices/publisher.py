@@ -34,14 +34,9 @@ from evenflow.model.batch import Int32s
 from evenflow.slices.assignment import Assignment, assignment_of
 from evenflow.slices.columns import Table
 from evenflow.slices.intake import Intake
+from evenflow.slices.packing import BATCH_OVERHEAD, ITEM_OVERHEAD, item_size
 from evenflow.slices.payload import Payload, encode_payload
-from evenflow.slices.publisher_core import (
-    BATCH_OVERHEAD,
-    ITEM_OVERHEAD,
-    Limits,
-    PublisherCore,
-    item_size,
-)
+from evenflow.slices.publisher_core import Limits, PublisherCore
 from evenflow.slices.publisher_shell import PublisherShell
 
 if TYPE_CHECKING:
