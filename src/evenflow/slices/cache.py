@@ -3,8 +3,10 @@
 Each held slice has a state (DPSLB thesis, figure 12) and one :class:`~evenflow.slices.track.Track`
 per writer. Items of an Available slice wait for the application in the order of their numbers;
 items of a slice In Load Balancing Session are only kept. Memory is bounded by ``limit`` octets:
-while the application has work and the cache is full, arriving batches are refused. They are not
-lost: their numbers are known to be missing, and the publisher replays them when there is room.
+when the cache is full, arriving batches are refused. They are not lost: their numbers are known to
+be missing, and the publisher replays them when there is room. A full cache may hold nothing that
+the application can have (all behind gaps, or in a session); then, and only then, the batch that the
+application needs next is taken in all the same.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ class SliceCache:
             self.stray += batch.count
             return None
         track = held.track(batch.writer)
-        if self.octets > self.limit and self._queue:
+        if not self._has_room(held, track, batch):
             if batch.last >= track.next:
                 self.refused += batch.count
                 track.last = max(track.last, batch.last)
@@ -85,6 +87,13 @@ class SliceCache:
         if track.ready:
             self.wake(held, batch.writer, track)
         return track
+
+    def _has_room(self, held: HeldSlice, track: Track, batch: Batch) -> bool:
+        """Whether to take a batch in; a full cache only takes what ends a standstill."""
+        if self.octets <= self.limit:
+            return True
+        needed = track.known and batch.first <= track.next
+        return needed and held.state is SliceState.AVAILABLE and not self._queue
 
     def start(self, held: HeldSlice, writer: int, floor: int) -> int:
         """Set the position of a track (see :meth:`Track.start`)."""
@@ -146,6 +155,11 @@ class SliceCache:
     def has_work(self) -> bool:
         """Whether something waits for the application."""
         return bool(self._queue)
+
+    @property
+    def satisfied(self) -> bool:
+        """Full, and not of things that the application cannot have: nothing need be asked for."""
+        return self.octets > self.limit and self.has_work
 
     @property
     def backlog(self) -> int:

@@ -442,7 +442,7 @@ class NodeCore:
             self._next_commit = now + self.settings.commit_every
             actions += self._commit(None)
         self._forget_gone_writers(now)
-        if self.cache.octets <= self.cache.limit:
+        if not self.cache.satisfied:
             actions += [self._ask(writer, slices) for writer, slices in self.asking.poll(now)]
         actions += self._settle()
         if stalled or self._changed or now >= self._next_report:
