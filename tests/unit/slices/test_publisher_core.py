@@ -14,13 +14,13 @@ from evenflow.model.batch import Batch, Item, offsets_of
 from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequest
 from evenflow.slices.actions import Resend, Send
 from evenflow.slices.columns import Columns
+from evenflow.slices.packing import item_size
 from evenflow.slices.publisher_core import (
     Committed,
     Limits,
     PublisherCore,
     Reaction,
     Sealed,
-    item_size,
 )
 
 WRITER = 0xFEED
@@ -188,7 +188,9 @@ class TestEpochs:
         core.add(1, item(), 0.0)
         core.add(2, item(), 0.0)
         close = core.close_epoch(0.1)
-        assert close == EpochClose(WRITER, "items", 1, SLICES, (1, 3), (1, 1), closing=False)
+        assert close == EpochClose(
+            WRITER, "items", 1, SLICES, (1, 3), (1, 1), closing=False, items=2
+        )
 
     def test_is_repeated_while_items_are_uncommitted(self) -> None:
         core = core_with()
@@ -207,7 +209,7 @@ class TestEpochs:
         core.handle(commit({1: 1}), 0.15)
         core.end_epoch()
         clean = core.close_epoch(0.2)
-        assert clean == EpochClose(WRITER, "items", 1, SLICES, (), (), closing=False)
+        assert clean == EpochClose(WRITER, "items", 1, SLICES, (), (), closing=False, items=1)
         assert core.deadline() is None
         assert core.close_epoch(0.3) is None
 
