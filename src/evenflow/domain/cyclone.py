@@ -56,7 +56,8 @@ class Participant:
         self._closed = False
         _domains.enter(config)
         try:
-            self._participant = DomainParticipant(config.id)
+            self.entity = DomainParticipant(config.id)
+            """Cyclone's own participant; for :mod:`evenflow.domain` alone."""
         except DDSException as error:
             _domains.leave(config)
             raise DomainError(f"domain {config.id}: participant", str(error)) from None
@@ -67,7 +68,7 @@ class Participant:
             topic = self._topic(channel)
             try:
                 writer = Writer(
-                    self._participant,
+                    self.entity,
                     topic,
                     channel,
                     partition=partition,
@@ -86,7 +87,7 @@ class Participant:
             topic = self._topic(channel)
             try:
                 reader = Reader(
-                    self._participant,
+                    self.entity,
                     topic,
                     channel,
                     partitions=partitions,
@@ -101,7 +102,7 @@ class Participant:
         """Open a waiter."""
         with self._lock:
             self._check_open()
-            waiter = Waiter(self._participant)
+            waiter = Waiter(self.entity)
             self._waiters.append(waiter)
         return waiter
 
@@ -111,7 +112,7 @@ class Participant:
         if topic is None:
             try:
                 struct = idl_type(channel.message_type)
-                topic = Topic(self._participant, channel.name, struct)
+                topic = Topic(self.entity, channel.name, struct)
             except DDSException as error:
                 raise DomainError(f"topic {channel.name}", str(error)) from None
             self._topics[channel.name] = topic
@@ -137,7 +138,7 @@ class Participant:
             writer.close()
         for topic in self._topics.values():
             delete(topic)
-        delete(self._participant)
+        delete(self.entity)
         _domains.leave(self.config)
 
     def __enter__(self) -> Participant:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from evenflow.domain.flow import Flow
     from evenflow.model.wire import Message
 
-_RETRY_S: Final = 0.0001
+_RETRY_S: Final = 0.00002
 _BYTE_S: Final = 1e-8
 """A large sample may wait longer for its like to be sent: 100 MB/s is less than any link we use."""
 _ANY: Final = SampleState.Any | ViewState.Any | InstanceState.Any
