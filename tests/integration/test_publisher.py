@@ -72,6 +72,8 @@ class SmallNode:
     items: dict[tuple[int, int], Item] = field(default_factory=dict)
     answers: list[ReplayAnswer] = field(default_factory=list)
     closes: list[EpochClose] = field(default_factory=list)
+    arrived: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """The first numbers of each slice's batches, as they came."""
 
     def __post_init__(self) -> None:
         self.participant = Participant(self.config.domain)
@@ -99,6 +101,7 @@ class SmallNode:
         for reader in (self.data, self.replay):
             for batch in reader.take():
                 assert isinstance(batch, Batch)
+                self.arrived[batch.slice].append(batch.first)
                 for number, item in enumerate(batch, batch.first):
                     self.items[batch.slice, number] = item
         self.answers += self.replies.take()
@@ -194,6 +197,30 @@ def test_lingering_items_travel_together(config: Config, node: SmallNode) -> Non
         assert publisher._core.retention.newest(0) == 10
         assert len(publisher._core.retention.after(0, 0)) < 10
         node.commit(publisher.writer)
+
+
+@pytest.mark.parametrize("linger_ms", [0, 1])
+def test_threads_may_publish_at_the_same_time(
+    config: Config, node: SmallNode, linger_ms: int
+) -> None:
+    config = replace(config, publisher=replace(config.publisher, linger_ms=linger_ms))
+    with Publisher("items", config=config) as publisher:
+        meet(publisher, node)
+
+        def publish(start: int) -> None:
+            for n in range(start, start + 500):
+                publisher.publish(b"x", id=n)
+            publisher.publish_columns(pa.array([b"x"] * 500), ids=np.arange(500) + start + 500)
+
+        threads = [threading.Thread(target=publish, args=(n * 1_000,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        until(lambda: len(node.items) == 4_000, node)
+        for thread in threads:
+            thread.join()
+        node.commit(publisher.writer)
+    assert sorted(item.id for item in node.items.values()) == list(range(4_000))
+    assert all(firsts == sorted(firsts) for firsts in node.arrived.values())
 
 
 def test_columns_arrive_as_they_were_published(publisher: Publisher, node: SmallNode) -> None:
