@@ -30,6 +30,9 @@ from evenflow.model.messages import (
 )
 from evenflow.model.wire import Kind
 
+some_hundred = settings(max_examples=min(300, settings.default.max_examples))
+"""Enough for a pure function of a few fields, whatever the profile."""
+
 MESSAGE_TYPES = tuple(channel.message_type for channel in CONTROL)
 each_type = pytest.mark.parametrize("message_type", MESSAGE_TYPES, ids=lambda kind: kind.__name__)
 
@@ -84,6 +87,7 @@ def stock_of(message: Any) -> Any:
     return idl_type(type(message))(**values)
 
 
+@some_hundred
 @given(any_message)
 def test_decoding_gives_back_what_was_encoded(message: Any) -> None:
     encoded = encode(message)
@@ -91,12 +95,14 @@ def test_decoding_gives_back_what_was_encoded(message: Any) -> None:
     assert codec_of(type(message)).decode(encoded) == message
 
 
+@some_hundred
 @given(any_message)
 def test_bytes_are_those_of_the_stock_codec(message: Any) -> None:
     stock = stock_of(message).serialize()
     assert encode(message) == stock.ljust(len(stock) + -len(stock) % 4, b"\0")
 
 
+@some_hundred
 @given(any_message)
 def test_the_stock_codec_reads_ours_and_ours_reads_its(message: Any) -> None:
     stock = stock_of(message)
@@ -104,6 +110,7 @@ def test_the_stock_codec_reads_ours_and_ours_reads_its(message: Any) -> None:
     assert codec_of(type(message)).decode(stock.serialize()) == message
 
 
+@some_hundred
 @given(st.sampled_from([EpochClose, NodeReport, Beat, SliceMap]).flatmap(messages_of))
 def test_the_key_alone_is_decoded_from_the_stock_key(message: Any) -> None:
     codec = codec_of(type(message))

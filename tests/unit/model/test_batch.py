@@ -14,6 +14,9 @@ from evenflow.domain.types import idl_type
 from evenflow.errors import DecodeError
 from evenflow.model.batch import Batch, Item, encode_columns, encode_item, encode_items, offsets_of
 
+some_hundred = settings(max_examples=min(300, settings.default.max_examples))
+"""Enough for a pure function of a few fields, whatever the profile."""
+
 I64 = st.integers(-(2**63), 2**63 - 1)
 U64 = st.integers(1, 2**64 - 1)
 U32 = st.integers(0, 2**32 - 1)
@@ -45,6 +48,7 @@ def stock_of(head: tuple[int, int, int, int], items: list[Item]) -> Any:
     )
 
 
+@some_hundred
 @given(HEADS, ITEMS)
 def test_items_come_back_as_they_were(head: tuple[int, int, int, int], items: list[Item]) -> None:
     writer, slice_id, epoch, first = head
@@ -58,6 +62,7 @@ def test_items_come_back_as_they_were(head: tuple[int, int, int, int], items: li
     assert batch.times.tolist() == [item.time for item in items]
 
 
+@some_hundred
 @given(HEADS, ITEMS)
 def test_bytes_are_those_of_the_stock_codec(
     head: tuple[int, int, int, int], items: list[Item]
@@ -71,6 +76,7 @@ def test_bytes_are_those_of_the_stock_codec(
     assert list(Batch(plain)) == items
 
 
+@some_hundred
 @given(HEADS, ITEMS)
 def test_one_item_encodes_alike_by_all_ways(
     head: tuple[int, int, int, int], items: list[Item]
@@ -94,6 +100,7 @@ def test_one_item_encodes_alike_by_all_ways(
     assert encode_items(writer, slice_id, epoch, first, [item]) == columns
 
 
+@some_hundred
 @given(ITEMS, st.data())
 def test_a_part_is_the_same_items(items: list[Item], data: st.DataObject) -> None:
     whole = Batch(encode_items(1, 2, 3, 10, items))
