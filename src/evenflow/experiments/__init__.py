@@ -54,6 +54,12 @@ EXPERIMENTS: Registry[Experiment] = Registry(
         "codec": Experiment(
             "evenflow.experiments.codec", "items per second: stock codec, ours, and batches"
         ),
+        "handover": Experiment(
+            "evenflow.experiments.handover", "time of moving slices (MAPE-SDDL, Table II)"
+        ),
+        "overhead": Experiment(
+            "evenflow.experiments.overhead", "cost of a processing node (MAPE-SDDL, Figures 18, 19)"
+        ),
     },
     group="evenflow.experiments",
 )

@@ -60,6 +60,8 @@ _LOG = logging.getLogger(__name__)
 
 TICK_S = 0.02
 """How often the loop looks at the time when nothing happens."""
+BUSY_S = 0.005
+"""How often the loop looks for new items while the application has enough to do."""
 TAKE = 256
 """Samples taken from a reader at once."""
 
@@ -103,6 +105,7 @@ class Node:
             pid=os.getpid(),
         )
         self._waiter = self._participant.waiter()
+        self._orders_waiter = self._participant.waiter()
         self._outbox = Outbox(self._participant)
         self._data = SliceReaders(self._participant, self._waiter, topic)
         self._replays = self._reader(self._participant.reader(replay(topic), [self.id]))
@@ -117,6 +120,8 @@ class Node:
                 (EPOCHS, ()),
             )
         ]
+        for reader in self._control:
+            self._orders_waiter.attach(reader)
         self._threads = [
             threading.Thread(target=self._guarded, args=(run,), name=f"{name} {what}", daemon=True)
             for what, run in (("loop", self._loop), ("worker", self._worker))
@@ -203,7 +208,13 @@ class Node:
 
     def _loop(self) -> None:
         while not self._stopping:
-            self._waiter.wait(0.001 if self._data.waiting else TICK_S)
+            if self._data.waiting:
+                self._waiter.wait(0.001)
+            elif self._core.cache.has_work:
+                # More items cannot be processed sooner by being taken sooner: let them gather.
+                self._orders_waiter.wait(BUSY_S)
+            else:
+                self._waiter.wait(TICK_S)
             self._turn()
         with self._lock:
             actions = self._core.commit_all()
@@ -215,9 +226,10 @@ class Node:
         actions: list[Action] = []
         with self._lock:
             core = self._core
-            for reader in self._control:
-                for message in reader.take(TAKE):
-                    actions += self._handle(message, now)
+            if self._orders_waiter.wait(0):
+                for reader in self._control:
+                    for message in reader.take(TAKE):
+                        actions += self._handle(message, now)
             for batch in self._replays.take(TAKE):
                 core.receive(batch, now, replayed=True)
             for reader in self._data:
@@ -280,6 +292,8 @@ class Node:
         while True:
             with self._lock:
                 batch = self._core.next_delivery(time.monotonic())
+                if batch is None:
+                    self._orders_waiter.wake()
                 while batch is None and not self._stopping:
                     self._work.wait(TICK_S)
                     batch = self._core.next_delivery(time.monotonic())
