@@ -12,6 +12,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from evenflow.cli.options import load_config
 from evenflow.cli.running import StopSignal, seconds
@@ -134,6 +135,7 @@ class Feed:
         self._block_s = config.publisher.block_s
         self._stop = stop
         self._number = 0
+        self._names = pa.array([f"sender-{number}" for number in range(args.senders)])
 
     def run(self) -> None:
         """Publish what the source gives, until it or the limits end."""
@@ -195,9 +197,9 @@ class Feed:
         args = self._args
         if args.sender or args.size is None:
             return args.sender
-        numbers = np.arange(self._number, self._number + count) % args.senders
+        numbers = np.arange(self._number, self._number + count, dtype=np.int64) % args.senders
         self._number += count
-        return [f"sender-{number}" for number in numbers.tolist()]
+        return pa.DictionaryArray.from_arrays(pa.array(numbers), self._names)
 
     def _refuse(self, fault: str) -> None:
         self.refused += 1

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _READ: Final = 1 << 16
 _LOOK_UP_S: Final = 0.2
 """How often a source that waits for input looks whether it shall stop."""
-_GROUP: Final = 4_000
-"""Items that are generated at a time."""
+_GROUP: Final = 50_000
+"""Items that are generated, or passed on, at a time."""
 
 
 def lines(path: str, stop: StopSignal, longest: int) -> Iterator[list[bytes]]:
