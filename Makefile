@@ -10,7 +10,7 @@ UNIT_PROFILE := quick
 TEST_PROFILE := full
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test unit integration check format clean
+.PHONY: help setup run test unit integration check format clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -20,6 +20,9 @@ $(STAMP): pyproject.toml requirements.txt requirements-dev.txt scripts/setup
 	@touch $@
 
 setup: $(STAMP)  ## make .venv with pinned dependencies and the evenflow command; Java when missing
+
+run: $(STAMP)  ## a balancer, three nodes and a stream, with a live table, until Ctrl-C
+	@$(BIN)/evenflow up
 
 test: check  ## checks, unit tests (all property cases), integration tests
 	$(BIN)/pytest --hypothesis-profile=$(TEST_PROFILE)

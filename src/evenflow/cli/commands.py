@@ -54,6 +54,7 @@ COMMANDS: Registry[Command] = Registry(
         "nodes": Command("evenflow.cli.nodes", "list the processing nodes and their load"),
         "publish": Command("evenflow.cli.publish", "publish lines, files or generated items"),
         "slices": Command("evenflow.cli.slices", "list slices and moves, or move some"),
+        "up": Command("evenflow.cli.up", "run everything on this machine, with a live table"),
     },
     group="evenflow.commands",
 )
