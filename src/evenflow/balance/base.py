@@ -9,7 +9,8 @@ asked.
 Rules that bind every algorithm, and that :mod:`evenflow.balance.verify` checks:
 
 - A leaving node takes nothing, and gives everything as soon as any other node can take it.
-- A slice that moved less than ``settle_s`` ago stays, unless its node leaves.
+- A slice that moved less than ``settle_s`` ago stays, and one that moved less than ``return_s``
+  ago does not go back where it came from, unless its node leaves.
 - What the algorithm makes small (:meth:`Algorithm.badness`) does not grow.
 - Slices without an owner are left alone: :func:`evenflow.balance.count.assign_unowned` places
   those.
@@ -35,6 +36,11 @@ class Algorithm(Protocol):
     @property
     def settle_s(self) -> float:
         """No slice moves twice within this many seconds."""
+        ...
+
+    @property
+    def return_s(self) -> float:
+        """No slice goes straight back to the node it came from within this many seconds."""
         ...
 
     def on_new_processing_node(self, snapshot: LoadSnapshot, node: str) -> Plan:
@@ -63,6 +69,11 @@ def require_node(snapshot: LoadSnapshot, node: str) -> None:
 def settled(each: PlacedSlice, now: float, settle_s: float) -> bool:
     """Whether the slice's last move is long enough ago for another."""
     return now - each.moved_at >= settle_s
+
+
+def barred_from(each: PlacedSlice, now: float, return_s: float) -> str | None:
+    """The node to which the slice may not go because it has only just come from there."""
+    return each.came_from if now - each.moved_at < return_s else None
 
 
 def slices_on_leaving(snapshot: LoadSnapshot) -> int:

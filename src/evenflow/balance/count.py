@@ -31,6 +31,8 @@ class Count:
     name: ClassVar[str] = "count"
     settle_s: float = 0.0
     """No slice moves twice within this many seconds, unless its node leaves."""
+    return_s: ClassVar[float] = 0.0
+    """Only nodes that join or leave make a slice go back."""
 
     def on_new_processing_node(self, snapshot: LoadSnapshot, node: str) -> Plan:
         """Give the new node its share."""

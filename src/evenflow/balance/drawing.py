@@ -97,7 +97,9 @@ class Drawing:
         able = [name for name, band in sketch.bands.items() if band.high >= misfit.load]
         chosen = [host] if host else nlargest(CHOICES, able, key=lambda n: (sketch.room(n), n))
         for taker in chosen:
-            if taker != misfit.owner and self._bundle(misfit.load, misfit.id, misfit.owner, taker):
+            if taker in (misfit.owner, misfit.barred):
+                continue
+            if self._bundle(misfit.load, misfit.id, misfit.owner, taker):
                 return
 
     def _shed(self, giver: str) -> None:
@@ -112,14 +114,14 @@ class Drawing:
             if taker is None:
                 return
             room = sketch.room(taker)
-            choice = sketch.largest_up_to(giver, min(rest + spare, room))
+            choice = sketch.largest_up_to(giver, min(rest + spare, room), taker)
             if choice is None or choice[0] <= 0:
-                choice = sketch.smallest_above(giver, 0.0)
+                choice = sketch.smallest_above(giver, 0.0, taker)
             if choice is None or choice[0] > room:
                 return
             load, slice_id = choice
-            if last is not None and sketch.loads[last] + load <= sketch.bands[last].share:
-                taker = last  # one session more slices is cheaper than one session more
+            if last is not None and self._suits(load, slice_id, last):
+                taker = last  # more slices in a session are cheaper than more sessions
             if not self.economy.pays(sketch.change(load, giver, taker), load):
                 return
             sketch.move(load, slice_id, giver, taker)
@@ -139,10 +141,10 @@ class Drawing:
     def _displace(self, giver: str, size: float) -> None:
         """Give the smallest slice above a size to a node that has to make room for it."""
         for taker in nsmallest(CHOICES, self.sketch.bands, key=self._above_share):
-            choice = self.sketch.smallest_above(giver, size)
-            if choice is None or self.tries <= 0:
+            if self.tries <= 0:
                 return
-            if taker == giver:
+            choice = self.sketch.smallest_above(giver, size, taker)
+            if taker == giver or choice is None:
                 continue
             self.tries -= 1
             if self._bundle(*choice, giver, taker):
@@ -179,13 +181,19 @@ class Drawing:
         sketch = self.sketch
         band = sketch.bands[taker]
         spare = sketch.loads[giver] - sketch.bands[giver].low
-        choice = sketch.largest_up_to(giver, min(band.share - sketch.loads[taker], spare))
+        limit = min(band.share - sketch.loads[taker], spare)
+        choice = sketch.largest_up_to(giver, limit, taker)
         if choice is None or not self.economy.pays(
             sketch.change(choice[0], giver, taker), choice[0]
         ):
             return False
         sketch.move(*choice, giver, taker)
         return True
+
+    def _suits(self, load: float, slice_id: int, taker: str) -> bool:
+        """Whether the taker would not even reach its share with this slice."""
+        after = self.sketch.loads[taker] + load
+        return after <= self.sketch.bands[taker].share and self.sketch.may_go(slice_id, taker)
 
     def _above_share(self, name: str) -> tuple[float, str]:
         return (self.sketch.loads[name] - self.sketch.bands[name].share, name)

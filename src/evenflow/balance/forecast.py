@@ -2,8 +2,9 @@
 
 Between a measurement and the end of the moves it leads to lies some time, in which loads go on
 changing. Where a slice has an outlook (trend and season, learned by
-:mod:`evenflow.balance.outlook`) its expected load at that later time takes the place of the
-measured one; a slice without an outlook counts as measured.
+:mod:`evenflow.balance.outlook`), what it is expected to change until then is added to its
+measured load. Only the change is taken from the outlook: its level lags behind a measurement. A
+slice without an outlook counts as measured.
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ class Forecast(Levelling):
     """Even expected load over nodes that count as equal."""
 
     name: ClassVar[str] = "forecast"
-    lead_s: float = 10.0
+    lead_s: float = 5.0
     """How long after the snapshot the moves are expected to be done."""
 
     def load_of(self, each: PlacedSlice, now: float) -> float:
-        """The load expected ``lead_s`` from now."""
-        return each.load if each.outlook is None else each.outlook.at(now + self.lead_s)
+        """The measured load and how it is expected to change in ``lead_s``."""
+        if each.outlook is None:
+            return each.load
+        change = each.outlook.at(now + self.lead_s) - each.outlook.at(now)
+        return max(0.0, each.load + change)

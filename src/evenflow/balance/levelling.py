@@ -4,8 +4,9 @@ Common to ``weighted``, ``capacity`` and ``forecast``, which differ only in what
 load of a slice and the strength of a node. :mod:`evenflow.balance.shares` says what a share is,
 :mod:`evenflow.balance.drawing` how the moves are found.
 
-Three things keep a plan from answering noise. Inside its band a node is left in peace. **No slice
-moves twice within** ``settle_s``, unless its node leaves. **No move unless it gains more than it
+Four things keep a plan from answering noise. Inside its band a node is left in peace. **No slice
+moves twice within** ``settle_s`` or back where it came from within ``return_s``, unless its node
+leaves. **No move unless it gains more than it
 costs**: it gains the load it brings into the bands, for as long as the operator thinks that will
 last (``horizon_s``), and costs the work that waits while the slice changes hands (its load, for
 ``pause_s``).
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
-from evenflow.balance.base import require_node, settled, slices_on_leaving
+from evenflow.balance.base import barred_from, require_node, settled, slices_on_leaving
 from evenflow.balance.count import Count
 from evenflow.balance.drawing import Drawing, Economy
 from evenflow.balance.shares import Shares, Weight, fair_shares, misfits
@@ -42,13 +43,15 @@ class Levelling:
     """How far from its share a node may be, as a part of the share."""
     settle_s: float = 30.0
     """No slice moves twice within this many seconds, unless its node leaves."""
+    return_s: float = 3600.0
+    """No slice goes back where it came from within this many seconds, unless its node leaves."""
     horizon_s: float = 30.0
     """For how long a gain is expected to last."""
     pause_s: float = 0.5
     """For how long the items of a slice wait while it moves."""
 
     def __post_init__(self) -> None:
-        for key in ("tolerance", "settle_s", "horizon_s", "pause_s"):
+        for key in ("tolerance", "settle_s", "return_s", "horizon_s", "pause_s"):
             value = getattr(self, key)
             if not 0 <= value < inf:
                 raise ConfigError(f"balance.{self.name}.{key}", value, "must be a number from 0 up")
@@ -109,6 +112,7 @@ class Levelling:
                 each.id,
                 each.owner,
                 each.owner in leaving or settled(each, now, self.settle_s),
+                None if each.owner in leaving else barred_from(each, now, self.return_s),
             )
             for each in snapshot.slices
             if each.owner is not None
@@ -120,7 +124,7 @@ class Levelling:
 
     def _by_count(self, snapshot: LoadSnapshot) -> Plan:
         """Nothing measured yet: the number of slices is all there is to go by."""
-        plan = Count(self.settle_s).analyze_load(snapshot)
+        plan = Count(max(self.settle_s, self.return_s)).analyze_load(snapshot)
         return Plan(plan.moves, self.measure(snapshot), f"no load measured: {plan.reason}")
 
 

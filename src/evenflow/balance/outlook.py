@@ -1,30 +1,82 @@
 """Outlook: what the load of each slice will be, learned from its past (for ``forecast``).
 
-Level, trend and season of every slice are followed by exponential smoothing (Holt and Winters,
-additive). The time between two measurements may vary: the memories are given in seconds, and a
-measurement after a longer pause weighs more. With a ``period_s`` the deviations from the level
-are learned for each part of the period; without one there is no season.
+*Level and trend* are followed by exponential smoothing of the load without its season (Holt).
+The time between two measurements may vary: the memories are given in seconds, and a measurement
+after a longer pause weighs more.
+
+*The season* is learned period by period: when one has passed, the mean load of each of its
+parts, less the mean of the whole period and its drift since the one before, is mixed with what
+was known. All parts change at the same moment, so the step from the present part to the next,
+the one that matters, always comes from whole periods. So nothing is said about a season before
+two periods have been seen.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp
+from math import exp, floor
+from statistics import fmean
 from typing import TYPE_CHECKING
 
-from evenflow.model.load import Outlook, season_part
+from evenflow.model.load import Outlook, season_at, season_part
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+RENEWAL = 0.5
+"""What part of the season is renewed by each period."""
+
 
 @dataclass(slots=True)
-class _Course:
+class _Level:
+    """Level and trend of one slice."""
+
     since: float
     level: float
-    season: list[float]
     trend: float = 0.0
     seen: int = 1
+
+
+class _Season:
+    """The season of one slice, and what has been seen of the present period."""
+
+    __slots__ = ("_counts", "_mean", "_number", "_sums", "deviations")
+
+    def __init__(self, parts: int) -> None:
+        self.deviations: tuple[float, ...] = ()
+        self._mean: float | None = None
+        self._number = -1
+        self._sums = [0.0] * parts
+        self._counts = [0] * parts
+
+    def add(self, load: float, now: float, period_s: float) -> None:
+        """Count a measurement; one of a new period closes the one before."""
+        number = floor(now / period_s)
+        if number != self._number:
+            self._close()
+            self._number = number
+        part = season_part(now, period_s, len(self._sums))
+        self._sums[part] += load
+        self._counts[part] += 1
+
+    def _close(self) -> None:
+        parts = len(self._sums)
+        if all(self._counts):
+            means = [total / count for total, count in zip(self._sums, self._counts, strict=True)]
+            mean = fmean(means)
+            if self._mean is not None:
+                self._renew(means, mean, (mean - self._mean) / parts)
+            self._mean = mean
+        self._sums = [0.0] * parts
+        self._counts = [0] * parts
+
+    def _renew(self, means: list[float], mean: float, drift: float) -> None:
+        middle = (len(means) - 1) / 2
+        fresh = [value - mean - drift * (part - middle) for part, value in enumerate(means)]
+        known = self.deviations or fresh
+        self.deviations = tuple(
+            old + RENEWAL * (new - old) for old, new in zip(known, fresh, strict=True)
+        )
 
 
 class OutlookLearner:
@@ -47,44 +99,50 @@ class OutlookLearner:
         parts: int = 24,
         enough: int = 5,
     ) -> None:
-        # A level that follows faster than the season turns would take the season for its own.
-        self._level_s = max(level_s, period_s)
-        self._trend_s = max(trend_s, 3 * period_s)
+        self._level_s = level_s
+        self._trend_s = trend_s
         self._period_s = period_s
-        self._parts = parts if period_s > 0 else 0
+        self._parts = parts
         self._enough = enough
-        self._courses: dict[int, _Course] = {}
+        self._levels: dict[int, _Level] = {}
+        self._seasons: dict[int, _Season] = {}
 
     def observe(self, slice_id: int, load: float, now: float) -> None:
         """The slice has this load at this time. A time that does not advance is ignored."""
-        course = self._courses.get(slice_id)
+        bare = load - season_at(now, self._period_s, self._season(slice_id))
+        course = self._levels.get(slice_id)
         if course is None:
-            self._courses[slice_id] = _Course(now, load, [0.0] * self._parts)
+            self._levels[slice_id] = _Level(now, bare)
+        elif now > course.since:
+            self._follow(course, bare, now)
+        else:
             return
+        if self._period_s > 0:
+            season = self._seasons.setdefault(slice_id, _Season(self._parts))
+            season.add(load, now, self._period_s)
+
+    def outlook(self, slice_id: int) -> Outlook | None:
+        """The outlook of a slice; ``None`` while too little has been seen."""
+        course = self._levels.get(slice_id)
+        if course is None or course.seen < self._enough:
+            return None
+        season = self._season(slice_id)
+        return Outlook(course.since, course.level, course.trend, season, self._period_s)
+
+    def keep(self, slices: Collection[int]) -> None:
+        """Forget every slice that is not among these."""
+        self._levels = {key: self._levels[key] for key in slices if key in self._levels}
+        self._seasons = {key: self._seasons[key] for key in slices if key in self._seasons}
+
+    def _season(self, slice_id: int) -> tuple[float, ...]:
+        season = self._seasons.get(slice_id)
+        return season.deviations if season is not None else ()
+
+    def _follow(self, course: _Level, load: float, now: float) -> None:
         elapsed = now - course.since
-        if elapsed <= 0:
-            return
-        part = season_part(now, self._period_s, self._parts) if self._parts else -1
-        season = course.season[part] if self._parts else 0.0
         predicted = course.level + course.trend * elapsed
-        level = predicted + (1 - exp(-elapsed / self._level_s)) * (load - season - predicted)
+        level = predicted + (1 - exp(-elapsed / self._level_s)) * (load - predicted)
         slope = (level - course.level) / elapsed
         course.trend += (1 - exp(-elapsed / self._trend_s)) * (slope - course.trend)
         course.level, course.since = level, now
         course.seen += 1
-        if self._parts:
-            course.season[part] += 0.3 * (load - level - season)
-
-    def outlook(self, slice_id: int) -> Outlook | None:
-        """The outlook of a slice; ``None`` while too little has been seen."""
-        course = self._courses.get(slice_id)
-        if course is None or course.seen < self._enough:
-            return None
-        # The deviations are told against their mean: the level is where the mean belongs.
-        mean = sum(course.season) / len(course.season) if course.season else 0.0
-        season = tuple(part - mean for part in course.season)
-        return Outlook(course.since, course.level + mean, course.trend, season, self._period_s)
-
-    def keep(self, slices: Collection[int]) -> None:
-        """Forget every slice that is not among these."""
-        self._courses = {key: self._courses[key] for key in slices if key in self._courses}

@@ -10,6 +10,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import TYPE_CHECKING
 
+from evenflow.balance.base import barred_from, settled
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -44,20 +46,23 @@ class Shelf:
         """Give a node more room, or less."""
         self.put(name, self.take(name) + load)
 
-    def fit(self, load: float, *, but: str = "") -> str | None:
-        """The fullest node other than ``but`` that has room for the load."""
+    def fit(self, load: float, *but: str | None) -> str | None:
+        """The fullest node that has room for the load, other than those in ``but``."""
         place = bisect_left(self._order, (load, ""))
-        return next((name for _, name in self._order[place : place + 2] if name != but), None)
+        fitting = self._order[place : place + 1 + len(but)]
+        return next((name for _, name in fitting if name not in but), None)
 
 
 class Packing:
     """A plan while it is being packed."""
 
     def __init__(
-        self, snapshot: LoadSnapshot, fill: float, may_move: Callable[[PlacedSlice], bool]
+        self, snapshot: LoadSnapshot, fill: float, settle_s: float, return_s: float
     ) -> None:
         self.moves: list[tuple[int, str, str]] = []
-        self._may_move = may_move
+        self._now = snapshot.time
+        self._settle_s = settle_s
+        self._return_s = return_s
         self._held = snapshot.holdings()
         self._capacity = {node.name: node.capacity for node in snapshot.active}
         self._loads = snapshot.loads()
@@ -74,7 +79,7 @@ class Packing:
     def clear(self, name: str) -> None:
         """Give away everything, if need be to a node that has no room for it."""
         for each in _largest_first(self._held[name]):
-            taker = self._shelf.fit(each.load) or self._wake(each.load) or self._least_loaded()
+            taker = self._shelf.fit(each.load) or self._wake(each) or self._least_loaded()
             if taker is not None:
                 self._move(each, name, taker)
 
@@ -83,7 +88,7 @@ class Packing:
         for each in _largest_first(filter(self._may_move, self._held[name])):
             if self._loads[name] <= limit or each.load <= 0:
                 return
-            taker = self._shelf.fit(each.load, but=name) or self._wake(each.load)
+            taker = self._shelf.fit(each.load, name, self._barred(each)) or self._wake(each)
             if taker is not None:
                 self._shelf.widen(name, each.load)
                 self._move(each, name, taker)
@@ -105,7 +110,7 @@ class Packing:
         room = self._shelf.take(name)
         found: list[tuple[PlacedSlice, str]] = []
         for each in _largest_first(self._held[name]):
-            taker = self._shelf.fit(each.load)
+            taker = self._shelf.fit(each.load, self._barred(each))
             if taker is None:
                 break
             self._shelf.widen(taker, -each.load)
@@ -126,9 +131,16 @@ class Packing:
         self._loads[taker] += each.load
         self._shelf.widen(taker, -each.load)
 
-    def _wake(self, load: float) -> str | None:
-        """Put the strongest idle node that can carry the load to work."""
-        able = [name for name, room in self._idle.items() if room >= load]
+    def _may_move(self, each: PlacedSlice) -> bool:
+        return settled(each, self._now, self._settle_s)
+
+    def _barred(self, each: PlacedSlice) -> str | None:
+        return barred_from(each, self._now, self._return_s)
+
+    def _wake(self, each: PlacedSlice) -> str | None:
+        """Put the strongest idle node that can carry the slice to work."""
+        barred = self._barred(each)
+        able = [name for name, room in self._idle.items() if room >= each.load and name != barred]
         name = min(able, key=lambda n: (-self._capacity[n], n), default=None)
         if name is not None:
             self._shelf.put(name, self._idle.pop(name))

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
-from evenflow.balance.base import require_node, settled, slices_on_leaving
+from evenflow.balance.base import require_node, slices_on_leaving
 from evenflow.balance.count import Count
 from evenflow.balance.drawing import Economy
 from evenflow.balance.packing import Packing
@@ -44,6 +44,8 @@ class Saver:
     """So many nodes stay at work in any case."""
     settle_s: float = 60.0
     """No slice moves twice within this many seconds, unless its node leaves."""
+    return_s: float = 300.0
+    """No slice goes back where it came from within this many seconds, unless its node leaves."""
     horizon_s: float = 300.0
     """For how long an emptied node is expected to stay idle."""
     pause_s: float = 0.5
@@ -53,7 +55,7 @@ class Saver:
         if not 0 < self.fill <= self.limit < inf:
             allowed = "must be above 0 and at most the limit"
             raise ConfigError("balance.saver.fill", self.fill, allowed)
-        for key in ("min_nodes", "settle_s", "horizon_s", "pause_s"):
+        for key in ("min_nodes", "settle_s", "return_s", "horizon_s", "pause_s"):
             if not 0 <= getattr(self, key) < inf:
                 raise ConfigError(f"balance.saver.{key}", getattr(self, key), "must be 0 or more")
 
@@ -65,12 +67,10 @@ class Saver:
     def analyze_load(self, snapshot: LoadSnapshot) -> Plan:
         """Clear, relieve and pack."""
         if not any(each.load for each in snapshot.slices if each.owner is not None):
-            plan = Count(self.settle_s).analyze_load(snapshot)
+            plan = Count(max(self.settle_s, self.return_s)).analyze_load(snapshot)
             reason = f"no load measured: {plan.reason}"
             return Plan(plan.moves, self.measure(snapshot), reason)
-        packing = Packing(
-            snapshot, self.fill, lambda each: settled(each, snapshot.time, self.settle_s)
-        )
+        packing = Packing(snapshot, self.fill, self.settle_s, self.return_s)
         for node in snapshot.nodes:
             if node.leaving:
                 packing.clear(node.name)

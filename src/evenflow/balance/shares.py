@@ -34,6 +34,8 @@ class Weight:
     owner: str
     free: bool
     """Whether it may move now."""
+    barred: str | None = None
+    """A node it may not move to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from evenflow.balance.shares import Band, Shares, Weight
 
@@ -27,6 +27,8 @@ class Sketch:
     loads: dict[str, float]
     free: dict[str, list[tuple[float, int]]]
     """``(load, slice)`` of what each node may give, ordered by load."""
+    barred: dict[int, str]
+    """For some slices a node they may not go to."""
     moves: list[tuple[int, str, str]] = field(default_factory=list)
     """``(slice, giver, taker)`` in the order drawn."""
     outside: float = 0.0
@@ -38,7 +40,7 @@ class Sketch:
     _surpluses: list[tuple[float, str]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, shares: Shares, names: Iterable[str], weights: Iterable[Weight]) -> Sketch:
+    def of(cls, shares: Shares, names: Iterable[str], weights: Collection[Weight]) -> Sketch:
         """The sketch without a move. A giant on its host stays there."""
         bands = shares.bands
         loads = dict.fromkeys(names, 0.0)
@@ -49,7 +51,8 @@ class Sketch:
                 free[weight.owner].append((weight.load, weight.id))
         for slices in free.values():
             slices.sort()
-        sketch = cls(bands, loads, free)
+        barred = {each.id: each.barred for each in weights if each.barred is not None}
+        sketch = cls(bands, loads, free, barred)
         sketch.outside = sum(band.outside(loads[name]) for name, band in bands.items())
         sketch._wants = [(loads[name] - band.share, name) for name, band in bands.items()]
         sketch._surpluses = [(band.share - loads[name], name) for name, band in bands.items()]
@@ -77,15 +80,21 @@ class Sketch:
         """The node that is the furthest above its share, other than ``but``."""
         return self._first(self._surpluses, -1.0, but)
 
-    def largest_up_to(self, name: str, limit: float) -> tuple[float, int] | None:
-        """The node's largest free slice that is not above the limit."""
-        place = bisect_right(self.free[name], (limit, 1 << 62)) - 1
-        return self.free[name][place] if place >= 0 else None
+    def largest_up_to(self, giver: str, limit: float, taker: str) -> tuple[float, int] | None:
+        """The giver's largest slice not above the limit that may go to the taker."""
+        slices = self.free[giver]
+        below = range(bisect_right(slices, (limit, 1 << 62)) - 1, -1, -1)
+        return next((slices[at] for at in below if self.may_go(slices[at][1], taker)), None)
 
-    def smallest_above(self, name: str, limit: float) -> tuple[float, int] | None:
-        """The node's smallest free slice that is above the limit."""
-        place = bisect_right(self.free[name], (limit, 1 << 62))
-        return self.free[name][place] if place < len(self.free[name]) else None
+    def smallest_above(self, giver: str, limit: float, taker: str) -> tuple[float, int] | None:
+        """The giver's smallest slice above the limit that may go to the taker."""
+        slices = self.free[giver]
+        above = range(bisect_right(slices, (limit, 1 << 62)), len(slices))
+        return next((slices[at] for at in above if self.may_go(slices[at][1], taker)), None)
+
+    def may_go(self, slice_id: int, taker: str) -> bool:
+        """Whether the slice may move to the taker."""
+        return self.barred.get(slice_id) != taker
 
     def may_give(self, name: str, load: float, slice_id: int) -> bool:
         """Whether the slice is the node's and may still move."""

@@ -7,17 +7,18 @@ the same function.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evenflow.balance.base import Algorithm, settled
+from evenflow.balance.base import Algorithm, barred_from, settled
 from evenflow.errors import PlanError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evenflow.model.plan import Plan
-    from evenflow.model.snapshot import LoadSnapshot
+    from evenflow.model.snapshot import LoadSnapshot, PlacedSlice
 
 
 def faults(algorithm: Algorithm, snapshot: LoadSnapshot, plan: Plan) -> tuple[str, ...]:
@@ -45,7 +46,8 @@ def _broken_moves(algorithm: Algorithm, snapshot: LoadSnapshot, plan: Plan) -> I
     """Moves that cannot or must not be done."""
     nodes = {node.name: node for node in snapshot.nodes}
     slices = {each.id: each for each in snapshot.slices}
-    seen: set[int] = set()
+    times = Counter(slice_id for move in plan.moves for slice_id in move.slices)
+    yield from (f"slice {slice_id} moves twice" for slice_id, n in times.items() if n > 1)
     for move in plan.moves:
         if not move.slices:
             yield f"a move from {move.giver!r} to {move.taker!r} names no slice"
@@ -60,22 +62,25 @@ def _broken_moves(algorithm: Algorithm, snapshot: LoadSnapshot, plan: Plan) -> I
             each = slices.get(slice_id)
             if each is None or each.owner != move.giver:
                 yield f"slice {slice_id} does not belong to {move.giver!r}"
-                continue
-            if slice_id in seen:
-                yield f"slice {slice_id} moves twice"
-            seen.add(slice_id)
-            if not (nodes[move.giver].leaving or settled(each, snapshot.time, algorithm.settle_s)):
-                yield f"slice {slice_id} moved less than {algorithm.settle_s} s ago"
+            elif not nodes[move.giver].leaving:
+                yield from _restless(algorithm, snapshot.time, each, move.taker)
+
+
+def _restless(algorithm: Algorithm, now: float, each: PlacedSlice, taker: str) -> Iterator[str]:
+    """Slices that should stay for a while."""
+    if not settled(each, now, algorithm.settle_s):
+        yield f"slice {each.id} moved less than {algorithm.settle_s} s ago"
+    if barred_from(each, now, algorithm.return_s) == taker:
+        yield f"slice {each.id} goes back to {taker!r}, where it has come from"
 
 
 def _broken_promises(algorithm: Algorithm, snapshot: LoadSnapshot, plan: Plan) -> Iterator[str]:
     """Plans that can be done but should not."""
     after = plan.applied_to(snapshot)
-    if {each.id for each in after.slices} != {each.id for each in snapshot.slices}:
-        yield "slices are lost"
-    was, will_be = algorithm.badness(snapshot), algorithm.badness(after)
-    if plan and not will_be < was:
-        yield f"nothing is gained: badness {was} before, {will_be} after"
+    if plan:
+        was, will_be = algorithm.badness(snapshot), algorithm.badness(after)
+        if not will_be < was:
+            yield f"nothing is gained: badness {was} before, {will_be} after"
     measured = algorithm.measure(after)
     if plan.expected.keys() != measured.keys():
         yield "the expected loads are not those of the nodes"

@@ -60,6 +60,9 @@ EXPERIMENTS: Registry[Experiment] = Registry(
         "overhead": Experiment(
             "evenflow.experiments.overhead", "cost of a processing node (MAPE-SDDL, Figures 18, 19)"
         ),
+        "skew": Experiment(
+            "evenflow.experiments.skew", "all balancing algorithms on uneven loads (simulated)"
+        ),
     },
     group="evenflow.experiments",
 )

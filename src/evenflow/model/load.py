@@ -7,12 +7,17 @@ single numbers, so :class:`LoadWeights` says what one item, one byte and one sec
 Any unit will do as long as all slices and all node capacities of a snapshot share it.
 
 An :class:`Outlook` says what the load of a slice will be at a later time: a level, a trend and a
-season, as learned by :mod:`evenflow.balance.learning`.
+season, as learned by :mod:`evenflow.balance.outlook`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import floor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +63,20 @@ class Outlook:
     def at(self, time: float) -> float:
         """The load expected at ``time``; never below zero."""
         expected = self.level + self.trend * (time - self.since)
-        if self.season:
-            expected += self.season[season_part(time, self.period_s, len(self.season))]
-        return max(0.0, expected)
+        return max(0.0, expected + season_at(time, self.period_s, self.season))
 
 
 def season_part(time: float, period_s: float, parts: int) -> int:
     """Which of the equally long parts of a period ``time`` falls into."""
     return int((time % period_s) / period_s * parts) % parts
+
+
+def season_at(time: float, period_s: float, season: Sequence[float]) -> float:
+    """The season at a time, in a straight line from the middle of one part to that of the next."""
+    if not season:
+        return 0.0
+    parts = len(season)
+    place = (time % period_s) / period_s * parts - 0.5
+    before = floor(place)
+    share = place - before
+    return (1 - share) * season[before % parts] + share * season[(before + 1) % parts]

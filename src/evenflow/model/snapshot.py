@@ -45,6 +45,8 @@ class PlacedSlice:
     """Measured load, in the unit the operator chose (:class:`~evenflow.model.load.LoadWeights`)."""
     moved_at: float = -inf
     """When it last changed its owner, on the clock of ``LoadSnapshot.time``."""
+    came_from: str | None = None
+    """The node that gave it away when it last moved."""
     outlook: Outlook | None = None
     """Its expected load, when enough has been seen to expect anything."""
 
@@ -121,7 +123,9 @@ class LoadSnapshot:
             self,
             time=at,
             slices=tuple(
-                replace(each, owner=owners[each.id], moved_at=at) if each.id in owners else each
+                replace(each, owner=owners[each.id], moved_at=at, came_from=each.owner)
+                if each.id in owners
+                else each
                 for each in self.slices
             ),
         )

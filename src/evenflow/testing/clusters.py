@@ -1,7 +1,7 @@
 """Clusters to try balancing algorithms on: a few named ones, and any number of random ones.
 
-Every algorithm meets every named cluster in the tests; each name is a situation that has a trap in
-it. A random cluster is made from a seed alone, so a failure is repeated by its seed.
+Every algorithm meets every named cluster in the tests; each name is a situation that has a trap
+in it. A random cluster is made from a seed alone, so a failure is repeated by its seed.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ def random_cluster(seed: int, *, nodes: int = 12, slices: int = 80) -> LoadSnaps
             random.choice(owners),
             random.choice((0.0, scale, scale, scale)) * random.random() / (number + 1) ** exponent,
             random.choice((-inf, -inf, 0.0, 900.0, 995.0)),
+            random.choice((None, *names)),
         )
         for number in range(random.randint(0, slices))
     )

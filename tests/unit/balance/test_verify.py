@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import pytest
 
 from evenflow.balance.count import Count
@@ -9,8 +12,25 @@ from evenflow.balance.verify import faults
 from evenflow.model.plan import Move, Plan
 from evenflow.testing.clusters import cluster
 
-SNAPSHOT = cluster(
-    {"a": [1.0] * 4, "b": [1.0], "c": []}, leaving=frozenset("c"), moved_at={0: 999.0}
+if TYPE_CHECKING:
+    from evenflow.model.snapshot import LoadSnapshot
+
+
+class Wary(Count):
+    """count that would not have slices go back."""
+
+    return_s = 300.0
+
+
+def came_from_b(snapshot: LoadSnapshot) -> LoadSnapshot:
+    """Slice 2 came from node b a while ago."""
+    slices = list(snapshot.slices)
+    slices[2] = replace(slices[2], moved_at=900.0, came_from="b")
+    return replace(snapshot, slices=tuple(slices))
+
+
+SNAPSHOT = came_from_b(
+    cluster({"a": [1.0] * 4, "b": [1.0], "c": []}, leaving=frozenset("c"), moved_at={0: 999.0})
 )
 
 
@@ -26,10 +46,11 @@ SNAPSHOT = cluster(
         (Move((77,), "a", "b"), "does not belong to 'a'"),
         (Move((1, 1), "a", "b"), "moves twice"),
         (Move((0,), "a", "b"), "moved less than"),
+        (Move((2,), "a", "b"), "goes back to 'b'"),
     ],
 )
 def test_impossible_moves(move: Move, fault: str) -> None:
-    found = faults(Count(settle_s=30), SNAPSHOT, Plan((move,)))
+    found = faults(Wary(settle_s=30), SNAPSHOT, Plan((move,)))
     assert any(fault in each for each in found), found
 
 
