@@ -20,7 +20,7 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.ReplayRequest: (("slices", "terms", "have"),),
     messages.ReplayAnswer: (("slices", "floor", "last"), ("refused", "refused_terms")),
     messages.Commit: (("slices", "terms", "upto"),),
-    messages.CacheChunk: (("slices", "writers", "done"),),
+    messages.CacheChunk: (("slices", "writers", "done", "known"),),
     messages.NodeReport: (("slices", "states", "terms"),),
     messages.Beat: (("nodes", "numbers"),),
     messages.SliceMap: (("owners", "terms"),),

@@ -212,6 +212,9 @@ class CacheChunk:
     writers: U64s
     done: U64s
     """For each (slice, writer): processed up to this number. Only in chunk 0."""
+    known: U8s
+    """For each (slice, writer): 1 when that is certain; 0 when a former owner may have come further
+    and the giver had not yet heard how far."""
     lengths: U32s
     """Length of each encoded batch in ``batches``."""
     batches: Octets
@@ -265,7 +268,8 @@ class Beat:
     balancer: U64
     """Incarnation of the balancer."""
     version: U64
-    """Version of the newest ``SliceMap``: a node that waits for a beat waits for that map too."""
+    """Version of the newest ``SliceMap``: a node that waits for a beat waits for that map too.
+    Of a balancer that is still listening, a number below its first map and above all before."""
     nodes: Texts
     numbers: U64s
     """For each node: the number of its newest report."""

@@ -10,11 +10,12 @@ things:
   hold what it should (an order was lost, a refused handover), it is ordered to take it under a new
   term;
 * *recover*: a new balancer listens for ``settle`` seconds, takes the owners from the nodes'
-  reports, and cancels or completes the sessions it finds there. No node has to stop for it.
+  reports, and cancels or completes the sessions it finds there. No node has to stop for it. Only a
+  report counts whose node has heard the new balancer's beat: what an older one says may be over,
+  and the node might still obey orders of the former balancer that were on their way.
 
-Terms are unique: the upper bits count balancers (milliseconds of the wall clock at their start, at
-least one more than any seen), the lower bits what this balancer gave out. A term names one owner,
-so at most one node owns a slice in a term; publishers and nodes let the newer term win.
+A term (:mod:`evenflow.slices.terms`) names one owner, so at most one node owns a slice in a term;
+publishers and nodes let the newer term win.
 """
 
 from __future__ import annotations
@@ -40,10 +41,7 @@ from evenflow.model.plan import Move
 from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
 from evenflow.slices.actions import Action, NodeGone, Send
 from evenflow.slices.handover import Session, Stage
-
-TERM_BITS = 20
-"""How many terms, as a power of 2, a balancer gives out before it reaches the next number. It
-cannot meet a balancer that is started later: so many terms take longer than a millisecond."""
+from evenflow.slices.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +100,12 @@ class BalancerCore:
         self.algorithm = algorithm
         self.settings = settings
         self.identity = identity
-        self.number = int(wall * 1000)
-        """Upper part of this balancer's terms."""
         self.nodes: dict[str, NodeReport] = {}
         self.owners: list[str] = [""] * slice_count
         self.terms: list[int] = [0] * slice_count
         self.sessions: dict[int, Session] = {}
         self.takes: dict[int, Take] = {}
-        self._given = 0
+        self._terms = Terms(wall)
         self._version = 0
         self._moved_at = [now - 1e9] * slice_count
         self._queue: deque[Move] = deque()
@@ -146,7 +142,7 @@ class BalancerCore:
         known = self.nodes.get(report.node)
         if known is not None and report.number <= known.number:
             return []
-        self._learn_term(max((report.seen_term, *report.terms)))
+        self._terms.learn(max((report.seen_term, *report.terms)))
         self.nodes[report.node] = report
         self._heard_at[report.node] = now
         if known is None or known.leaving != report.leaving:
@@ -237,7 +233,7 @@ class BalancerCore:
         """Do what is due; call it often and after every event."""
         actions: list[Action] = []
         if not self.settled:
-            if now < self._settle_until:
+            if now < self._settle_until or self._unheard(now):
                 return self._beat(now)
             self._recover(now)
         for node, heard in list(self._heard_at.items()):
@@ -271,7 +267,7 @@ class BalancerCore:
             self._order_take(session.slices, session.giver, session.taker, "return", now)
         else:
             for slice_id in session.slices:
-                self._set_owner(slice_id, "", self._new_term(), now)
+                self._set_owner(slice_id, "", self._terms.new(), now)
         return self._receipt(
             session.term, session.cause, session.giver, session.taker, session.slices,
             session.reason or "cancelled", session.started, now,
@@ -334,7 +330,7 @@ class BalancerCore:
         if self._map_changed or (self.settled and now >= self._next_map):
             self._next_map = now + self.settings.map_every
             if self._map_changed:
-                self._version = self._new_term()
+                self._version = self._terms.new()
             self._map_changed = False
             actions.append(Send(self.slice_map()))
             self._next_beat = now
@@ -342,13 +338,23 @@ class BalancerCore:
             self._next_beat = now + self.settings.beat_every
             nodes = tuple(sorted(self.nodes))
             numbers = tuple(self.nodes[node].number for node in nodes)
-            actions.append(Send(Beat(self.topic, self.identity, self._version, nodes, numbers)))
+            version = self._version if self.settled else self._terms.first
+            actions.append(Send(Beat(self.topic, self.identity, version, nodes, numbers)))
         return actions
 
     # -- recovery and reconciliation ------------------------------------------------------------
 
+    def _unheard(self, now: float) -> list[str]:
+        """Nodes that have not said that they hear this balancer, and still may."""
+        if now >= self._settle_until + self.settings.silence:
+            return []
+        return [n for n, report in self.nodes.items() if report.seen_term < self._terms.first]
+
     def _recover(self, now: float) -> None:
         """Take the owners from the reports; bring the sessions found there to an end."""
+        for node, report in list(self.nodes.items()):
+            if report.seen_term < self._terms.first:
+                self._gone(node, now)
         self.settled = self._membership_changed = self._map_changed = True
         open_sessions: dict[int, dict[str, set[int]]] = {}
         for report in self.nodes.values():
@@ -437,7 +443,7 @@ class BalancerCore:
     def _order_take(
         self, slices: Iterable[int], node: str, giver: str, cause: str, now: float
     ) -> None:
-        term = self._new_term()
+        term = self._terms.new()
         self.takes[term] = Take(term, node, tuple(sorted(slices)), giver, cause, now, now)
         for slice_id in self.takes[term].slices:
             self._set_owner(slice_id, node, term, now)
@@ -445,7 +451,7 @@ class BalancerCore:
 
     def _begin(self, move: Move, now: float) -> Session:
         return self._session(
-            self._new_term(), move.giver, move.taker, move.slices, now, Stage.FREEZING, "handover"
+            self._terms.new(), move.giver, move.taker, move.slices, now, Stage.FREEZING, "handover"
         )
 
     def _session(
@@ -476,15 +482,6 @@ class BalancerCore:
         return any(slice_id in session.slices for session in self.sessions.values()) or any(
             slice_id in take.slices for take in self.takes.values()
         )
-
-    def _new_term(self) -> int:
-        self._given += 1
-        return (self.number << TERM_BITS) + self._given
-
-    def _learn_term(self, term: int) -> None:
-        """Stay ahead of every term that was ever given out."""
-        if term > (self.number << TERM_BITS) + self._given:
-            self.number = (term >> TERM_BITS) + 1
 
     # -- receipts -------------------------------------------------------------------------------
 

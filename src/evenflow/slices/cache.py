@@ -95,11 +95,11 @@ class SliceCache:
         needed = track.known and batch.first <= track.next
         return needed and held.state is SliceState.AVAILABLE and not self._queue
 
-    def start(self, held: HeldSlice, writer: int, floor: int) -> int:
+    def start(self, held: HeldSlice, writer: int, floor: int, *, known: bool = True) -> int:
         """Set the position of a track (see :meth:`Track.start`)."""
         track = held.track(writer)
         before = track.octets
-        unseen = track.start(floor)
+        unseen = track.start(floor, known=known)
         self.octets += track.octets - before
         self.wake(held, writer, track)
         return unseen

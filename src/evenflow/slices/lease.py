@@ -43,7 +43,7 @@ class Lease:
         self._needs = 0
         """Report that must be confirmed before processing goes on after a stall."""
         self._version = 0
-        """Slice map that must be known before processing goes on."""
+        """Slice map that must be known before processing goes on after a stall."""
         self._sent: deque[tuple[int, float]] = deque(maxlen=1024)
 
     def tick(self, now: float, next_report: int) -> bool:
@@ -69,9 +69,10 @@ class Lease:
 
     def holds(self, now: float, map_version: int) -> bool:
         """Whether the node may process, knowing the slice map of this version."""
-        return (
-            self._confirmed >= self._needs
-            and now - self._last_tick <= self._stall
-            and now - self._since <= self._length
-            and (self._needs == 0 or map_version >= self._version)
-        )
+        if now - self._last_tick > self._stall or now - self._since > self._length:
+            return False
+        if self._needs:
+            if self._confirmed < self._needs or map_version < self._version:
+                return False
+            self._needs = 0
+        return True

@@ -44,6 +44,7 @@ from evenflow.slices.asking import Asking
 from evenflow.slices.cache import HeldSlice, SliceCache
 from evenflow.slices.lease import Lease
 from evenflow.slices.sessions import Giver, Phase, Taker, batches_in
+from evenflow.slices.terms import balancer_of
 
 BALANCER_SILENT = 2.0
 """A leaving node does not wait for a balancer that it has not heard for so many seconds."""
@@ -267,6 +268,10 @@ class NodeCore:
     def _heard(self, beat: Beat, now: float) -> list[Action]:
         self._heard_at = now
         self._others = len(beat.nodes) > 1
+        if beat.version > self._seen_term:
+            # A new balancer waits for reports that prove this.
+            self._seen_term = beat.version
+            self._changed = True
         if self.node in beat.nodes:
             number = beat.numbers[beat.nodes.index(self.node)]
             self.lease.confirmed(number, beat.version)
@@ -278,15 +283,14 @@ class NodeCore:
         if order.node != self.node:
             return []
         self._seen_term = max(self._seen_term, order.term)
-        step = Step(order.step)
-        slices = frozenset(order.slices)
-        if step is Step.TAKE:
-            return self._take(order.term, slices)
+        step, slices = Step(order.step), frozenset(order.slices)
         session = self._sessions.get(order.term)
         if session is None:
             refusal = self._refusal(step, slices, order.term)
             if refusal:
                 return [self._ack(order.term, step, reason=refusal)]
+            if step is Step.TAKE:
+                return self._take(order.term, slices)
             giving = step is Step.FREEZE
             session = (Giver if giving else Taker)(order.term, slices, order.peer)
             self._remember(session)
@@ -298,11 +302,17 @@ class NodeCore:
         return self._taken(session, step, now)
 
     def _refusal(self, step: Step, slices: frozenset[int], term: int) -> str:
-        """Why a new session cannot begin with this step; empty when it can."""
+        """Why nothing can begin with this step; empty when it can."""
         if not slices or max(slices) >= self.slice_count:
             return f"slices must be below {self.slice_count}"
+        if step is not Step.CANCEL and balancer_of(term) < balancer_of(self._seen_term):
+            return "a newer balancer is known here"
         held = [self.cache.held.get(slice_id) for slice_id in slices]
-        if step is Step.FREEZE:
+        if step is Step.TAKE:
+            newer = any(self._newest.get(slice_id, 0) > term for slice_id in slices)
+            if newer or any(h is not None and h.term > term for h in held):
+                return "a newer term is known here"
+        elif step is Step.FREEZE:
             if not all(h and h.state is SliceState.AVAILABLE and h.term < term for h in held):
                 return "not all of these slices are available here"
         elif step is Step.ADD:
@@ -387,9 +397,11 @@ class NodeCore:
         for slice_id in session.slices:
             self.cache.held[slice_id].state = SliceState.AVAILABLE
         first = chunks[0]
-        for slice_id, writer, done in zip(first.slices, first.writers, first.done, strict=True):
-            self._writers.setdefault(writer, None)
-            self.cache.start(self.cache.held[slice_id], writer, done)
+        rows = zip(first.slices, first.writers, first.done, first.known, strict=True)
+        for slice_id, writer, done, known in rows:
+            # A writer we never heard of is taken for gone until it speaks: it may be.
+            self._writers.setdefault(writer, now)
+            self.cache.start(self.cache.held[slice_id], writer, done, known=bool(known))
             if done:
                 self._dirty.add((slice_id, writer))
         for batch in batches:
@@ -401,9 +413,6 @@ class NodeCore:
     def _take(self, term: int, slices: frozenset[int]) -> list[Action]:
         """Own slices under a new term; publishers will say where their numbers start."""
         held = [self.cache.held.get(slice_id) for slice_id in slices]
-        newer = any(self._newest.get(slice_id, 0) > term for slice_id in slices)
-        if newer or any(h is not None and h.term > term for h in held):
-            return [self._ack(term, Step.TAKE, reason="a newer term is known here")]
         if all(h is not None and h.term == term for h in held) and term not in self._takes:
             return [self._ack(term, Step.TAKE)]
         others = self._abandon_sessions(slices) - slices

@@ -102,15 +102,15 @@ def chunk_cache(
     slices: list[int] = []
     writers: list[int] = []
     done: list[int] = []
+    known: list[int] = []
     parts: list[list[bytes]] = [[]]
     size = 0
     for slice_held in held:
         for writer, track in slice_held.tracks.items():
-            if not track.known:
-                continue
             slices.append(slice_held.slice)
             writers.append(writer)
             done.append(track.done)
+            known.append(int(track.known))
             for batch in track.batches():
                 if size and size + batch.size > CHUNK_OCTETS:
                     parts.append([])
@@ -119,7 +119,7 @@ def chunk_cache(
                 size += batch.size
     first = CacheChunk(
         topic, session.term, giver, session.taker, 0, len(parts), 0, tuple(slices), tuple(writers),
-        tuple(done), tuple(len(encoded) for encoded in parts[0]), b"".join(parts[0]),
+        tuple(done), tuple(known), tuple(len(encoded) for encoded in parts[0]), b"".join(parts[0]),
     )  # fmt: skip
     return (
         first,
@@ -130,6 +130,7 @@ def chunk_cache(
                 slices=(),
                 writers=(),
                 done=(),
+                known=(),
                 lengths=tuple(len(encoded) for encoded in part),
                 batches=b"".join(part),
             )

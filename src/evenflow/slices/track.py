@@ -87,12 +87,18 @@ class Track:
             self.ready.append(batch.between(self.next, batch.last))
             self.next = batch.last + 1
 
-    def start(self, floor: int) -> int:
-        """Learn that everything up to ``floor`` is processed; the position is known from now on.
+    def start(self, floor: int, *, known: bool = True) -> int:
+        """Learn that everything up to ``floor`` is processed.
 
-        Returns how many items between ``next`` and ``floor`` this node never saw.
+        Args:
+            floor: The number.
+            known: Whether that is all that is processed, so that delivery may begin; or at least so
+                much, and the publisher has to be asked.
+
+        Returns:
+            How many items between ``next`` and ``floor`` this node never saw.
         """
-        self.known = True
+        self.known = self.known or known
         unseen = max(0, floor - self.next + 1)
         if floor > self.done:
             self.done = floor

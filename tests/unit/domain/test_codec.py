@@ -236,8 +236,8 @@ REPORT = NodeReport(
         (replace(REPORT, states=(9,)), "unknown state"),
         (replace(REPORT, terms=()), "columns slices, states, terms"),
         (SliceMap("t", 1, 1, ("n",), (2,), (1,)), "an owner beyond 1 nodes"),
-        (CacheChunk("t", 1, "a", "b", 2, 2, 0, (), (), (), (), b""), "chunk 2 of 2"),
-        (CacheChunk("t", 1, "a", "b", 0, 1, 0, (), (), (), (3,), b"12"), "3 bytes of batches"),
+        (CacheChunk("t", 1, "a", "b", 2, 2, 0, (), (), (), (), (), b""), "chunk 2 of 2"),
+        (CacheChunk("t", 1, "a", "b", 0, 1, 0, (), (), (), (), (3,), b"12"), "3 bytes of batches"),
     ],
 )
 def test_well_encoded_messages_that_make_no_sense_are_refused(foreign: Any, fault: str) -> None:
