@@ -64,6 +64,15 @@ def _number(default: float, low: float, high: float) -> float:
     return field(default=default, metadata={"rule": rule})
 
 
+def _yes_or_no(default: bool) -> bool:  # noqa: FBT001 - a default is no switch
+    def read(raw: object) -> bool:
+        if raw is not True and raw is not False:
+            raise ValueError
+        return raw
+
+    return field(default=default, metadata={"rule": Rule(read, "must be true or false")})
+
+
 def _text(default: str, pattern: str, allowed: str) -> str:
     def read(raw: object) -> str:
         if not isinstance(raw, str) or not re.fullmatch(pattern, raw):
@@ -139,6 +148,8 @@ class TopicConfig(Section):
         "'random', 'modulo:FIELD', 'hash:FIELD', 'geo:LATFIELD,LONFIELD' or 'call:MODULE:NAME'",
     )
     """Which slice an item gets."""
+    served: bool = _yes_or_no(False)  # noqa: FBT003
+    """Whether consumers (Spark) read the items from serving nodes and say when to forget them."""
 
     def key(self, name: str) -> str:
         """Dotted key of a field of this topic."""
@@ -187,6 +198,8 @@ class NodeConfig(Section):
     """A node that did not run for this long checks its term before it goes on."""
     on_error: str = _text("skip", "skip|stop", "'skip' or 'stop'")
     """What an exception of the application does: skip the batch and count it, or stop the node."""
+    flight_port: int = _integer(0, 0, 65_535)
+    """Port at which a serving node is read; 0 takes any that is free."""
 
 
 @dataclass(frozen=True, slots=True)

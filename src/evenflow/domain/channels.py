@@ -80,6 +80,8 @@ def _kept(name: str, message_type: type[Any], kept: int, *, liveliness: bool = F
 EPOCHS: Final = _kept("epochs", messages.EpochClose, 1, liveliness=True)
 COMMITS: Final = _kept("commits", messages.Commit, 64)
 """Partition: the publisher's writer."""
+CONSUMERS: Final = _kept("consumers", messages.ConsumerCommit, 1, liveliness=True)
+PROGRESS: Final = _kept("progress", messages.Progress, 1, liveliness=True)
 REQUESTS: Final = _kept("requests", messages.ReplayRequest, 64)
 """Partition: the publisher's writer."""
 ANSWERS: Final = _kept("answers", messages.ReplayAnswer, 64)
@@ -97,8 +99,8 @@ MOVES: Final = _kept("moves", messages.MoveRequest, 64)
 REPLIES: Final = _kept("replies", messages.MoveReply, 64)
 
 CONTROL: Final = (
-    EPOCHS, COMMITS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS, BEATS, MAPS, RECEIPTS, MOVES,
-    REPLIES,
+    EPOCHS, COMMITS, CONSUMERS, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS, BEATS,
+    MAPS, RECEIPTS, MOVES, REPLIES,
 )  # fmt: skip
 """All channels but those of the items."""
 

@@ -20,6 +20,8 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.ReplayRequest: (("slices", "terms", "have"),),
     messages.ReplayAnswer: (("slices", "floor", "last"), ("refused", "refused_terms")),
     messages.Commit: (("slices", "terms", "upto"),),
+    messages.ConsumerCommit: (("writers", "epochs"),),
+    messages.Progress: (("writers", "epochs"),),
     messages.CacheChunk: (("slices", "writers", "done", "known"),),
     messages.NodeReport: (("slices", "states", "terms"),),
     messages.Beat: (("nodes", "numbers"),),

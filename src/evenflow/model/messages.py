@@ -9,6 +9,8 @@ message            from -> to              meaning
 ``ReplayRequest``  node -> publisher       "I own these slices since this term; resend what I lack"
 ``ReplayAnswer``   publisher -> node       where the numbers start (all below are committed)
 ``Commit``         node -> publisher       processed up to these numbers; forget them
+``ConsumerCommit`` consumer -> everybody   of a served topic: processed up to these epochs
+``Progress``       serving node -> all     epochs of which nothing is missing here, and its address
 ``Order``          balancer -> node        one step of a handover, or a takeover
 ``Ack``            node -> balancer        the step is done, or refused and why
 ``CacheChunk``     giver -> taker          positions and cached batches of the slices handed over
@@ -101,6 +103,10 @@ class EpochClose:
     """For each of ``slices``, the newest sequence number in this or an earlier epoch."""
     closing: Bool
     """The publisher takes no more items and leaves when these are committed."""
+    committed: U64 = 0
+    """Served topics: all registered consumers have committed up to this epoch; nodes forget it."""
+    items: U64 = 0
+    """Items published up to the end of this epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +159,41 @@ class Commit:
     terms: U64s
     upto: U64s
     """For each slice: every item up to this number is processed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerCommit:
+    """A consumer of a served topic has processed everything up to a position, and is registered.
+
+    Its first commit registers it, with its starting position. The newest one is kept for late
+    readers, and repeated.
+    """
+
+    topic: KeyText
+    consumer: KeyText
+    """Name of the consumer; it stays registered when its process dies, and comes back by it."""
+    number: U64
+    """Grows with every commit of a consumer, also across its restarts; older ones are ignored."""
+    writers: U64s
+    epochs: U64s
+    """For each writer: everything up to the end of this epoch is processed; others: nothing is."""
+    ended: Bool
+    """The consumer is no longer registered: nothing has to be kept for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a serving node has the items of the slices it owns."""
+
+    topic: KeyText
+    node: KeyText
+    address: Text
+    """Where its items are read, as in ``grpc://127.0.0.1:31337``."""
+    writers: U64s
+    epochs: U64s
+    """For each writer: the newest closed epoch up to which nothing is missing here."""
+    consumers: Texts
+    """Registered consumers it knows of, so that who comes later keeps items for them too."""
 
 
 @dataclass(frozen=True, slots=True)

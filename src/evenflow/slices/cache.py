@@ -7,6 +7,9 @@ when the cache is full, arriving batches are refused. They are not lost: their n
 be missing, and the publisher replays them when there is room. A full cache may hold nothing that
 the application can have (all behind gaps, or in a session); then, and only then, the batch that the
 application needs next is taken in all the same.
+
+The cache of a serving node is the same without the queue: nothing is processed here, items are kept
+until consumers have committed them (:meth:`SliceCache.forget`).
 """
 
 from __future__ import annotations
@@ -44,9 +47,10 @@ class HeldSlice:
 class SliceCache:
     """Every slice a node holds, and the queue of what its application shall process next."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, serving: bool = False) -> None:
         self.held: dict[int, HeldSlice] = {}
         self.limit = limit
+        self._serving = serving
         self.octets = 0
         self.repeated = 0
         """Items that arrived again and were dropped."""
@@ -69,14 +73,19 @@ class SliceCache:
             if held is not None:
                 self.octets -= sum(track.octets for track in held.tracks.values())
 
-    def offer(self, batch: Batch) -> Track | None:
-        """Take in a batch that arrived; return its track, None when the slice is not held."""
+    def offer(self, batch: Batch, *, urgent: bool = False) -> Track | None:
+        """Take in a batch that arrived; return its track, None when the slice is not held.
+
+        Args:
+            batch: The batch.
+            urgent: A full serving node takes it all the same.
+        """
         held = self.held.get(batch.slice)
         if held is None:
             self.stray += batch.count
             return None
         track = held.track(batch.writer)
-        if not self._has_room(held, track, batch):
+        if not (urgent or self._has_room(held, track, batch)):
             if batch.last >= track.next:
                 self.refused += batch.count
                 track.last = max(track.last, batch.last)
@@ -92,6 +101,8 @@ class SliceCache:
         """Whether to take a batch in; a full cache only takes what ends a standstill."""
         if self.octets <= self.limit:
             return True
+        if self._serving:
+            return False
         needed = track.known and batch.first <= track.next
         return needed and held.state is SliceState.AVAILABLE and not self._queue
 
@@ -104,8 +115,17 @@ class SliceCache:
         self.wake(held, writer, track)
         return unseen
 
+    def forget(self, writer: int, epoch: int) -> None:
+        """Drop a writer's items up to the end of an epoch: all consumers have processed them."""
+        for _, track in self.tracks_of(writer):
+            before = track.octets
+            track.forget(epoch)
+            self.octets += track.octets - before
+
     def wake(self, held: HeldSlice, writer: int, track: Track) -> None:
         """Queue a track whose items the application may have now."""
+        if self._serving:
+            return
         if held.state is SliceState.AVAILABLE and track.known and track.ready:
             key = (held.slice, writer)
             if key not in self._queued:

@@ -43,6 +43,7 @@ from evenflow.slices.actions import Action, Send, Subscribe, Subscribed, Unsubsc
 from evenflow.slices.asking import Asking
 from evenflow.slices.cache import HeldSlice, SliceCache
 from evenflow.slices.lease import Lease
+from evenflow.slices.serving import Serving
 from evenflow.slices.sessions import Giver, Phase, Taker, batches_in
 from evenflow.slices.terms import balancer_of
 
@@ -67,6 +68,8 @@ class NodeSettings:
     ask_retry: float = 0.3
     writer_grace: float = 10.0
     """How long a writer must be gone before its gaps are given up."""
+    serving: bool = False
+    """No application: items are kept for consumers, who read them and say when to forget them."""
 
 
 class NodeCore:
@@ -87,11 +90,13 @@ class NodeCore:
         self.node = node
         self.slice_count = slice_count
         self.settings = settings
-        self.cache = SliceCache(settings.cache_octets)
+        self.cache = SliceCache(settings.cache_octets, serving=settings.serving)
+        self.serving = Serving(topic, node, self.cache) if settings.serving else None
         self.lease = Lease(settings.lease, settings.stall, now)
         self.asking = Asking(settings.ask_grace, settings.ask_retry)
         self.leaving = False
         self.in_hand: Batch | None = None
+        self._in_hand_of: HeldSlice | None = None
         self.items = self.octets = self.failed = self.lost = self.damaged = 0
         self.busy = 0.0
         self.misfits: dict[int, int] = {}
@@ -128,7 +133,11 @@ class NodeCore:
                 return
             self._meet(writer, now)
         repeated = self.cache.repeated
-        track = self.cache.offer(batch)
+        if self.serving is None:
+            track = self.cache.offer(batch)
+        else:
+            full = self.cache.octets > self.cache.limit
+            track = self.cache.offer(batch, urgent=full and self.serving.is_urgent(batch))
         if track is None:
             return
         if replayed:
@@ -144,6 +153,8 @@ class NodeCore:
         if self.in_hand is not None or not self.lease.holds(now, self._map_version):
             return None
         self.in_hand = self.cache.next(self.settings.deliver_items)
+        if self.in_hand is not None:
+            self._in_hand_of = self.cache.held[self.in_hand.slice]
         return self.in_hand
 
     def delivered(self, seconds: float, *, ok: bool = True) -> list[Action]:
@@ -158,7 +169,8 @@ class NodeCore:
             self.failed += batch.count
         held = self.cache.held.get(batch.slice)
         track = held.tracks.get(batch.writer) if held else None
-        if held is None or track is None:
+        if held is None or held is not self._in_hand_of or track is None:
+            # Given up meanwhile, and perhaps taken anew: this says nothing of the new positions.
             return []
         track.complete(batch)
         self._dirty.add((batch.slice, batch.writer))
@@ -223,6 +235,8 @@ class NodeCore:
             elif track.done >= last:
                 # Committed here but still kept there: the commit was lost.
                 self._dirty.add((slice_id, writer))
+        if self.serving is not None:
+            self.serving.closed(close)
         return []
 
     def _answered(self, answer: ReplayAnswer) -> list[Action]:
@@ -308,19 +322,17 @@ class NodeCore:
         if step is not Step.CANCEL and balancer_of(term) < balancer_of(self._seen_term):
             return "a newer balancer is known here"
         held = [self.cache.held.get(slice_id) for slice_id in slices]
-        if step is Step.TAKE:
-            newer = any(self._newest.get(slice_id, 0) > term for slice_id in slices)
-            if newer or any(h is not None and h.term > term for h in held):
-                return "a newer term is known here"
-        elif step is Step.FREEZE:
-            if not all(h and h.state is SliceState.AVAILABLE and h.term < term for h in held):
-                return "not all of these slices are available here"
-        elif step is Step.ADD:
-            if any(held):
-                return "some of these slices are here already"
-        elif step is not Step.CANCEL:
-            return f"there is no session {term} here"
-        return ""
+        match step:
+            case Step.TAKE:
+                newer = any(self._newest.get(slice_id, 0) > term for slice_id in slices)
+                newer = newer or any(h is not None and h.term > term for h in held)
+                return "a newer term is known here" if newer else ""
+            case Step.FREEZE:
+                free = all(h and h.state is SliceState.AVAILABLE and h.term < term for h in held)
+                return "" if free else "not all of these slices are available here"
+            case Step.ADD:
+                return "some of these slices are here already" if any(held) else ""
+        return "" if step is Step.CANCEL else f"there is no session {term} here"
 
     def _give(self, session: Giver, step: Step) -> list[Action]:
         if step is Step.FREEZE:
@@ -331,7 +343,8 @@ class NodeCore:
                 held.state, held.session = SliceState.GIVING, session.term
             self.asking.forget_slices(set(session.slices))
             self._changed = True
-            busy = self.in_hand is not None and self.in_hand.slice in session.slices
+            in_hand = self.in_hand.slice if self.in_hand else None
+            busy = in_hand in session.slices and self.cache.held[in_hand] is self._in_hand_of
             return [] if busy else self._frozen(session)
         if step is Step.REMOVE:
             return [self._ack(session.term, step), Unsubscribe(session.slices)]
@@ -451,7 +464,10 @@ class NodeCore:
             self._next_commit = now + self.settings.commit_every
             actions += self._commit(None)
         self._forget_gone_writers(now)
-        if not self.cache.satisfied:
+        if self.serving is not None:
+            progress = self.serving.poll(now)
+            actions += [Send(progress)] if progress else []
+        if self.serving is not None or not self.cache.satisfied:
             actions += [self._ask(writer, slices) for writer, slices in self.asking.poll(now)]
         actions += self._settle()
         if stalled or self._changed or now >= self._next_report:
@@ -473,6 +489,9 @@ class NodeCore:
 
     def _commit(self, only: frozenset[int] | None) -> list[Action]:
         """Tell publishers what is processed (of all slices, or of some)."""
+        if self.serving is not None:
+            self._dirty.clear()
+            return []
         ready: dict[int, list[tuple[int, int, int]]] = {}
         for key in [key for key in self._dirty if only is None or key[0] in only]:
             self._dirty.discard(key)
@@ -538,8 +557,13 @@ class NodeCore:
                 track.known = True
                 self.cache.wake(held, writer, track)
                 kept = kept or bool(track.ready)
+            if self.serving is not None:
+                self.serving.writer_final(writer)
+                kept = not self.serving.is_done_with(writer)
             if not kept and (self.in_hand is None or self.in_hand.writer != writer):
                 del self._writers[writer]
+                if self.serving is not None:
+                    self.serving.writer_forgotten(writer)
                 for held in self.cache.held.values():
                     held.tracks.pop(writer, None)
 

@@ -119,7 +119,9 @@ class Publisher:
             retained=settings.retention_bytes,
             epoch_s=settings.epoch_ms / 1_000,
         )
-        self._core = PublisherCore(topic, self.writer, cut.slices, self._limits)
+        self._core = PublisherCore(
+            topic, self.writer, cut.slices, self._limits, served=cut.served
+        )
         self._closed = False
         self._own = None if participant else Participant(config.domain)
         domain = participant or self._own
@@ -327,6 +329,8 @@ class Publisher:
         unread = self._shell.unread()
         if unread == self._core.slice_count:
             return "no node reads this topic (start one with 'evenflow node')"
+        if self._core.consumers is not None and not self._core.consumers.names():
+            return "no consumer is registered (a served topic is read by Spark)"
         if unread:
             return f"{unread} of {self._core.slice_count} slices have no node"
         last = self._core.last_commit

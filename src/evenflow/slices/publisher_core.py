@@ -29,6 +29,11 @@ once, by one node, and what a new owner was told about the floor stays true unti
 itself. The balancer gives each term to one owner alone; the publisher needs to trust nothing
 else. All messages may be repeated, reordered or lost: floors and terms only grow.
 
+**Served topics** have no application at the nodes; consumers read from the nodes and commit epochs.
+There the nodes' own commits do not count. What all registered consumers have committed is
+forgotten, and ``EpochClose.committed`` tells the nodes to forget it too, so there is one judge of
+what must be kept: the publisher whose items they are.
+
 An entry that makes no sense (a slice that does not exist, a number that was never published) is
 ignored and counted; the other entries of its message count.
 """
@@ -38,22 +43,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
-
 from evenflow.model.batch import Item, encode_columns, encode_item, encode_items
-from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequest
+from evenflow.model.messages import (
+    Commit,
+    ConsumerCommit,
+    EpochClose,
+    Progress,
+    ReplayAnswer,
+    ReplayRequest,
+)
 from evenflow.slices.actions import Resend, Send
+from evenflow.slices.consumers import Consumers
+from evenflow.slices.packing import OpenBatches, cut
 from evenflow.slices.retention import Retention
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from evenflow.slices.columns import Columns
 
-ITEM_OVERHEAD: Final = 24
-"""Bytes an item adds to its batch besides sender and payload: id, time and two offsets."""
-BATCH_OVERHEAD: Final = len(encode_item(0, 0, 0, 1, Item("", 0, 0, b""))) - ITEM_OVERHEAD + 6
-"""Bytes of a batch besides its items, at most (two columns are padded)."""
 MAIN_CONSUMER: Final = ""
 """The consumer group whose commits let the publisher forget: the nodes' own application."""
 
@@ -113,34 +119,18 @@ class Committed:
     first: int
     last: int
     node: str
-    """The node whose commit was accepted."""
+    """The node, or the consumer of a served topic, whose commit was accepted."""
 
 
 Reaction = Send | Resend | Committed
 
 
-@dataclass(slots=True)
-class _OpenBatch:
-    """Items of a slice that wait for company."""
-
-    deadline: float
-    items: list[Item]
-    octets: int
-
-
-def item_size(item: Item) -> int:
-    """Bytes an item takes at most when it is alone in its batch."""
-    return BATCH_OVERHEAD + _size_in_batch(item)
-
-
-def _size_in_batch(item: Item) -> int:
-    return ITEM_OVERHEAD + len(item.sender.encode()) + len(item.payload)
-
-
 class PublisherCore:
     """One writer of one topic. ``now`` is any clock that does not go back."""
 
-    def __init__(self, topic: str, writer: int, slice_count: int, limits: Limits) -> None:
+    def __init__(
+        self, topic: str, writer: int, slice_count: int, limits: Limits, *, served: bool = False
+    ) -> None:
         self.topic = topic
         self.writer = writer
         self.slice_count = slice_count
@@ -151,21 +141,22 @@ class PublisherCore:
         """The epoch that new items go into."""
         self.last_commit: float | None = None
         """When a commit was last accepted."""
-        # Insertion order is the order of deadlines, because all batches linger equally long.
-        self._open: dict[int, _OpenBatch] = {}
-        self._open_octets = 0
+        self._open = OpenBatches(limits.items, limits.octets, limits.linger_s)
         self._terms = [0] * slice_count
         self._ended = [0] * slice_count
         self._sealed_in_epoch = False
         self._epoch_due: float | None = None
         self._told_clean = True
         self._told_epoch = 0
+        self.consumers = Consumers() if served else None
+        self._ended_items = 0
+        self._committed_epoch = self._told_committed = 0
 
     # -- items in ----------------------------------------------------------------------------------
 
     def has_room(self, size: int) -> bool:
         """Whether ``size`` more bytes may be kept."""
-        return self.retention.octets + self._open_octets + size <= self.limits.retained
+        return self.retention.octets + self._open.octets + size <= self.limits.retained
 
     @property
     def uncommitted(self) -> int:
@@ -175,7 +166,7 @@ class PublisherCore:
     @property
     def kept(self) -> int:
         """Bytes of everything uncommitted, open batches included."""
-        return self.retention.octets + self._open_octets
+        return self.retention.octets + self._open.octets
 
     def add(self, slice_id: int, item: Item, now: float) -> list[Sealed]:
         """Accept one item; return the batches that are sealed by it."""
@@ -187,28 +178,16 @@ class PublisherCore:
             )
             self.counts.published += 1
             return [self._keep(slice_id, 1, encoded)]
-        sealed: list[Sealed] = []
-        size = _size_in_batch(item)
-        batch = self._open.get(slice_id)
-        if batch is not None and batch.octets + size > limits.octets:
-            sealed.append(self._seal(slice_id))
-            batch = None
-        if batch is None:
-            batch = self._open[slice_id] = _OpenBatch(now + limits.linger_s, [], 0)
-            size += BATCH_OVERHEAD
-        batch.items.append(item)
-        batch.octets += size
-        self._open_octets += size
+        full = self._open.add(slice_id, item, now)
         self.counts.published += 1
-        if len(batch.items) >= limits.items or batch.octets >= limits.octets:
-            sealed.append(self._seal(slice_id))
-        return sealed
+        return [self._seal(slice_id, items) for items in full]
 
     def add_columns(self, slice_id: int, columns: Columns, now: float) -> list[Sealed]:
         """Accept many items of one slice; they are sealed at once, after what was waiting."""
         self._begin_epoch(now)
-        sealed = [self._seal(slice_id)] if slice_id in self._open else []
-        for part in _cut(columns, self.limits):
+        waiting = self._open.take(slice_id)
+        sealed = [self._seal(slice_id, waiting)] if waiting else []
+        for part in cut(columns, self.limits.items, self.limits.octets):
             first = self.retention.newest(slice_id) + 1
             encoded = encode_columns(self.writer, slice_id, self.epoch, first, *part)
             self.counts.published += len(part.ids)
@@ -219,26 +198,23 @@ class PublisherCore:
 
     def deadline(self) -> float | None:
         """When ``seal_due`` or ``end_epoch`` is due next; None when there is nothing to do."""
-        linger = next((batch.deadline for batch in self._open.values()), None)
+        linger = self._open.deadline()
         if linger is None or self._epoch_due is None:
             return self._epoch_due
         return min(linger, self._epoch_due)
 
     def seal_due(self, now: float) -> list[Sealed]:
         """Seal the open batches whose linger is over."""
-        due = [slice_id for slice_id, batch in self._open.items() if batch.deadline <= now]
-        return [self._seal(slice_id) for slice_id in due]
+        return [self._seal(slice_id, self._open.take(slice_id)) for slice_id in self._open.due(now)]
 
     def flush(self) -> list[Sealed]:
         """Seal every open batch."""
-        return [self._seal(slice_id) for slice_id in list(self._open)]
+        return [self._seal(slice_id, self._open.take(slice_id)) for slice_id in self._open.slices()]
 
-    def _seal(self, slice_id: int) -> Sealed:
-        batch = self._open.pop(slice_id)
-        self._open_octets -= batch.octets
+    def _seal(self, slice_id: int, items: list[Item]) -> Sealed:
         first = self.retention.newest(slice_id) + 1
-        encoded = encode_items(self.writer, slice_id, self.epoch, first, batch.items)
-        return self._keep(slice_id, len(batch.items), encoded)
+        encoded = encode_items(self.writer, slice_id, self.epoch, first, items)
+        return self._keep(slice_id, len(items), encoded)
 
     def _keep(self, slice_id: int, count: int, encoded: bytes) -> Sealed:
         self.retention.keep(slice_id, count, self.epoch, encoded)
@@ -261,6 +237,7 @@ class PublisherCore:
         self._epoch_due = None
         if self._sealed_in_epoch:
             self._ended = self.retention.newest_of_all()
+            self._ended_items = self.counts.published
             self._sealed_in_epoch = False
             self.epoch += 1
         return sealed
@@ -276,7 +253,9 @@ class PublisherCore:
         slices = tuple(s for s in retention.dirty() if retention.floor(s) < self._ended[s])
         ended = self.epoch - 1
         news = bool(slices) or not self._told_clean or ended > self._told_epoch or closing
+        news = news or self._committed_epoch > self._told_committed
         self._told_clean, self._told_epoch = not slices, ended
+        self._told_committed = self._committed_epoch
         more = slices or self._open or self._sealed_in_epoch
         self._epoch_due = now + self.limits.epoch_s if more else None
         if not news:
@@ -289,6 +268,8 @@ class PublisherCore:
             slices=slices,
             last=tuple(self._ended[s] for s in slices),
             closing=closing,
+            committed=self._committed_epoch,
+            items=self._ended_items,
         )
 
     # -- messages in -------------------------------------------------------------------------------
@@ -304,12 +285,38 @@ class PublisherCore:
             return self._commit(message, now)
         return self._replay(message)
 
+    def consume(self, message: ConsumerCommit | Progress, now: float) -> list[Reaction]:
+        """Hear of the consumers of a served topic; forget what all of them have committed."""
+        consumers = self.consumers
+        if consumers is None or message.topic != self.topic:
+            return []
+        if isinstance(message, Progress):
+            consumers.learn(message.consumers)
+            return []
+        consumers.commit(message)
+        epoch = consumers.floor(self.writer)
+        if epoch > self.epoch - 1:
+            self.counts.impossible += 1
+            return []
+        if epoch <= self._committed_epoch:
+            return []
+        self._committed_epoch = epoch
+        self.last_commit = now
+        reactions: list[Reaction] = []
+        for slice_id in self.retention.dirty():
+            upto = self.retention.last_in(slice_id, epoch)
+            count = self.retention.commit(slice_id, upto)
+            self.counts.committed += count
+            if count:
+                reactions.append(Committed(slice_id, upto - count + 1, upto, message.consumer))
+        return reactions
+
     def term(self, slice_id: int) -> int:
         """The highest term of ownership met for a slice."""
         return self._terms[slice_id]
 
     def _commit(self, message: Commit, now: float) -> list[Reaction]:
-        if message.consumer != MAIN_CONSUMER:
+        if message.consumer != MAIN_CONSUMER or self.consumers is not None:
             self.counts.other_consumer += 1
             return []
         reactions: list[Reaction] = []
@@ -377,17 +384,3 @@ class PublisherCore:
 
 def _numbers(message: Commit | ReplayRequest) -> tuple[int, ...]:
     return message.upto if isinstance(message, Commit) else message.have
-
-
-def _cut(columns: Columns, limits: Limits) -> Iterable[Columns]:
-    """Cut columns into parts that fit a batch; a single item that is too large is a part alone."""
-    count = len(columns.ids)
-    ends = columns.sender_offsets + columns.payload_offsets
-    ends = ends + np.arange(count + 1, dtype=np.int64) * ITEM_OVERHEAD
-    start = 0
-    while start < count:
-        allowed = int(ends[start]) + limits.octets - BATCH_OVERHEAD
-        fitting = int(np.searchsorted(ends, allowed, side="right")) - 1
-        end = min(max(fitting, start + 1), start + limits.items, count)
-        yield columns.part(start, end)
-        start = end

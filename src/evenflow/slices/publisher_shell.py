@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.domain import channels
 from evenflow.errors import ClosedError
-from evenflow.model.messages import Commit, ReplayAnswer, ReplayRequest
+from evenflow.model.messages import (
+    Commit,
+    ConsumerCommit,
+    Progress,
+    ReplayAnswer,
+    ReplayRequest,
+)
 from evenflow.slices.actions import Resend, Send
 from evenflow.slices.outlet import Outlet
 from evenflow.slices.publisher_core import Committed, PublisherCore, Sealed
@@ -87,6 +93,9 @@ class PublisherShell:
             participant.reader(channel, [partition])
             for channel in (channels.COMMITS, channels.REQUESTS)
         ]
+        if core.consumers is not None:
+            # In this order: who is told of a consumer before a commit keeps what it needs.
+            self._inlets += map(participant.reader, (channels.PROGRESS, channels.CONSUMERS))
         self._waiter = participant.waiter()
         for reader in self._inlets:
             self._waiter.attach(reader)
@@ -245,20 +254,23 @@ class PublisherShell:
     def _receive(self) -> None:
         for reader in self._inlets:
             for message in reader.take():
-                self._handle(message)
+                if not isinstance(message, channels.Gone):
+                    self._handle(message)
 
-    def _handle(self, message: Commit | ReplayRequest) -> None:
+    def _handle(self, message: Commit | ReplayRequest | ConsumerCommit | Progress) -> None:
+        now = self._clock.monotonic()
         with self._changed:
-            reactions = self.core.handle(message, self._clock.monotonic())
+            if isinstance(message, ConsumerCommit | Progress):
+                reactions = self.core.consume(message, now)
+            else:
+                reactions = self.core.handle(message, now)
             if any(isinstance(one, Committed) for one in reactions):
                 self._changed.notify_all()
         for reaction in reactions:
             try:
                 self._perform(reaction)
             except Exception:  # noqa: BLE001 - one node's fault, or the hook's, is not the others'
-                _log.exception(
-                    "%s of node %r could not be served", type(message).__name__, message.node
-                )
+                _log.exception("%s could not be served", type(message).__name__)
 
     def _perform(self, reaction: Reaction) -> None:
         match reaction:

@@ -70,6 +70,15 @@ class Retention:
         self.items -= upto - floor
         return upto - floor
 
+    def last_in(self, slice_id: int, epoch: int) -> int:
+        """The newest retained number of a slice up to the end of an epoch; its floor when none."""
+        last = self._floors[slice_id]
+        for batch in self._batches[slice_id]:
+            if batch.epoch > epoch:
+                break
+            last = batch.last
+        return last
+
     def floor(self, slice_id: int) -> int:
         """Everything up to this number is committed."""
         return self._floors[slice_id]

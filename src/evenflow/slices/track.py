@@ -113,6 +113,16 @@ class Track:
             self._drain()
         return unseen
 
+    def forget(self, epoch: int) -> None:
+        """Drop everything up to the end of an epoch: it is processed, here or elsewhere."""
+        old = [batch.last for batch in self.held.values() if batch.epoch <= epoch]
+        for batch in self.ready:
+            if batch.epoch > epoch:
+                break
+            old.append(batch.last)
+        if old:
+            self.start(max(old))
+
     def take(self, limit: int) -> Batch | None:
         """Hand out the next items, at most ``limit``; :meth:`complete` says when they are done."""
         if not self.known or not self.ready:

@@ -46,7 +46,13 @@ def test_items_have_channels_of_their_own_topic() -> None:
 
 def test_what_announces_a_process_is_keyed_watched_and_kept() -> None:
     watched = {channel.message_type for channel in CONTROL if channel.liveliness}
-    assert watched == {messages.EpochClose, messages.NodeReport, messages.Beat}
+    assert watched == {
+        messages.EpochClose,
+        messages.NodeReport,
+        messages.Beat,
+        messages.ConsumerCommit,
+        messages.Progress,
+    }
     for channel in CONTROL:
         if channel.keyed:
             assert channel.kept == 1, "of an instance only the newest state counts"

@@ -1,0 +1,63 @@
+"""Who reads a served topic, and how far each of them has come.
+
+A consumer is registered by its first commit and stays registered when its process dies: it will
+come back, from its own checkpoint, and want what it has not committed. What all registered
+consumers have committed may be forgotten; while nobody is registered, nothing may.
+
+A process that starts while a consumer is away cannot hear that consumer's commits. It learns the
+name from the serving nodes (``Progress.consumers``) and keeps everything until the consumer speaks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from evenflow.model.messages import ConsumerCommit
+
+
+@dataclass(slots=True)
+class _Consumer:
+    number: int
+    epochs: Mapping[int, int]
+    ended: bool
+
+
+class Consumers:
+    """The registered consumers of one topic."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Consumer] = {}
+
+    def commit(self, commit: ConsumerCommit) -> bool:
+        """Take a commit in; False when a newer one of this consumer is known."""
+        known = self._known.get(commit.consumer)
+        if known is not None and commit.number <= known.number:
+            return False
+        epochs = dict(zip(commit.writers, commit.epochs, strict=True))
+        self._known[commit.consumer] = _Consumer(commit.number, epochs, commit.ended)
+        return True
+
+    def learn(self, names: Iterable[str]) -> None:
+        """Hear of consumers; those never heard of are registered, with nothing committed."""
+        for name in names:
+            if name not in self._known:
+                self._known[name] = _Consumer(0, {}, ended=False)
+
+    def names(self) -> tuple[str, ...]:
+        """The registered consumers, in order."""
+        return tuple(sorted(name for name, one in self._known.items() if not one.ended))
+
+    def floor(self, writer: int) -> int:
+        """The epoch of a writer up to which all registered consumers have committed."""
+        positions = [one.epochs.get(writer, 0) for one in self._known.values() if not one.ended]
+        return min(positions, default=0)
+
+    def position(self) -> dict[int, int]:
+        """For each writer the epoch that all registered consumers have committed."""
+        writers = {writer for one in self._known.values() for writer in one.epochs}
+        floors = {writer: self.floor(writer) for writer in writers}
+        return {writer: epoch for writer, epoch in floors.items() if epoch}
