@@ -2,9 +2,45 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from evenflow.config import Config
 from evenflow.errors import EvenflowError
 
-__all__ = ["Config", "EvenflowError", "__version__"]
+if TYPE_CHECKING:
+    from evenflow.model.batch import Batch, Item
+    from evenflow.slices.balancer import Balancer
+    from evenflow.slices.node import Node
+    from evenflow.slices.publisher import Publisher
+    from evenflow.slices.publisher_async import AsyncPublisher
+
+__all__ = [
+    "AsyncPublisher",
+    "Balancer",
+    "Batch",
+    "Config",
+    "EvenflowError",
+    "Item",
+    "Node",
+    "Publisher",
+    "__version__",
+]
 
 __version__ = "0.1.0"
+
+# Imported when first asked for: the pure cores and the command line's help need no DDS.
+_LATER = {
+    "AsyncPublisher": "evenflow.slices.publisher_async",
+    "Balancer": "evenflow.slices.balancer",
+    "Batch": "evenflow.model.batch",
+    "Item": "evenflow.model.batch",
+    "Node": "evenflow.slices.node",
+    "Publisher": "evenflow.slices.publisher",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)

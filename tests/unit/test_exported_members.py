@@ -6,7 +6,17 @@ import evenflow
 
 
 def test_exported_names_are_pinned() -> None:
-    assert sorted(evenflow.__all__) == ["Config", "EvenflowError", "__version__"]
+    assert sorted(evenflow.__all__) == [
+        "AsyncPublisher",
+        "Balancer",
+        "Batch",
+        "Config",
+        "EvenflowError",
+        "Item",
+        "Node",
+        "Publisher",
+        "__version__",
+    ]
 
 
 def test_exported_names_exist() -> None:
