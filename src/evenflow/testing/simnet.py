@@ -69,6 +69,8 @@ class SimNode:
     stopped: bool = False
     inbox: list[Parcel] = field(default_factory=list)
     """What waits while the process is stopped."""
+    slow: bool = False
+    """Its application takes its time: only :meth:`SimCluster.finish` ends what it has in hand."""
 
 
 class SimCluster:
@@ -115,11 +117,15 @@ class SimCluster:
         """``kill -9``: the others learn of it some time later."""
         self._forgive(node)
         del self.nodes[node]
-        self._post(Parcel("balancer", NodeGone(node), certain=True))
+        self.lose_sight_of(node)
 
     def stop_node(self, node: str) -> None:
         """``kill -STOP``, which looks like a death to the others."""
         self.nodes[node].stopped = True
+        self.lose_sight_of(node)
+
+    def lose_sight_of(self, node: str) -> None:
+        """Others will be told that the node died, which may be wrong."""
         self._post(Parcel("balancer", NodeGone(node), certain=True))
 
     def continue_node(self, node: str) -> None:
@@ -148,7 +154,7 @@ class SimCluster:
         item = Item("sim", self.books.published, 0, b"x")
         self._write(self.publishers[writer].add(slice_id, item, self.now))
 
-    def begin(self, node: str) -> bool:
+    def begin(self, node: str, *, slow: bool = False) -> bool:
         """The application gets its next items."""
         sim = self.nodes[node]
         if sim.stopped:
@@ -157,6 +163,7 @@ class SimCluster:
         if batch is None:
             return False
         self.books.begin(node, sim.core.cache.held[batch.slice], batch)
+        sim.slow = slow
         return True
 
     def finish(self, node: str) -> None:
@@ -165,6 +172,7 @@ class SimCluster:
         if sim.stopped or sim.core.in_hand is None:
             return
         self.books.finish(sim.core.in_hand)
+        sim.slow = False
         self._do(sim.core.delivered(0.001), node)
 
     def move(self, giver: str, taker: str, count: int) -> None:
@@ -205,11 +213,12 @@ class SimCluster:
             self._at_balancer(self.balancer)
 
     def work(self) -> None:
-        """Every application processes all that it can get."""
-        for node in self.nodes:
-            self.finish(node)
-            while self.begin(node):
+        """Every application that is not slow processes all that it can get."""
+        for node, sim in self.nodes.items():
+            if not sim.slow:
                 self.finish(node)
+                while self.begin(node):
+                    self.finish(node)
 
     def run_until(self, reached: Callable[[], bool], seconds: float = 10.0) -> bool:
         """Let everything take its course, one parcel at a time, until something is reached."""
@@ -229,6 +238,7 @@ class SimCluster:
         if self.balancer is None:
             self.start_balancer()
         for node, sim in self.nodes.items():
+            sim.slow = False
             if sim.stopped:
                 self.continue_node(node)
         if all(sim.core.leaving for sim in self.nodes.values()):

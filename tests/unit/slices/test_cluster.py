@@ -1,0 +1,369 @@
+"""A whole cluster of the real cores under every disturbance: nothing lost, nothing twice.
+
+:mod:`evenflow.testing.books` says what must always hold; it raises as soon as something does not.
+Here are the disturbances: a state machine that does anything at any time, and crashes of giver,
+taker and balancer at every step of a handover and after every single message of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from hypothesis import event, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+)
+
+from evenflow.model.messages import Ack, Order, Step
+from evenflow.slices.balancer_core import BalancerSettings
+from evenflow.slices.handover import ORDERS, Session, Stage
+from evenflow.slices.node_core import NodeSettings
+from evenflow.testing.simnet import Parcel, SimCluster
+
+VICTIMS = ("giver", "taker", "balancer")
+MOMENTS = ("ordered", "done")
+"""When a crash comes: the step is ordered and not yet done, or done and not yet acknowledged."""
+SLICES = 4
+FULL_RUN = 2_000
+REACHED: Counter[tuple[Stage, str]] = Counter()
+"""Crashes of the state machine by stage and victim."""
+
+QUICK_BALANCER = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0)
+
+
+def working_cluster(nodes: int = 2, *, cache_octets: int = 1 << 20) -> SimCluster:
+    """A cluster whose nodes own all slices and have work of every publisher."""
+    cluster = SimCluster(
+        SLICES,
+        node_settings=NodeSettings(deliver_items=2, cache_octets=cache_octets),
+        balancer_settings=QUICK_BALANCER,
+    )
+    cluster.start_balancer()
+    for _ in range(nodes):
+        cluster.start_node()
+    publish_everywhere(cluster)
+    cluster.settle()
+    return cluster
+
+
+def publish_everywhere(cluster: SimCluster) -> None:
+    for writer in cluster.publishers:
+        for slice_id in range(cluster.slice_count):
+            cluster.publish(writer, slice_id)
+
+
+def open_session(cluster: SimCluster, stage: Stage) -> Session | None:
+    sessions = cluster.balancer.sessions.values() if cluster.balancer else ()
+    return next((session for session in sessions if session.stage is stage), None)
+
+
+def step_under_way(cluster: SimCluster, session: Session, moment: str) -> bool:
+    """Whether the session's present step is at this moment."""
+    step = ORDERS[session.stage]
+    if moment == "ordered":
+        return any(
+            isinstance(p.what, Order) and (p.what.term, p.what.step) == (session.term, step)
+            for p in cluster.wire
+        )
+    answers = {step, Step.MERGED} if step in (Step.SEND_CACHE, Step.CANCEL) else {step}
+    return any(
+        isinstance(p.what, Ack) and p.what.term == session.term and p.what.step in answers
+        for p in cluster.wire
+    )
+
+
+def lose_all(cluster: SimCluster, unwanted: Callable[[Parcel], bool]) -> None:
+    cluster.wire[:] = [parcel for parcel in cluster.wire if not unwanted(parcel)]
+
+
+def is_ack_of(step: Step) -> Callable[[Parcel], bool]:
+    return lambda parcel: isinstance(parcel.what, Ack) and parcel.what.step == step
+
+
+def drive_to(cluster: SimCluster, stage: Stage, moment: str) -> Session | None:
+    """Let a handover take its course to a stage; to CANCELLING by losing what the taker says."""
+
+    def reached() -> bool:
+        session = open_session(cluster, stage)
+        if session is not None:
+            return step_under_way(cluster, session, moment)
+        if stage is Stage.CANCELLING:
+            lose_all(cluster, is_ack_of(Step.ACTIVATE))
+        return False
+
+    if cluster.balancer is None or len(cluster.nodes) < 2:
+        return None
+    if not cluster.balancer.sessions:
+        owners = [owner for owner in cluster.balancer.owners if owner in cluster.nodes]
+        others = [node for node in cluster.nodes if owners and node != owners[0]]
+        if not others:
+            return None
+        cluster.move(owners[0], others[0], 1)
+    return open_session(cluster, stage) if cluster.run_until(reached, 5.0) else None
+
+
+def crash(cluster: SimCluster, session: Session, victim: str, *, stop: bool = False) -> None:
+    if victim == "balancer":
+        cluster.kill_balancer()
+        return
+    node = session.giver if victim == "giver" else session.taker
+    if node in cluster.nodes:
+        (cluster.stop_node if stop else cluster.kill_node)(node)
+
+
+# -- every step, deterministic -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stop", [False, True], ids=["kill", "stop"])
+@pytest.mark.parametrize("ack", ["arrives", "lost"])
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("victim", VICTIMS)
+@pytest.mark.parametrize("stage", list(ORDERS), ids=lambda stage: stage.name)
+def test_a_crash_at_any_step_loses_and_repeats_nothing(
+    stage: Stage, victim: str, moment: str, ack: str, stop: bool
+) -> None:
+    cluster = working_cluster()
+    publish_everywhere(cluster)
+    for node in cluster.nodes:
+        cluster.begin(node)
+    session = drive_to(cluster, stage, moment)
+    assert session is not None
+    crash(cluster, session, victim, stop=stop)
+    if ack == "lost":
+        lose_all(cluster, lambda parcel: isinstance(parcel.what, Ack))
+    if stop:
+        cluster.run_until(lambda: False, 2.0)
+    publish_everywhere(cluster)
+    cluster.settle()
+
+
+def messages_of_a_handover() -> int:
+    cluster = prepared_handover()
+    count = 0
+    while not any(receipt.cause == "handover" for receipt in cluster.receipts):
+        one_event(cluster)
+        count += 1
+    return count
+
+
+def prepared_handover() -> SimCluster:
+    """A node that has everything and works on it, and a new one that shall get half of it."""
+    cluster = working_cluster(1)
+    cluster.receipts.clear()
+    publish_everywhere(cluster)
+    cluster.begin(next(iter(cluster.nodes)))
+    cluster.start_node()
+    return cluster
+
+
+def one_event(cluster: SimCluster) -> None:
+    if cluster.wire:
+        cluster.deliver(0)
+    else:
+        cluster.work()
+        cluster.advance(0.02)
+
+
+@pytest.mark.parametrize("victim", [*VICTIMS, "stopped giver", "stopped taker"])
+def test_a_crash_after_any_message_loses_and_repeats_nothing(victim: str) -> None:
+    for crash_after in range(messages_of_a_handover()):
+        cluster = prepared_handover()
+        giver, taker = cluster.nodes
+        for _ in range(crash_after):
+            one_event(cluster)
+        if victim == "balancer":
+            cluster.kill_balancer()
+        elif victim.startswith("stopped"):
+            cluster.stop_node(giver if victim.endswith("giver") else taker)
+            cluster.run_until(lambda: False, 2.0)
+        else:
+            cluster.kill_node(giver if victim == "giver" else taker)
+        publish_everywhere(cluster)
+        cluster.settle()
+
+
+def test_without_a_crash_nothing_is_repeated() -> None:
+    cluster = prepared_handover()
+    cluster.settle()
+    assert cluster.books.repeated == 0
+    [receipt] = [receipt for receipt in cluster.receipts if receipt.cause == "handover"]
+    assert (receipt.outcome, len(receipt.slices)) == ("done", SLICES // 2)
+
+
+# -- anything at any time ------------------------------------------------------------------------
+
+ANY = st.integers(0, 999)
+"""Chooses among things whose number is not known beforehand."""
+
+
+class Disturbed(RuleBasedStateMachine):
+    """Anything that may happen to a cluster, in any order."""
+
+    cluster: SimCluster
+
+    @initialize(nodes=st.integers(1, 3), small=st.booleans())
+    def begin_working(self, nodes: int, small: bool) -> None:
+        self.cluster = working_cluster(nodes, cache_octets=300 if small else 1 << 20)
+        self.late: list[Parcel] = []
+
+    # -- items
+
+    @rule(writer=st.integers(0, 1), slice_id=st.integers(0, SLICES - 1), count=st.integers(1, 4))
+    def publish(self, writer: int, slice_id: int, count: int) -> None:
+        for _ in range(count):
+            self.cluster.publish(list(self.cluster.publishers)[writer], slice_id)
+
+    @rule(which=ANY, slow=st.booleans())
+    def begin(self, which: int, slow: bool) -> None:
+        if node := self._running(which):
+            self.cluster.begin(node, slow=slow)
+
+    @rule(which=ANY)
+    def finish(self, which: int) -> None:
+        if node := self._running(which):
+            self.cluster.finish(node)
+
+    # -- network and time
+
+    @rule(count=st.integers(1, 40))
+    def deliver_next(self, count: int) -> None:
+        for _ in range(min(count, len(self.cluster.wire))):
+            self.cluster.deliver(0)
+
+    @rule(choices=st.lists(ANY, min_size=1, max_size=6))
+    def deliver_any(self, choices: list[int]) -> None:
+        for which in choices:
+            if self.cluster.wire:
+                self.cluster.deliver(which % len(self.cluster.wire))
+
+    @rule(which=ANY, lost=st.booleans())
+    def repeat_or_lose(self, which: int, lost: bool) -> None:
+        if self.cluster.wire:
+            (self.cluster.lose if lost else self.cluster.repeat)(which % len(self.cluster.wire))
+
+    @rule(which=ANY, kind=st.booleans(), late=st.booleans())
+    def lose_or_hold_back_many(self, which: int, kind: bool, late: bool) -> None:
+        """All that is on its way to somebody, or all of a kind."""
+        if not self.cluster.wire:
+            return
+        chosen = self.cluster.wire[which % len(self.cluster.wire)]
+
+        def unwanted(parcel: Parcel) -> bool:
+            same = type(parcel.what) is type(chosen.what) if kind else parcel.to == chosen.to
+            return same and not parcel.certain
+
+        if late:
+            self.late += filter(unwanted, self.cluster.wire)
+        lose_all(self.cluster, unwanted)
+
+    @rule()
+    def arrive_late(self) -> None:
+        self.cluster.wire += self.late
+        self.late.clear()
+
+    @rule(seconds=st.sampled_from([0.04, 0.1, 0.3, 0.6, 1.2]))
+    def advance(self, seconds: float) -> None:
+        self.cluster.advance(seconds)
+
+    @rule(seconds=st.sampled_from([0.1, 0.6, 1.2, 4.0]))
+    def quiet(self, seconds: float) -> None:
+        self.cluster.run_until(lambda: False, seconds)
+
+    # -- operators and processes
+
+    @rule(giver=ANY, taker=ANY, count=st.integers(1, SLICES))
+    def move(self, giver: int, taker: int, count: int) -> None:
+        nodes = list(self.cluster.nodes)
+        if len(nodes) > 1:
+            self.cluster.move(nodes[giver % len(nodes)], nodes[taker % len(nodes)], count)
+
+    @rule()
+    def start_node(self) -> None:
+        if len(self.cluster.nodes) < 4:
+            self.cluster.start_node()
+
+    @rule(which=ANY, how=st.sampled_from(["kill", "stop", "lose sight", "leave"]))
+    def disturb_node(self, which: int, how: str) -> None:
+        node = self._running(which)
+        if node is None:
+            return
+        if how == "kill":
+            self.cluster.kill_node(node)
+        elif how == "stop":
+            self.cluster.stop_node(node)
+        elif how == "lose sight":
+            self.cluster.lose_sight_of(node)
+        else:
+            self.cluster.nodes[node].core.leave()
+
+    @rule()
+    def continue_nodes(self) -> None:
+        for node, sim in self.cluster.nodes.items():
+            if sim.stopped:
+                self.cluster.continue_node(node)
+
+    @rule()
+    def restart_balancer(self) -> None:
+        if self.cluster.balancer is None:
+            self.cluster.start_balancer()
+        else:
+            self.cluster.kill_balancer()
+
+    @rule(stage=st.sampled_from(list(ORDERS)), moment=st.sampled_from(MOMENTS))
+    def hand_over(self, stage: Stage, moment: str) -> None:
+        drive_to(self.cluster, stage, moment)
+
+    @rule(
+        stage=st.sampled_from(list(ORDERS)),
+        moment=st.sampled_from(MOMENTS),
+        victim=st.sampled_from(VICTIMS),
+        stop=st.booleans(),
+    )
+    def crash_in_session(self, stage: Stage, moment: str, victim: str, stop: bool) -> None:
+        session = drive_to(self.cluster, stage, moment)
+        if session is not None:
+            event(f"{victim} crashed in {stage.name}")
+            REACHED[stage, victim] += 1
+            crash(self.cluster, session, victim, stop=stop)
+
+    # -- the end
+
+    @invariant()
+    def one_session_a_node(self) -> None:
+        balancer = self.cluster.balancer
+        busy = Counter(
+            node
+            for session in (balancer.sessions.values() if balancer else ())
+            for node in (session.giver, session.taker)
+            if node
+        )
+        assert all(count == 1 for count in busy.values()), busy
+
+    def teardown(self) -> None:
+        if not hasattr(self, "cluster"):
+            return
+        self.cluster.wire += self.late
+        publish_everywhere(self.cluster)
+        self.cluster.settle()
+
+    def _running(self, which: int) -> str | None:
+        running = [node for node, sim in self.cluster.nodes.items() if not sim.stopped]
+        return running[which % len(running)] if running else None
+
+
+TestDisturbed = Disturbed.TestCase
+TestDisturbed.settings = settings(stateful_step_count=40)
+TestDisturbed = pytest.mark.timeout(900)(TestDisturbed)
+
+
+@pytest.mark.skipif(
+    settings.default is None or settings.default.max_examples < FULL_RUN, reason="few cases"
+)
+def test_the_state_machine_reached_every_step() -> None:
+    assert {(stage, victim) for stage in ORDERS for victim in VICTIMS} <= REACHED.keys()
