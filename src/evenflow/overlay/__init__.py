@@ -11,14 +11,15 @@ giving it another coordinate, so balancing is a choice of coordinates.
     resilience   node loads of the resilience levels, kept incrementally       equations 1-4
     coordinates  coordinate loads and which coordinate is better               equations 5-10
     selection    the paper's four ways to ask for coordinates, addition        sections V, VI-A
-    continuous   balancing while topics grow                                   section VI-B
     delegation   delegate lists: who is responsible for which time             section III
-    growth       topics that grow, and the load that moves                     equations 12-14
-    planning     quotas and a lower bound from a linear program                our own
-    spots        the plane cut into spots: the tables the simulation works on
-    kernel       the same rules over arrays, compiled
-    simulation   whole runs of the paper's experiments
 
-`resilience` to `delegation` are plain Python over any node names, for a live broker. `kernel` is
-the same in arrays of numbers, for millions of decisions; tests hold the two equal.
+    spots        the plane cut into spots: the tables the simulation works on
+    kernel       loads, ordering and selections over these tables, compiled
+    planning     quotas and a lower bound from a linear program                our own
+    continuous   balancing while topics grow                                   section VI-B, our own
+    growth       topics that grow, and the load that moves                     equations 12-14
+    simulation   whole runs of the paper's experiments                         sections VII, VIII
+
+The first half is plain Python over nodes of any name, as a live broker needs it. The second is the
+same in arrays of numbers, for millions of decisions; tests hold the two equal.
 """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenflow.overlay.arrays import Floats, Ints
-    from evenflow.overlay.geometry import Cells, Plane
+    from evenflow.overlay.geometry import Plane
 
 CANDIDATES = 200
 """Random coordinates drawn in every cell, as in the paper (section V-E)."""
@@ -101,11 +101,6 @@ def spot_table(
 def _keys(closest: Ints, count: int) -> Ints:
     keys: Ints = (closest[:, 0] * count + closest[:, 1]) * count + closest[:, 2]
     return keys
-
-
-def draw_candidates(cells: Cells, rng: np.random.Generator, per_cell: int = CANDIDATES) -> Floats:
-    """Draw the coordinates that the nodes offer."""
-    return cells.sample(per_cell, rng)
 
 
 def own_regions(count: int) -> RegionTable:

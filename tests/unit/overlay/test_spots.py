@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.overlay.geometry import Cells, Plane
-from evenflow.overlay.spots import draw_candidates, near_regions, spot_table
+from evenflow.overlay.spots import CANDIDATES, near_regions, spot_table
 
 from .worlds import SOME, make_world
 
@@ -15,7 +15,7 @@ from .worlds import SOME, make_world
 def test_every_coordinate_is_found_in_the_table(seed: int, nodes: int) -> None:
     rng = np.random.default_rng(seed)
     plane = Plane(rng.random((nodes, 2)))
-    candidates, homes = draw_candidates(Cells(plane), rng, 25), rng.random((30, 2))
+    candidates, homes = Cells(plane).sample(25, rng), rng.random((30, 2))
     table, (found, again) = spot_table(plane, candidates, [homes, candidates])
     for spots, coordinates in ((found, homes), (again, candidates)):
         named = np.stack((table.first[spots], table.second[spots], table.third[spots]), axis=1)
@@ -41,7 +41,7 @@ def test_cells_and_rows_lie_side_by_side(seed: int) -> None:
 def test_a_cell_offers_its_spots_in_the_order_of_drawing() -> None:
     rng = np.random.default_rng(2)
     plane = Plane(rng.random((8, 2)))
-    candidates = draw_candidates(Cells(plane), rng)
+    candidates = Cells(plane).sample(CANDIDATES, rng)
     table, _ = spot_table(plane, candidates, [])
     drawn = [tuple(row) for row in plane.closest(candidates, 3)]
     in_order = sorted(dict.fromkeys(drawn), key=lambda spot: spot[0])

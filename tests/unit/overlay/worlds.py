@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from evenflow.overlay.geometry import Cells, Coordinate, Plane
-from evenflow.overlay.spots import SpotTable, draw_candidates, spot_table
+from evenflow.overlay.spots import SpotTable, spot_table
 
 SOME = settings(max_examples=min(settings.default.max_examples, 200))
 """For properties whose one case plays a whole world: 200 of them are minutes already."""
@@ -62,7 +62,7 @@ def make_world(seed: int, *, nodes: int = 9, topics: int = 40, queries: int = 3)
     """Draw a world: everything in it follows from the seed."""
     rng = np.random.default_rng(seed)
     plane = Plane(rng.random((nodes, 2)))
-    candidates = draw_candidates(Cells(plane), rng, 30)
+    candidates = Cells(plane).sample(30, rng)
     asked = [rng.random((topics, 2)), rng.random((topics * queries, 2))]
     spots, (homes, queried) = spot_table(plane, candidates, asked)
     sizes = rng.choice([0.25, 4.0], size=topics)
