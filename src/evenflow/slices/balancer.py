@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenflow.balance import algorithm_named
 from evenflow.config import Config
-from evenflow.domain.channels import ACKS, BEATS, MOVES, REPORTS, Gone
+from evenflow.domain.channels import ACKS, BEATS, MOVES, ORDERS, REPORTS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import BalancerRunning
 from evenflow.model.messages import Beat, NodeReport, Receipt
@@ -158,6 +158,8 @@ class Balancer:
             self._outbox.forget(node)
             return core.handle(NodeGone(node), now) if core else []
         core = self.cores.get(message.topic)
+        if isinstance(message, NodeReport) and core:
+            self._outbox.prepare(ORDERS, message.node)
         return core.handle(message, now) if core else []
 
 

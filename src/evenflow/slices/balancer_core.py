@@ -56,6 +56,8 @@ class BalancerSettings:
     silence: float = 5.0
     """A node whose reports stay away this long counts as dead, whatever DDS says of it."""
     map_every: float = 1.0
+    join_after: float = 0.5
+    """A new node gets this long to find the publishers before slices are moved to it."""
     settled_within: float = 3.0
     """How long a receipt waits for the taker to say what had to be replayed."""
 
@@ -117,6 +119,7 @@ class BalancerCore:
         self.settled = False
         """Whether it has listened long enough to know the nodes."""
         self._membership_changed = False
+        self._newest_joined = now
         self._map_changed = False
         self._next_beat = now
         self._next_map = now
@@ -145,6 +148,8 @@ class BalancerCore:
         self._terms.learn(max((report.seen_term, *report.terms)))
         self.nodes[report.node] = report
         self._heard_at[report.node] = now
+        if known is None:
+            self._newest_joined = now
         if known is None or known.leaving != report.leaving:
             self._membership_changed = True
         return self._reconcile(report, now) if self.settled else []
@@ -295,6 +300,8 @@ class BalancerCore:
     def _balance(self, now: float) -> None:
         """Plan moves when the membership changed and nothing else is under way."""
         if not self._membership_changed or self.sessions or self.takes or self._queue:
+            return
+        if now < self._newest_joined + self.settings.join_after:
             return
         self._membership_changed = False
         if self.nodes:

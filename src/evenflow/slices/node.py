@@ -8,6 +8,9 @@ a :class:`~evenflow.model.batch.Batch` gives its items as columns or one by one.
 What an application raises is counted and logged. By default the items count as processed and the
 node goes on; with ``on_error = "stop"`` the node leaves them uncommitted, gives its slices away and
 ends.
+
+Without an application the node *serves* (:mod:`evenflow.slices.serving`): consumers, as a rule
+Spark queries, read its items by Arrow Flight and say when they may be forgotten.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenflow.config import Config
 from evenflow.domain.channels import (
+    ACKS,
     ANSWERS,
     BEATS,
     CACHE,
@@ -33,7 +37,7 @@ from evenflow.domain.channels import (
     replay,
 )
 from evenflow.domain.cyclone import Participant
-from evenflow.model.messages import EpochClose, Order, Step
+from evenflow.model.messages import Ack, EpochClose, Order, SliceMap, Step
 from evenflow.slices.actions import (
     Action,
     Send,
@@ -45,6 +49,7 @@ from evenflow.slices.actions import (
 from evenflow.slices.node_core import NodeCore, NodeSettings
 from evenflow.slices.outbox import Outbox
 from evenflow.slices.readers import SliceReaders
+from evenflow.slices.service import Service, check_served
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +81,7 @@ class Node:
     def __init__(
         self,
         topic: str,
-        on_new_data: OnNewData,
+        on_new_data: OnNewData | None,
         *,
         name: str = "",
         config: Config | None = None,
@@ -84,6 +89,7 @@ class Node:
     ) -> None:
         self.config = config or Config.load()
         self.topic = self.config.topic(topic)
+        check_served(self.topic, serving=on_new_data is None)
         name = node_partition(name or f"{socket.gethostname()}-{os.getpid()}")
         self.id = f"{name}~{secrets.token_hex(3)}"
         self.error: BaseException | None = None
@@ -99,7 +105,7 @@ class Node:
             topic,
             self.id,
             self.topic.slices,
-            node_settings(self.config.node),
+            node_settings(self.config.node, serving=on_new_data is None),
             time.monotonic(),
             host=socket.gethostname(),
             pid=os.getpid(),
@@ -107,6 +113,7 @@ class Node:
         self._waiter = self._participant.waiter()
         self._orders_waiter = self._participant.waiter()
         self._outbox = Outbox(self._participant)
+        self._outbox.prepare(ACKS, "")
         self._data = SliceReaders(self._participant, self._waiter, topic)
         self._replays = self._reader(self._participant.reader(replay(topic), [self.id]))
         self._control = [
@@ -122,9 +129,22 @@ class Node:
         ]
         for reader in self._control:
             self._orders_waiter.attach(reader)
+        self._service: Service | None = None
+        if self._core.serving is not None:
+            self._service = Service(
+                self._core.serving,
+                topic,
+                self.config,
+                participant=self._participant,
+                waiter=self._waiter,
+                lock=self._lock,
+            )
+        runs = [("loop", self._loop)]
+        if on_new_data is not None:
+            runs.append(("worker", self._worker))
         self._threads = [
             threading.Thread(target=self._guarded, args=(run,), name=f"{name} {what}", daemon=True)
-            for what, run in (("loop", self._loop), ("worker", self._worker))
+            for what, run in runs
         ]
         for thread in self._threads:
             thread.start()
@@ -159,6 +179,7 @@ class Node:
             self._core.leave()
         self._waiter.wake()
         deadline = time.monotonic() + timeout_s
+        given = False
         while time.monotonic() < deadline and not self._ended.is_set():
             with self._lock:
                 given = not self._core.cache.held
@@ -177,6 +198,8 @@ class Node:
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
+        if self._service is not None:
+            self._service.close()
         if self._own:
             self._participant.close()
 
@@ -230,6 +253,8 @@ class Node:
                 for reader in self._control:
                     for message in reader.take(TAKE):
                         actions += self._handle(message, now)
+            if self._service is not None:
+                self._service.take()
             for batch in self._replays.take(TAKE):
                 core.receive(batch, now, replayed=True)
             for reader in self._data:
@@ -253,8 +278,12 @@ class Node:
             return []
         if message.topic != self.topic.name:
             return []
-        if isinstance(message, Order) and message.step == Step.FREEZE:
-            self._outbox.prepare(CACHE, message.peer)
+        if isinstance(message, Order):
+            _LOG.debug("order %s of session %d", Step(message.step).name, message.term)
+            if message.step == Step.FREEZE:
+                self._outbox.prepare(CACHE, message.peer)
+        if isinstance(message, SliceMap) and self._service is not None:
+            self._service.mapped(message)
         if isinstance(message, EpochClose) and message.slice_count != self.topic.slices:
             self._warn_misfit(message)
         return self._core.handle(message, now)
@@ -276,6 +305,8 @@ class Node:
         for action in actions:
             match action:
                 case Send():
+                    if isinstance(action.message, Ack):
+                        _log_ack(action.message)
                     self._outbox.send(action)
                 case Subscribe(slices, term):
                     self._data.subscribe(slices, term, self._core.live_writers, now)
@@ -312,6 +343,7 @@ class Node:
                 return
 
     def _process(self, batch: Batch) -> tuple[bool, float]:
+        assert self._on_new_data is not None
         started = time.perf_counter()
         try:
             self._on_new_data(batch)
@@ -328,7 +360,16 @@ class Node:
         return True, time.perf_counter() - started
 
 
-def node_settings(config: NodeConfig) -> NodeSettings:
+def _log_ack(ack: Ack) -> None:
+    _LOG.debug(
+        "acknowledges %s of session %d%s",
+        Step(ack.step).name,
+        ack.term,
+        "" if ack.ok else f": refused, {ack.reason}",
+    )
+
+
+def node_settings(config: NodeConfig, *, serving: bool = False) -> NodeSettings:
     """The core's settings from the configuration."""
     return NodeSettings(
         deliver_items=config.deliver_items,
@@ -337,4 +378,5 @@ def node_settings(config: NodeConfig) -> NodeSettings:
         report_every=config.report_ms / 1000,
         lease=config.lease_s,
         stall=config.stall_s,
+        serving=serving,
     )

@@ -21,7 +21,7 @@ from evenflow.model.batch import Batch
 from evenflow.model.messages import CacheChunk, Step
 from evenflow.slices.cache import HeldSlice
 
-CHUNK_OCTETS = 512 * 1024
+CHUNK_OCTETS = 128 * 1024
 """Encoded batches in one chunk of a cache, unless a single batch is larger."""
 
 

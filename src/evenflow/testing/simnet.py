@@ -87,7 +87,7 @@ class SimCluster:
         self.now = 100.0
         self.slice_count = slice_count
         self.node_settings = node_settings or NodeSettings(deliver_items=2)
-        self.balancer_settings = balancer_settings or BalancerSettings()
+        self.balancer_settings = balancer_settings or BalancerSettings(join_after=0.0)
         limits = Limits(items=3, octets=10_000, linger_s=0.01, retained=1_000_000, epoch_s=0.1)
         self.publishers = {
             f"{writer:016x}": PublisherCore(TOPIC, writer, slice_count, limits)
