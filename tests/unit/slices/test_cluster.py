@@ -20,7 +20,17 @@ from hypothesis.stateful import (
     rule,
 )
 
-from evenflow.model.messages import Ack, Order, Step
+from evenflow.model.batch import Batch
+from evenflow.model.messages import (
+    Ack,
+    CacheChunk,
+    Commit,
+    NodeReport,
+    Order,
+    ReplayAnswer,
+    SliceMap,
+    Step,
+)
 from evenflow.slices.balancer_core import BalancerSettings
 from evenflow.slices.handover import ORDERS, Session, Stage
 from evenflow.slices.node_core import NodeSettings
@@ -34,7 +44,7 @@ FULL_RUN = 2_000
 REACHED: Counter[tuple[Stage, str]] = Counter()
 """Crashes of the state machine by stage and victim."""
 
-QUICK_BALANCER = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0)
+QUICK_BALANCER = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0, join_after=0.0)
 
 
 def working_cluster(nodes: int = 2, *, cache_octets: int = 1 << 20) -> SimCluster:
@@ -121,79 +131,113 @@ def crash(cluster: SimCluster, session: Session, victim: str, *, stop: bool = Fa
 
 
 @pytest.mark.parametrize("stop", [False, True], ids=["kill", "stop"])
-@pytest.mark.parametrize("ack", ["arrives", "lost"])
+@pytest.mark.parametrize(
+    "lost", [None, Ack, Commit], ids=["all arrives", "acks lost", "commits lost"]
+)
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("victim", VICTIMS)
 @pytest.mark.parametrize("stage", list(ORDERS), ids=lambda stage: stage.name)
 def test_a_crash_at_any_step_loses_and_repeats_nothing(
-    stage: Stage, victim: str, moment: str, ack: str, stop: bool
+    stage: Stage, victim: str, moment: str, lost: type | None, stop: bool
 ) -> None:
     cluster = working_cluster()
-    publish_everywhere(cluster)
-    for node in cluster.nodes:
-        cluster.begin(node)
+    work_in_hand(cluster)
     session = drive_to(cluster, stage, moment)
     assert session is not None
     crash(cluster, session, victim, stop=stop)
-    if ack == "lost":
-        lose_all(cluster, lambda parcel: isinstance(parcel.what, Ack))
-    if stop:
-        cluster.run_until(lambda: False, 2.0)
-    publish_everywhere(cluster)
+    if lost is not None:
+        lose_all(cluster, lambda parcel: isinstance(parcel.what, lost))
+    busy_time(cluster, 1.5, lost)
     cluster.settle()
 
 
-def messages_of_a_handover() -> int:
-    cluster = prepared_handover()
-    count = 0
-    while not any(receipt.cause == "handover" for receipt in cluster.receipts):
-        one_event(cluster)
-        count += 1
-    return count
+def work_in_hand(cluster: SimCluster) -> None:
+    """Items that are processed and not committed, items in hand, and items that wait."""
+    for _ in range(3):
+        publish_everywhere(cluster)
+    cluster.run_until(lambda: all(sim.core.cache.has_work for sim in cluster.nodes.values()))
+    for node in cluster.nodes:
+        cluster.begin(node)
+        cluster.finish(node)
+        cluster.begin(node)
 
 
-def prepared_handover() -> SimCluster:
+def busy_time(cluster: SimCluster, seconds: float, lost: type | None = None) -> None:
+    """Items come all the time, and applications are never through with them."""
+    end = cluster.now + seconds
+    while cluster.now < end:
+        busy_event(cluster, lost)
+
+
+def busy_event(cluster: SimCluster, lost: type | None = None) -> None:
+    if cluster.wire:
+        cluster.deliver(0)
+        return
+    publish_everywhere(cluster)
+    for node in cluster.nodes:
+        cluster.finish(node)
+        cluster.begin(node)
+    cluster.advance(0.05)
+    if lost is not None:
+        lose_all(cluster, lambda parcel: isinstance(parcel.what, lost))
+
+
+def joining_node() -> SimCluster:
     """A node that has everything and works on it, and a new one that shall get half of it."""
     cluster = working_cluster(1)
     cluster.receipts.clear()
-    publish_everywhere(cluster)
-    cluster.begin(next(iter(cluster.nodes)))
+    work_in_hand(cluster)
     cluster.start_node()
     return cluster
 
 
-def one_event(cluster: SimCluster) -> None:
-    if cluster.wire:
-        cluster.deliver(0)
-    else:
-        cluster.work()
-        cluster.advance(0.02)
+def handed_over(cluster: SimCluster) -> bool:
+    return any(receipt.cause == "handover" for receipt in cluster.receipts)
 
 
-@pytest.mark.parametrize("victim", [*VICTIMS, "stopped giver", "stopped taker"])
-def test_a_crash_after_any_message_loses_and_repeats_nothing(victim: str) -> None:
-    for crash_after in range(messages_of_a_handover()):
-        cluster = prepared_handover()
+@pytest.mark.parametrize("lost", [None, Commit], ids=["commits arrive", "commits lost"])
+@pytest.mark.parametrize(
+    "victim", ["nobody", "balancer", "giver", "taker", "stopped giver", "stopped taker"]
+)
+def test_a_crash_after_any_message_loses_and_repeats_nothing(
+    victim: str, lost: type | None
+) -> None:
+    crash_after, over = 0, False
+    while not over:
+        cluster = joining_node()
         giver, taker = cluster.nodes
         for _ in range(crash_after):
-            one_event(cluster)
+            busy_event(cluster, lost)
+        over = handed_over(cluster)
         if victim == "balancer":
             cluster.kill_balancer()
         elif victim.startswith("stopped"):
             cluster.stop_node(giver if victim.endswith("giver") else taker)
-            cluster.run_until(lambda: False, 2.0)
-        else:
+        elif victim != "nobody":
             cluster.kill_node(giver if victim == "giver" else taker)
-        publish_everywhere(cluster)
+        busy_time(cluster, 0.5, lost)
         cluster.settle()
+        crash_after += 1
 
 
-def test_without_a_crash_nothing_is_repeated() -> None:
-    cluster = prepared_handover()
+@pytest.mark.parametrize(
+    "lost", [Ack, Commit, NodeReport, ReplayAnswer, Batch, CacheChunk, SliceMap]
+)
+def test_whatever_is_lost_nothing_is_repeated_without_a_crash(lost: type) -> None:
+    cluster = joining_node()
+    busy_time(cluster, 2.0, lost)
     cluster.settle()
     assert cluster.books.repeated == 0
+    assert handed_over(cluster)
+
+
+def test_a_handover_leaves_a_receipt() -> None:
+    cluster = joining_node()
+    cluster.settle()
     [receipt] = [receipt for receipt in cluster.receipts if receipt.cause == "handover"]
     assert (receipt.outcome, len(receipt.slices)) == ("done", SLICES // 2)
+    assert receipt.moved > 0
+    assert (receipt.lost, receipt.repeated, cluster.books.repeated) == (0, 0, 0)
 
 
 # -- anything at any time ------------------------------------------------------------------------
