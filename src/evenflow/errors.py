@@ -22,7 +22,8 @@
     │   └── BalancerRunning      the domain has a balancer already
     └── PeerError                what another process sent or refused
         ├── DecodeError          a damaged or foreign sample
-        └── MoveRefused          a move of slices that must not happen
+        ├── MoveRefused          a move of slices that must not happen
+        └── ReadFailed           items that no serving node gives
 
 An error carries its context as attributes, and a message that says what to do. All of them survive
 pickling, so they can cross from a worker process to its parent.
@@ -54,6 +55,7 @@ __all__ = [
     "PeerError",
     "PlanError",
     "PublishTimeout",
+    "ReadFailed",
     "RegistryError",
     "SnapshotError",
     "UnknownName",
@@ -412,3 +414,22 @@ class MoveRefused(PeerError):
         what = f"move from {giver!r} to {taker!r}" if giver or taker else "move"
         where = f" on topic {topic!r}" if topic else ""
         super().__init__(f"{what}{where} refused: {reason}")
+
+
+class ReadFailed(PeerError):
+    """Items of a served topic that could not be read.
+
+    Attributes:
+        topic: The topic.
+        slices: The slices that nobody gave.
+        reason: What the nodes said, and what to do.
+    """
+
+    def __init__(self, topic: str, slices: Iterable[int], reason: str) -> None:
+        self.topic = topic
+        self.slices = tuple(slices)
+        self.reason = reason
+        super().__init__(
+            f"topic {topic!r}: {len(self.slices)} slices (first {min(self.slices, default=0)})"
+            f" cannot be read: {reason}"
+        )

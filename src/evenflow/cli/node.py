@@ -20,6 +20,7 @@ EXAMPLES = """\
   evenflow node --app myapp:on_new_data                 process the topic of ./evenflow.toml
   evenflow node --app myapp:work --topic images --name cam-1
   evenflow node --app evenflow.apps:echo --for 60s      print items for a minute, then leave
+  evenflow node --serve --topic fleet                   keep the items for Spark, which reads them
 
 The application is called with a batch; 'for item in batch' gives (sender, id, time, payload).
 """
@@ -29,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
     parser.add_argument(
         "--app", metavar="MODULE:CALLABLE", help="what to do with items (else node.app)"
+    )
+    parser.add_argument(
+        "--serve", action="store_true", help="no application: keep items for consumers (Spark)"
     )
     parser.add_argument(
         "--topic", metavar="T", action="append", help="topic to process (may be repeated)"
@@ -46,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run one node for each topic until a signal, the end of the time, or a fault."""
     config = load_config(args)
-    application = load_application(args.app or config.node.app)
+    application = None if args.serve else load_application(args.app or config.node.app)
     topics = args.topic or [config.topics[0].name]
     for topic in topics:
         config.topic(topic)
@@ -56,7 +60,8 @@ def run(args: argparse.Namespace) -> int:
             Node(topic, application, name=args.name, config=config, participant=participant)
             for topic in topics
         ]
-        print(f"{nodes[0].id} processes {', '.join(topics)}", file=sys.stderr, flush=True)
+        does = "serves" if args.serve else "processes"
+        print(f"{nodes[0].id} {does} {', '.join(topics)}", file=sys.stderr, flush=True)
         left = args.duration
         while not stop.wait(0.2) and (left is None or left > 0):
             left = None if left is None else left - 0.2

@@ -143,6 +143,10 @@ class ConsumerCore:
             limited[writer] = limited.get(writer, 0) + 1
         return limited
 
+    def closed(self) -> Position:
+        """The newest closed epoch of every writer that is there."""
+        return {writer: close.epoch for writer, close in self._closes.items() if close.epoch}
+
     def items_behind(self, position: Mapping[int, int]) -> int:
         """About how many closed items lie behind a position: the lag."""
         return sum(

@@ -1,0 +1,36 @@
+"""The pipeline on Apache Spark: a source and a sink of Structured Streaming.
+
+.. code-block:: python
+
+    from evenflow.spark import register
+
+    register(spark)
+    items = spark.readStream.format("evenflow").option("topic", "fleet").load()
+
+===================  ===========================================================================
+:mod:`~.options`     what a user may set, checked; pure
+:mod:`~.columns`     the schema, and columns decoded from payloads; pure
+:mod:`~.reading`     reads a range of items from whoever has them (executors)
+:mod:`~.driver`      the query in the domain: how far it may read, its commits (driver)
+:mod:`~.source`      the Data Source API's classes
+===================  ===========================================================================
+
+The exactly-once argument is in :mod:`evenflow.slices.consumer_core` and
+:mod:`evenflow.slices.serving`; this package only carries it to Spark. Importing it needs no Spark.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["register"]
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``format("evenflow")`` known to a session."""
+    from evenflow.spark.source import EvenflowSource  # noqa: PLC0415 - Spark only when it is used
+
+    spark.dataSource.register(EvenflowSource)

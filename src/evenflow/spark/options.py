@@ -1,0 +1,152 @@
+"""The options of ``format("evenflow")``: read once, checked, with errors that say what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from evenflow.config import Config
+from evenflow.errors import ConfigError, DecodeError, did_you_mean
+from evenflow.slices.ticket import position_from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+T = TypeVar("T")
+EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_KNOWN: Final = (
+    "topic",
+    "consumer",
+    "config",
+    "domain",
+    "startingEpochs",
+    "maxItemsPerTrigger",
+    "fields",
+    "readTimeout",
+    "forgetOnStop",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a query sets."""
+
+    topic: str
+    config: Config
+    consumer: str = "spark"
+    """Name by which the query is registered; it must be the same after a restart."""
+    starting: str | Mapping[int, int] = EARLIEST
+    """Where a query without a checkpoint begins."""
+    max_items: int | None = None
+    """About how many items a micro-batch may have."""
+    fields: str = ""
+    """Columns decoded from JSON payloads, as DDL: ``speed DOUBLE, lane INT``."""
+    read_timeout_s: float = 120.0
+    """How long a task asks for items that nobody gives."""
+    forget_on_stop: bool = False
+    """Whether the query is no longer registered when it stops."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Options:
+        """Read the options of a query; `ConfigError` names the first that cannot be used."""
+        known = {name.lower(): name for name in _KNOWN}
+        found: dict[str, str] = {}
+        for name, value in given.items():
+            if name.lower() not in known:
+                hint = did_you_mean(name, _KNOWN)
+                raise ConfigError(
+                    f"option {name}", value, f"unknown{hint} (known: {', '.join(_KNOWN)})"
+                )
+            found[known[name.lower()]] = value
+        if "topic" not in found:
+            raise ConfigError("option topic", None, 'is missing: add .option("topic", NAME)')
+        config = _config(found)
+        _check_topic(config, found["topic"])
+        return cls(
+            topic=found["topic"],
+            config=config,
+            consumer=_checked(found, "consumer", "spark", _name),
+            starting=_starting(found.get("startingEpochs", EARLIEST)),
+            max_items=_checked(found, "maxItemsPerTrigger", None, _count),
+            fields=found.get("fields", ""),
+            read_timeout_s=_checked(found, "readTimeout", 120.0, _seconds),
+            forget_on_stop=_checked(found, "forgetOnStop", False, _yes_or_no),  # noqa: FBT003
+        )
+
+
+def _config(found: Mapping[str, str]) -> Config:
+    overrides = {}
+    if "domain" in found:
+        overrides["domain.id"] = _checked(found, "domain", 0, _whole)
+    return Config.load(found.get("config"), overrides)
+
+
+def _check_topic(config: Config, name: str) -> None:
+    topic = config.topic(name)
+    if not topic.served:
+        raise ConfigError(
+            topic.key("served"), topic.served,
+            "must be true for a topic that Spark reads: set it in evenflow.toml, for all processes",
+            source=str(config.file or ""),
+        )  # fmt: skip
+
+
+def _checked(found: Mapping[str, str], name: str, default: T, read: Callable[[str], T]) -> T:
+    value = found.get(name)
+    if value is None:
+        return default
+    try:
+        return read(value)
+    except ValueError as error:
+        raise ConfigError(f"option {name}", value, str(error)) from None
+
+
+def _name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise ValueError("must be 1 to 100 letters, digits, '_', '-' or '.'")
+    return value
+
+
+def _starting(value: str) -> str | Mapping[int, int]:
+    if value in {EARLIEST, LATEST}:
+        return value
+    try:
+        return position_from_json(json.loads(value))
+    except (ValueError, DecodeError):
+        raise ConfigError(
+            "option startingEpochs",
+            value,
+            f"must be {EARLIEST!r}, {LATEST!r} or JSON {{writer: epoch}}",
+        ) from None
+
+
+def _count(value: str) -> int:
+    if not value.isdecimal() or int(value) == 0:
+        raise ValueError("must be a whole number above 0")
+    return int(value)
+
+
+def _whole(value: str) -> int:
+    if not value.isdecimal():
+        raise ValueError("must be a whole number")
+    return int(value)
+
+
+def _seconds(value: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        raise ValueError("must be a number of seconds") from None
+    if not 0 < seconds <= 86_400:
+        raise ValueError("must be a number of seconds, at most a day")
+    return seconds
+
+
+def _yes_or_no(value: str) -> bool:
+    if value.lower() not in {"true", "false"}:
+        raise ValueError("must be true or false")
+    return value.lower() == "true"

@@ -1,0 +1,209 @@
+"""``format("evenflow")``: the classes of Spark's Python Data Source API.
+
+Offsets are positions as JSON, ``{writer: epoch}``; a processing node is a partition. The stream
+reader lives in a Python process of the driver for as long as the query; ``read`` runs in the
+executors' Python processes, from a copy, and needs nothing of the reader but the share it is given.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from evenflow.slices.ticket import position_from_json, position_to_json
+from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of
+from evenflow.spark.driver import Driver
+from evenflow.spark.options import Options
+from evenflow.spark.reading import Share, read_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+IDLE_WAIT_S: Final = 0.1
+"""How long a question for new items waits for them, so that an idle query does not spin."""
+AVAILABLE_WITHIN_S: Final = 10.0
+"""How long ``availableNow`` waits for nodes to have what publishers have closed."""
+
+
+class SharePartition(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, share: Share) -> None:
+        super().__init__(share)
+        self.share = share
+
+
+class EvenflowSource(DataSource):
+    """The data source. Options: see :class:`~evenflow.spark.options.Options`."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(dict(options))
+        self._options = Options.of(options)
+
+    @classmethod
+    def name(cls) -> str:
+        """The name for ``format``."""
+        return "evenflow"
+
+    def schema(self) -> str:
+        """The columns, as DDL."""
+        return schema_of(self._options.fields)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
+        """Read the stream."""
+        return StreamReader(self._options, schema)
+
+    def reader(self, schema: StructType) -> TableReader:
+        """Read what is not committed, as a table."""
+        return TableReader(self._options, schema)
+
+
+class _Reading:
+    """What runs in the executors."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        self._options = options
+        fields = schema.fields[BASE_COLUMNS:]
+        self._fields: pa.Schema | None = None
+        if fields:
+            self._fields = to_arrow_schema(StructType(fields), timezone="UTC")
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read one task's share."""
+        assert isinstance(partition, SharePartition)
+        batches = read_share(partition.share)
+        return batches if self._fields is None else decoded(batches, self._fields)
+
+
+class TableReader(_Reading, DataSourceReader):
+    """The uncommitted items as a table, for a look inside; the reader is not registered."""
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """A partition for each node."""
+        driver = Driver(self._options)
+        try:
+            driver.wait_until_served()
+            end = driver.latest({}, IDLE_WAIT_S)
+            return [SharePartition(share) for share in driver.shares({}, end)]
+        finally:
+            driver.close()
+
+
+class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """The stream. Made in several processes; only the driver's enters the domain, when called."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        super().__init__(options, schema)
+        self._driver: Driver | None = None
+        self._target: dict[int, int] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_driver": None}
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        """Where a new query begins."""
+        begin = self._entered().begin()
+        self._entered(begin)
+        return _offset(begin)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """The limit that the query's options set."""
+        if self._options.max_items is None:
+            return ReadAllAvailable()
+        return ReadMaxRows(self._options.max_items)
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        """How far the next micro-batch may read.
+
+        Spark asks for a new batch only when the one before is in its commit log, but calls
+        :meth:`commit` for it when the next one is planned. An idle stream would so never be
+        committed to its end: the question is taken as the commit of everything before ``start``.
+        """
+        begin = position_from_json(start)
+        driver = self._entered(begin)
+        driver.commit(begin)
+        if self._target is None:
+            end = driver.latest(begin, IDLE_WAIT_S)
+        else:
+            end = _up_to(driver.latest(begin), self._target, begin)
+        if isinstance(limit, ReadMaxRows):
+            end = driver.limited(begin, end, limit.max_rows)
+        return _offset(end)
+
+    def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802
+        """How far the publishers are, for the query's own report of its lag."""
+        return None if self._driver is None else _offset(self._driver.closed())
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Fix what is available now."""
+        driver = self._entered()
+        closed = driver.closed()
+        self._target = driver.reached(closed, AVAILABLE_WITHIN_S)
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """A partition for each node."""
+        begin, finish = position_from_json(start), position_from_json(end)
+        if all(epoch <= begin.get(writer, 0) for writer, epoch in finish.items()):
+            return []
+        driver = self._entered(begin)
+        return [SharePartition(share) for share in driver.shares(begin, finish)]
+
+    def commit(self, end: dict[str, int]) -> None:
+        """The micro-batch is safe: publishers and nodes may forget it."""
+        position = position_from_json(end)
+        self._entered(position).commit(position)
+
+    def stop(self) -> None:
+        """The query has ended."""
+        if self._driver is not None:
+            self._driver.close(forget=self._options.forget_on_stop)
+            self._driver = None
+
+    def _entered(self, position: Mapping[int, int] | None = None) -> Driver:
+        """The query's place in the domain; at a position, it is registered there."""
+        if self._driver is None:
+            logging.basicConfig(level=logging.WARNING)
+            driver = Driver(self._options)
+            try:
+                driver.wait_until_served()
+                driver.check_alone()
+            except BaseException:
+                driver.close()
+                raise
+            self._driver = driver
+        if position is not None:
+            self._driver.register(position)
+        return self._driver
+
+
+def _offset(position: Mapping[int, int]) -> dict[str, int]:
+    # Spark compares offsets as text, so the order counts.
+    return dict(sorted(position_to_json(position).items()))
+
+
+def _up_to(
+    found: Mapping[int, int], most: Mapping[int, int], start: Mapping[int, int]
+) -> dict[int, int]:
+    """A position that goes no further than another, nor back behind the start."""
+    end = {
+        writer: max(min(epoch, most.get(writer, 0)), start.get(writer, 0))
+        for writer, epoch in found.items()
+    }
+    return {writer: epoch for writer, epoch in end.items() if epoch}
