@@ -6,6 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -67,11 +68,13 @@ def as_row(report: NodeReport) -> dict[str, Any]:
 
 
 def print_nodes(rows: list[dict[str, Any]]) -> None:
-    """Print the listing for people."""
+    """Print what an operator looks at first; the JSON has everything."""
     if not rows:
         print("no node is running for this topic in this domain")
         return
-    table = Table(*(key.replace("_", " ") for key in rows[0]))
+    columns = ("node", "slices", "items", "backlog_items", "busy_s", "lost", "failed", "damaged")
+    table = Table(*(column.replace("_", " ") for column in columns), box=SIMPLE)
     for row in rows:
-        table.add_row(*(f"{v:,}" if type(v) is int else str(v) for v in row.values()))
+        mark = " (leaving)" if row["leaving"] else ""
+        table.add_row(row["node"] + mark, *(f"{row[column]:,}" for column in columns[1:]))
     Console().print(table)

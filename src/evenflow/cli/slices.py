@@ -8,6 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -87,7 +88,7 @@ def show_map(slice_map: SliceMap, *, as_json: bool) -> None:
         ]
         print(json.dumps({"topic": slice_map.topic, "slices": rows}, indent=2))
         return
-    table = Table("node", "slices", "which", title=f"topic {slice_map.topic}")
+    table = Table("node", "slices", "which", box=SIMPLE)
     for node, slices in sorted(owned.items()):
         table.add_row(node or "(nobody)", str(len(slices)), ranges(slices))
     Console().print(table)
@@ -129,10 +130,13 @@ def show_receipts(receipts: list[Receipt], *, as_json: bool) -> None:
     elif not rows:
         print("nothing has moved since the balancer started")
     else:
-        table = Table(*rows[0])
+        columns = ("cause", "slices", "from", "to", "ms", "moved", "replayed", "lost", "repeated")
+        table = Table("time", *columns, box=SIMPLE)
         for row in rows:
-            row["slices"] = str(len(row["slices"]))
-            table.add_row(*map(str, row.values()))
+            row["slices"] = len(row["slices"])
+            table.add_row(row["time"][11:19], *(str(row[column]) for column in columns))
+            if row["outcome"] != "done":
+                table.add_row("", row["outcome"])
         Console().print(table)
 
 

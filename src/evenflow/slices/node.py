@@ -166,6 +166,11 @@ class Node:
         """Items processed since start."""
         return self._core.items
 
+    @property
+    def failed(self) -> int:
+        """Items on which the application raised an error."""
+        return self._core.failed
+
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the node has ended; False when the time was up."""
         return self._ended.wait(timeout_s)

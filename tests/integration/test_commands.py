@@ -1,0 +1,112 @@
+"""The commands of an operator, on a running cluster of real processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from evenflow.config import Config
+from evenflow.slices.local import LocalCluster, wait_until
+
+pytestmark = [pytest.mark.domain, pytest.mark.processes]
+
+SLICES = 20
+
+
+@pytest.fixture
+def cluster(domain_id, tmp_path):
+    config = Config.load(None, {"domain.id": domain_id, "topics.items.slices": SLICES})
+    with LocalCluster(config, log_dir=tmp_path) as cluster:
+        yield cluster
+
+
+def evenflow(cluster, *command):
+    """Run a command in the cluster's domain."""
+    options = ["--domain", str(cluster.config.domain.id), "--set", f"topics.items.slices={SLICES}"]
+    return subprocess.run(
+        [sys.executable, "-m", "evenflow", *command, *options],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def owned(cluster):
+    """How many slices each node owns, by name; empty while nobody has assigned them."""
+    listing = evenflow(cluster, "slices", "--json")
+    if listing.returncode:
+        return {}
+    counts = {}
+    for row in json.loads(listing.stdout)["slices"]:
+        name = row["node"].partition("~")[0]
+        counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def start_two_nodes(cluster):
+    cluster.start_balancer()
+    cluster.start_node("one", "evenflow.apps:discard")
+    cluster.start_node("two", "evenflow.apps:discard")
+    assert wait_until(lambda: owned(cluster) == {"one": 10, "two": 10}, 30)
+
+
+def test_a_move_by_hand_is_done_listed_and_kept(cluster):
+    start_two_nodes(cluster)
+    moved = evenflow(
+        cluster, "slices", "move", "--from", "one", "--to", "two", "--count", "4", "--json"
+    )
+    assert moved.returncode == 0, moved.stderr
+    [receipt] = json.loads(moved.stdout)["moves"]
+    assert (receipt["outcome"], len(receipt["slices"])) == ("done", 4)
+    assert (receipt["lost"], receipt["repeated"]) == (0, 0)
+    assert owned(cluster) == {"one": 6, "two": 14}
+    listed = json.loads(evenflow(cluster, "slices", "--moves", "--json").stdout)["moves"]
+    assert receipt in listed
+    nodes = json.loads(evenflow(cluster, "nodes", "--json").stdout)["nodes"]
+    assert sorted(node["slices"] for node in nodes) == [6, 14]
+
+
+def test_a_move_that_cannot_be_is_refused_with_the_reason(cluster):
+    start_two_nodes(cluster)
+    for options, reason in (
+        (("--from", "one", "--to", "three", "--count", "1"), "there is no node three"),
+        (("--from", "one", "--to", "one", "--count", "1"), "the same node"),
+        (("--from", "one", "--to", "two", "--count", "11"), "owns 10 slices, 11 were asked for"),
+        (("--from", "one", "--to", "two"), "--count N or --slices"),
+    ):
+        refused = evenflow(cluster, "slices", "move", *options)
+        assert refused.returncode == 2
+        assert reason in refused.stderr
+    assert owned(cluster) == {"one": 10, "two": 10}
+
+
+def test_without_a_balancer_the_commands_say_so(cluster):
+    listing = evenflow(cluster, "slices")
+    assert listing.returncode == 2
+    assert "start 'evenflow balancer' first" in listing.stderr
+    move = evenflow(cluster, "slices", "move", "--from", "a", "--to", "b", "--count", "1")
+    assert move.returncode == 2
+    assert "no balancer is running" in move.stderr
+    nodes = evenflow(cluster, "nodes")
+    assert nodes.returncode == 0
+    assert "no node is running" in nodes.stdout
+
+
+def test_a_second_balancer_is_refused(cluster):
+    cluster.start_balancer()
+    assert wait_until(lambda: "balancing" in cluster.log("balancer"), 15)
+    second = evenflow(cluster, "balancer")
+    assert second.returncode == 2
+    assert "balances this domain already" in second.stderr
+
+
+def test_up_ends_by_itself_with_clean_books(cluster):
+    done = evenflow(cluster, "up", "--nodes", "2", "--rate", "500", "--for", "4s")
+    assert done.returncode == 0, done.stderr
+    published, tail = done.stdout.splitlines()[-1].split(" items published, ")
+    assert int(published.replace(",", "")) > 500
+    assert tail == "0 lost, 0 repeated"

@@ -1,0 +1,93 @@
+"""A node in its domain: errors of the application, publishers that do not fit, leaving."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evenflow import Balancer, Config, Node, Publisher
+from evenflow.errors import DeliveryTimeout
+from evenflow.slices.local import wait_until
+
+pytestmark = [pytest.mark.domain]
+
+
+def configured(domain_id, **overrides):
+    return Config.load(
+        None,
+        {"domain.id": domain_id, "topics.items.slices": 8, "topics.items.assignment": "hash:id"}
+        | overrides,
+    )
+
+
+@pytest.fixture
+def config(domain_id):
+    return configured(domain_id)
+
+
+def test_items_arrive_in_order_of_their_sender(config):
+    seen = {}
+
+    def note(batch):
+        for item in batch:
+            seen.setdefault(batch.slice, []).append(item.id)
+
+    with Balancer(config=config), Node("items", note, config=config) as node:
+        with Publisher("items", config=config) as publisher:
+            for number in range(1, 501):
+                publisher.publish({"n": number}, sender="car", id=number)
+        assert node.items == 500
+    assert sorted(n for ids in seen.values() for n in ids) == list(range(1, 501))
+    assert all(ids == sorted(ids) for ids in seen.values())
+
+
+def test_an_application_that_fails_is_counted_and_does_not_stop_the_node(config):
+    def fail_on_seven(batch):
+        if 7 in batch.ids:
+            raise ValueError("seven")
+
+    with Balancer(config=config), Node("items", fail_on_seven, config=config) as node:
+        with Publisher("items", config=config) as publisher:
+            for number in range(1, 51):
+                publisher.publish(b"", id=number)
+        assert node.items == 50
+        assert node.failed >= 1
+        assert node.error is None
+
+
+def test_with_on_error_stop_the_items_go_to_another_node(domain_id):
+    config = configured(domain_id, **{"node.on_error": "stop"})
+    done = []
+
+    def fail(batch):
+        raise ValueError("broken")
+
+    with Balancer(config=config):
+        broken = Node("items", fail, name="broken", config=config)
+        with Publisher("items", config=config) as publisher:
+            publisher.publish(b"", id=1)
+            assert broken.wait(20)
+            assert isinstance(broken.error, ValueError)
+            broken.close()
+            with Node("items", done.append, name="sound", config=config):
+                publisher.close(30)
+    assert [item.id for batch in done for item in batch] == [1]
+
+
+def test_a_publisher_that_cuts_the_topic_otherwise_is_refused_and_named(config, caplog):
+    wrong = replace(config, topics=(replace(config.topics[0], slices=9),))
+    with Balancer(config=config), Node("items", print, config=config) as node:
+        publisher = Publisher("items", config=wrong)
+        publisher.publish(b"", id=1)
+        assert wait_until(lambda: "use the same topics.items.slices" in caplog.text, 15)
+        assert node.items == 0
+        with pytest.raises(DeliveryTimeout, match="uncommitted"):
+            publisher.close(0.1)
+
+
+def test_the_last_node_leaves_without_waiting_for_anybody(config):
+    with Balancer(config=config):
+        node = Node("items", print, config=config)
+        assert wait_until(lambda: len(node.slices) == 8, 15)
+        assert node.leave(timeout_s=3600) is False
