@@ -27,12 +27,19 @@ def faults(algorithm: Algorithm, snapshot: LoadSnapshot, plan: Plan) -> tuple[st
     return broken or tuple(_broken_promises(algorithm, snapshot, plan))
 
 
-def sound_plan(algorithm: Algorithm, snapshot: LoadSnapshot) -> Plan:
-    """The algorithm's plan for this snapshot; raises :class:`PlanError` when it has faults."""
-    plan = algorithm.analyze_load(snapshot)
+def sound_plan(algorithm: Algorithm, snapshot: LoadSnapshot, *, joined: str | None = None) -> Plan:
+    """The algorithm's plan for this snapshot, or for a node that has just joined.
+
+    Raises:
+        PlanError: The plan has faults.
+    """
+    if joined is None:
+        plan = algorithm.analyze_load(snapshot)
+    else:
+        plan = algorithm.on_new_processing_node(snapshot, joined)
     found = faults(algorithm, snapshot, plan)
     if found:
-        raise PlanError(f"plan of algorithm {algorithm.name!r} refused: " + "; ".join(found))
+        raise PlanError(f"refused, algorithm {algorithm.name!r}: " + "; ".join(found))
     return plan
 
 

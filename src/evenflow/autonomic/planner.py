@@ -1,0 +1,164 @@
+"""Analysis and planning: which planner answers which event, with which settings.
+
+MAPE-SDDL's Analysis and Planning Service (section III.B.3). The operator's rules say what an event
+leads to:
+
+- ``plan``: ask a planner for an action plan, perhaps with other settings this one time;
+- ``adjust``: change a planner's settings from now on (the papers' *parametric adaptation*, section
+  VII);
+- ``swap``: put another planner in the place of one, for example ``saver`` at night and ``weighted``
+  by day.
+
+Planners are plug-ins: ours are passed in by whoever builds the loop, others come through the entry
+point group ``evenflow.planners``. A planner looks at what it knows (its *knowledge*, for the slice
+planner a load snapshot) and returns an action plan or ``None``. It never acts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+from evenflow.autonomic.events import EventNotification, Phase
+from evenflow.errors import ConfigError, EvenflowError
+from evenflow.registry import Registry
+
+if TYPE_CHECKING:
+    from evenflow.autonomic.actions import ActionPlan
+
+Settings = Mapping[str, float | str]
+
+
+class Planner(Protocol):
+    """Makes an action plan from an event and what is known."""
+
+    def plan(self, event: EventNotification, now: float) -> ActionPlan | None:
+        """The plan that answers the event; ``None`` when nothing has to be done."""
+        ...
+
+
+MakePlanner = Callable[..., Planner]
+"""Called with the planner's settings as keywords."""
+
+
+class Verb(Enum):
+    """What a rule does."""
+
+    PLAN = "plan"
+    ADJUST = "adjust"
+    SWAP = "swap"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What an event leads to."""
+
+    event: str
+    """Id of the event."""
+    planner: str
+    """The place: what the operator calls this use of a planner (``slices``, ``gateways``)."""
+    verb: Verb = Verb.PLAN
+    phase: Phase = Phase.RAISED
+    settings: Settings = field(default_factory=dict)
+    """Settings for this plan (plan), new settings (adjust), or those of the new planner (swap)."""
+    by: str = ""
+    """For ``swap``: the name of the planner that takes the place."""
+
+    def __post_init__(self) -> None:
+        if (self.verb is Verb.SWAP) != bool(self.by):
+            raise ConfigError(f"rule.{self.event}.by", self.by, "belongs to swap, and only to it")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A planner in use: which one, with which settings."""
+
+    planner: str
+    settings: Settings = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a rule came to, for the history."""
+
+    rule: Rule
+    plan: ActionPlan | None = None
+    failure: str = ""
+    """Why the planner could not answer."""
+
+
+class PlanningService:
+    """Applies the rules to events.
+
+    Args:
+        rules: The operator's rules; several may answer one event, in this order.
+        places: The planners in use, by the name that rules call them.
+        planners: Who makes planners, by name.
+
+    Raises:
+        UnknownName: A rule or a place names something that does not exist.
+    """
+
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        places: Mapping[str, Place],
+        planners: Mapping[str, MakePlanner],
+    ) -> None:
+        self._registry = Registry("planner", planners, group="evenflow.planners")
+        self._rules = tuple(rules)
+        self._places = dict(places)
+        known = Registry("place of a planner", self._places)
+        self._working = {name: self._made(name, place) for name, place in places.items()}
+        for rule in self._rules:
+            known.get(rule.planner)
+            if rule.by:
+                self._registry.get(rule.by)
+
+    @property
+    def places(self) -> dict[str, Place]:
+        """The planners in use now."""
+        return dict(self._places)
+
+    def handle(self, event: EventNotification, now: float) -> list[Decision]:
+        """Apply every rule for this event."""
+        return [
+            self._apply(rule, event, now)
+            for rule in self._rules
+            if rule.event == event.event_id and rule.phase is event.phase
+        ]
+
+    def _apply(self, rule: Rule, event: EventNotification, now: float) -> Decision:
+        """One rule. A planner that fails must not keep the others from working."""
+        place = self._places[rule.planner]
+        try:
+            if rule.verb is Verb.SWAP:
+                self._install(rule.planner, Place(rule.by, rule.settings))
+            elif rule.verb is Verb.ADJUST:
+                changed = {**place.settings, **rule.settings}
+                self._install(rule.planner, Place(place.planner, changed))
+            else:
+                return Decision(rule, self._planner_for(rule).plan(event, now))
+        except EvenflowError as error:
+            return Decision(rule, failure=str(error))
+        return Decision(rule)
+
+    def _planner_for(self, rule: Rule) -> Planner:
+        if not rule.settings:
+            return self._working[rule.planner]
+        place = self._places[rule.planner]
+        return self._made(rule.planner, Place(place.planner, {**place.settings, **rule.settings}))
+
+    def _install(self, name: str, place: Place) -> None:
+        """Make first, then put in place: a refused setting leaves the old planner at work."""
+        self._working[name] = self._made(name, place)
+        self._places[name] = place
+
+    def _made(self, name: str, place: Place) -> Planner:
+        make = self._registry.get(place.planner)
+        try:
+            return make(**place.settings)
+        except TypeError as error:
+            raise ConfigError(f"planner.{name}", dict(place.settings), str(error)) from error
