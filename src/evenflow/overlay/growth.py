@@ -36,15 +36,13 @@ def forecast(before: Floats, now: Floats, elapsed: float, horizon: float) -> Flo
     return ahead
 
 
-def moved_load_rate(moved: Floats, window: int) -> Floats:
-    """Return R_ML for every step: the mean of V_ML (eq. 13) over the last ``window`` steps, eq. 14.
+def trailing_mean(values: Floats, window: int) -> Floats:
+    """Return the mean of the last ``window`` values at each step, of fewer at the beginning.
 
-    Args:
-        moved: V_ML of each step: the load moved in it.
-        window: Steps in the window W.
+    Of V_ML, the load moved in each step (eq. 13), this is the moved load rate R_ML (eq. 14).
     """
-    total = np.concatenate(([0.0], np.cumsum(moved)))
-    step = np.arange(1, len(moved) + 1)
+    total = np.concatenate(([0.0], np.cumsum(values)))
+    step = np.arange(1, len(values) + 1)
     begin = np.maximum(step - window, 0)
-    rate: Floats = (total[step] - total[begin]) / (step - begin)
-    return rate
+    mean: Floats = (total[step] - total[begin]) / (step - begin)
+    return mean

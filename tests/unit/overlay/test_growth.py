@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evenflow.overlay.growth import forecast, growth_rates, moved_load_rate, sizes_at
+from evenflow.overlay.growth import forecast, growth_rates, trailing_mean, sizes_at
 
 
 def test_topics_grow_to_the_papers_exponential_sizes() -> None:
@@ -27,4 +27,4 @@ def test_a_forecast_of_exponential_growth_is_exact() -> None:
 
 def test_the_rate_is_the_mean_of_the_window_so_far() -> None:
     moved = np.array([4.0, 0.0, 2.0, 0.0, 1.0])
-    assert list(moved_load_rate(moved, 2)) == [4, 2, 1, 1, 0.5]
+    assert list(trailing_mean(moved, 2)) == [4, 2, 1, 1, 0.5]
