@@ -1,0 +1,98 @@
+"""Elasticity: how many nodes there should be, within the operator's limits.
+
+The papers note that slices allow "an elasticity of resources" (MAPE-SDDL, section IV.A): nodes are
+added when the group as a whole is overloaded and an idle one is stopped, "all Slices assigned to an
+idle PN" having moved first. A distributed event says when; this planner says what: one action, to
+start a node or to stop one. Who can be stopped is told by whoever knows which nodes are idle.
+
+After each change nothing is changed again for ``cooldown_s``: a new node needs time to take load
+before the next look at the group means anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING
+
+from evenflow.autonomic.actions import Action, ActionPlan
+from evenflow.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evenflow.autonomic.events import EventNotification
+
+START_NODE = "start-node"
+STOP_NODE = "stop-node"
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What is known of the nodes."""
+
+    nodes: tuple[str, ...]
+    """All nodes that take part or are about to."""
+    idle: tuple[str, ...] = ()
+    """Those among them that hold no work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the operator allows."""
+
+    least: int = 1
+    most: int = 8
+    cooldown_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.least <= self.most:
+            raise ConfigError("elastic.least", self.least, f"must be from 0 to most ({self.most})")
+        if not 0 <= self.cooldown_s < float("inf"):
+            raise ConfigError("elastic.cooldown_s", self.cooldown_s, "must be 0 or more")
+
+
+@dataclass(slots=True)
+class Elastic:
+    """Starts a node when ``grow_on`` is raised and stops an idle one when ``shrink_on`` is.
+
+    Args:
+        fleet: What is known: gives the nodes and the idle ones.
+        limits: What the operator allows.
+        grow_on: The event that asks for more.
+        shrink_on: The event that asks for fewer.
+        executor_id: Who starts and stops nodes.
+        run: Distinguishes the plans of this run from those of others.
+        deadline_s: How long a start or stop may take.
+    """
+
+    fleet: Callable[[], Fleet]
+    limits: Limits
+    grow_on: str
+    shrink_on: str
+    executor_id: str
+    run: str
+    deadline_s: float = 60.0
+    _changed: float | None = None
+    _numbers: count[int] = field(default_factory=lambda: count(1))
+
+    def plan(self, event: EventNotification, now: float) -> ActionPlan | None:
+        """One node more, one fewer, or nothing."""
+        if self._changed is not None and now - self._changed < self.limits.cooldown_s:
+            return None
+        fleet = self.fleet()
+        size = len(fleet.nodes)
+        if event.event_id == self.grow_on and size < self.limits.most:
+            return self._one(event, START_NODE, b"", f"{size} nodes are too few", now)
+        if event.event_id == self.shrink_on and fleet.idle and size > self.limits.least:
+            name = min(fleet.idle)
+            return self._one(event, STOP_NODE, name.encode(), f"node {name} is idle", now)
+        return None
+
+    def _one(
+        self, event: EventNotification, kind: str, args: bytes, reason: str, now: float
+    ) -> ActionPlan:
+        self._changed = now
+        action = Action("a", self.executor_id, kind, args, deadline_s=self.deadline_s)
+        plan_id = f"{self.run}-elastic-{next(self._numbers)}"
+        return ActionPlan(plan_id, (action,), event.event_id, reason)

@@ -1,0 +1,80 @@
+"""Elasticity: within limits, one node at a time, with time between."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenflow.autonomic.elastic import START_NODE, STOP_NODE, Elastic, Fleet, Limits
+from evenflow.autonomic.events import EventNotification, Phase
+from evenflow.errors import ConfigError
+
+
+def event(name: str) -> EventNotification:
+    return EventNotification(name, "*", (), Phase.RAISED, 0.0)
+
+
+def elastic(nodes: list[str], idle: list[str], limits: Limits) -> Elastic:
+    return Elastic(lambda: Fleet(tuple(nodes), tuple(idle)), limits, "hot", "cold", "host", "r")
+
+
+def test_a_node_is_started_up_to_the_most() -> None:
+    nodes = ["a", "b"]
+    planner = elastic(nodes, [], Limits(1, 3, cooldown_s=0.0))
+    plan = planner.plan(event("hot"), 0.0)
+    assert plan is not None
+    assert plan.actions[0].kind == START_NODE
+    assert (plan.event_id, plan.reason) == ("hot", "2 nodes are too few")
+    nodes.append("c")
+    assert planner.plan(event("hot"), 1.0) is None
+
+
+def test_only_an_idle_node_is_stopped_and_not_below_the_least() -> None:
+    nodes, idle = ["a", "b", "c"], ["c"]
+    planner = elastic(nodes, idle, Limits(2, 3, cooldown_s=0.0))
+    plan = planner.plan(event("cold"), 0.0)
+    assert plan is not None
+    assert (plan.actions[0].kind, plan.actions[0].args) == (STOP_NODE, b"c")
+    nodes.remove("c")
+    assert planner.plan(event("cold"), 1.0) is None
+    assert elastic(["a", "b", "c"], [], Limits()).plan(event("cold"), 0.0) is None
+
+
+def test_there_is_time_between_two_changes() -> None:
+    planner = elastic(["a"], [], Limits(cooldown_s=60.0))
+    assert planner.plan(event("hot"), 0.0) is not None
+    assert planner.plan(event("hot"), 59.0) is None
+    assert planner.plan(event("hot"), 60.0) is not None
+
+
+def test_other_events_do_nothing() -> None:
+    assert elastic(["a"], ["a"], Limits()).plan(event("other"), 0.0) is None
+
+
+def test_limits_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(ConfigError, match="least"):
+        Limits(5, 3)
+    with pytest.raises(ConfigError, match="cooldown_s"):
+        Limits(cooldown_s=-1.0)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["hot", "cold"]), st.floats(0.0, 30.0)), max_size=50))
+def test_the_fleet_stays_within_its_limits(steps: list[tuple[str, float]]) -> None:
+    nodes = ["n0", "n1"]
+    planner = elastic(nodes, nodes, Limits(1, 4, cooldown_s=20.0))
+    now, changed, ids = 0.0, -100.0, []
+    for name, pause in steps:
+        now += pause
+        plan = planner.plan(event(name), now)
+        if plan is None:
+            continue
+        assert now - changed >= 20.0
+        changed = now
+        ids.append(plan.plan_id)
+        if plan.actions[0].kind == START_NODE:
+            nodes.append(f"n{now}")
+        else:
+            nodes.remove(plan.actions[0].args.decode())
+        assert 1 <= len(nodes) <= 4
+    assert len(set(ids)) == len(ids)
