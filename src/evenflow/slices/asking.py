@@ -33,9 +33,11 @@ class Asking:
             del self._due[writer]
 
     def forget_writer(self, writer: int) -> None:
+        """A writer cannot answer any more."""
         self._due.pop(writer, None)
 
     def forget_slices(self, slices: set[int]) -> None:
+        """These slices are not ours any more, or not for now."""
         for writer in list(self._due):
             for slice_id in slices & self._due[writer].keys():
                 self.enough(writer, slice_id)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from evenflow.balance import Algorithm, assign_unowned
 from evenflow.model.messages import (
@@ -32,8 +32,6 @@ from evenflow.model.messages import (
     MoveRequest,
     NodeReport,
     Order,
-    Receipt,
-    SliceMap,
     SliceState,
     Step,
 )
@@ -41,6 +39,8 @@ from evenflow.model.plan import Move
 from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
 from evenflow.slices.actions import Action, NodeGone, Send
 from evenflow.slices.handover import Session, Stage
+from evenflow.slices.owners import Owners
+from evenflow.slices.receipts import Receipts, Take
 from evenflow.slices.terms import Terms
 
 
@@ -57,30 +57,10 @@ class BalancerSettings:
     """A node whose reports stay away this long counts as dead, whatever DDS says of it."""
     map_every: float = 1.0
     join_after: float = 0.5
-    """A new node gets this long to find the publishers before slices are moved to it."""
+    """A new node gets this long to find the publishers before slices are moved to it, and a move
+    that failed is not planned again before."""
     settled_within: float = 3.0
     """How long a receipt waits for the taker to say what had to be replayed."""
-
-
-@dataclass(slots=True)
-class Take:
-    """A takeover, a first assignment or a way back that is not yet acknowledged."""
-
-    term: int
-    node: str
-    slices: tuple[int, ...]
-    giver: str
-    cause: str
-    started: float
-    next_order: float
-
-
-@dataclass(slots=True)
-class Unsettled:
-    """A receipt that waits for the taker's last word."""
-
-    receipt: Receipt
-    until: float
 
 
 class BalancerCore:
@@ -103,15 +83,14 @@ class BalancerCore:
         self.settings = settings
         self.identity = identity
         self.nodes: dict[str, NodeReport] = {}
-        self.owners: list[str] = [""] * slice_count
-        self.terms: list[int] = [0] * slice_count
+        self.owners = Owners(slice_count)
         self.sessions: dict[int, Session] = {}
         self.takes: dict[int, Take] = {}
         self._terms = Terms(wall)
-        self._version = 0
-        self._moved_at = [now - 1e9] * slice_count
+        self.version = 0
+        """Version of the newest slice map."""
         self._queue: deque[Move] = deque()
-        self._unsettled: dict[int, Unsettled] = {}
+        self._receipts = Receipts(topic, wall - now, settings.settled_within)
         self._checked: dict[str, int] = {}
         """Report up to which a node's holdings may be out of date (an order was on its way)."""
         self._heard_at: dict[str, float] = {}
@@ -119,11 +98,10 @@ class BalancerCore:
         self.settled = False
         """Whether it has listened long enough to know the nodes."""
         self._membership_changed = False
-        self._newest_joined = now
-        self._map_changed = False
+        self._plan_after = now
+        """Not before this is anything moved for the sake of balance."""
         self._next_beat = now
         self._next_map = now
-        self._wall = wall - now
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -149,7 +127,7 @@ class BalancerCore:
         self.nodes[report.node] = report
         self._heard_at[report.node] = now
         if known is None:
-            self._newest_joined = now
+            self._plan_after = now + self.settings.join_after
         if known is None or known.leaving != report.leaving:
             self._membership_changed = True
         return self._reconcile(report, now) if self.settled else []
@@ -170,7 +148,7 @@ class BalancerCore:
     def _acknowledged(self, ack: Ack, now: float) -> list[Action]:
         step = Step(ack.step)
         if step is Step.SETTLED:
-            return self._receipt_settled(ack)
+            return self._receipts.settled(ack)
         session = self.sessions.get(ack.term)
         if session is not None:
             session.handle(ack, now)
@@ -183,22 +161,23 @@ class BalancerCore:
         if not ack.ok:
             # Somebody gave out a newer term: give out a still newer one.
             for slice_id in take.slices:
-                if self.terms[slice_id] == take.term:
+                if self.owners.terms[slice_id] == take.term:
                     self._order_take((slice_id,), take.node, take.giver, take.cause, now)
             return []
-        return self._receipt(
-            take.term, take.cause, take.giver, take.node, take.slices, "done", take.started, now
-        )
+        self._receipts.of_take(take, now)
+        return []
 
     def _requested(self, request: MoveRequest, now: float) -> list[Action]:
         try:
             move = self._checked_move(request)
         except ValueError as error:
-            reply = MoveReply(self.topic, request.request, False, str(error), 0)
-            return [Send(reply)]
+            return [self._reply(request, reason=str(error))]
         session = self._begin(move, now)
-        reply = MoveReply(self.topic, request.request, True, "", session.term)
-        return [Send(reply), *session.poll(now)]
+        return [self._reply(request, term=session.term), *session.poll(now)]
+
+    def _reply(self, request: MoveRequest, *, reason: str = "", term: int = 0) -> Send:
+        accepted = not reason
+        return Send(MoveReply(self.topic, request.request, accepted, reason, term))
 
     def _checked_move(self, request: MoveRequest) -> Move:
         giver, taker = self._find(request.giver), self._find(request.taker)
@@ -210,7 +189,7 @@ class BalancerCore:
         for node in (giver, taker):
             if node in busy:
                 raise ValueError(f"{node} is in another session; try again in a moment")
-        free = [s for s in self._owned(giver) if not self._pending(s)]
+        free = [s for s in self.owners.owned_by(giver) if not self._pending(s)]
         if request.slices:
             slices = tuple(sorted(set(request.slices)))
             wrong = sorted(set(slices) - set(free))
@@ -253,38 +232,29 @@ class BalancerCore:
         self._balance(now)
         actions += self._start_queued(now)
         actions += self._order_takes(now)
-        actions += self._late_receipts(now)
+        actions += self._receipts.late(now)
         return [*actions, *self._beat(now)]
 
     def _ended(self, session: Session, now: float) -> list[Action]:
         """A session is over: the taker owns the slices, or the giver gets them back."""
         self._distrust(session.giver)
         self._distrust(session.taker)
-        if session.stage is Stage.MERGED:
-            for slice_id in session.slices:
-                self._set_owner(slice_id, session.taker, session.term, now)
-            return self._receipt(
-                session.term, session.cause, session.giver, session.taker, session.slices, "done",
-                session.started, session.ended, session.moved, session.repeated,
-            )  # fmt: skip
-        self._membership_changed = True
-        if session.giver in self.nodes:
-            self._order_take(session.slices, session.giver, session.taker, "return", now)
+        merged = session.stage is Stage.MERGED
+        if merged:
+            self.owners.give(session.slices, session.taker, session.term, now)
         else:
-            for slice_id in session.slices:
-                self._set_owner(slice_id, "", self._terms.new(), now)
-        return self._receipt(
-            session.term, session.cause, session.giver, session.taker, session.slices,
-            session.reason or "cancelled", session.started, now,
-        )  # fmt: skip
+            self._membership_changed = True
+            self._plan_after = now + self.settings.join_after
+            if session.giver in self.nodes:
+                self._order_take(session.slices, session.giver, session.taker, "return", now)
+            else:
+                self.owners.give(session.slices, "", self._terms.new(), now)
+        return self._receipts.of_session(session, merged=merged)
 
     def _assign(self, now: float) -> None:
         """Give slices without an owner, or of a dead owner, to the nodes."""
         in_session = {s for session in self.sessions.values() for s in session.slices}
-        orphans: dict[str, list[int]] = {}
-        for slice_id, owner in enumerate(self.owners):
-            if owner not in self.nodes and slice_id not in in_session:
-                orphans.setdefault(owner, []).append(slice_id)
+        orphans = self.owners.orphans(self.nodes, in_session)
         if not orphans or not any(not report.leaving for report in self.nodes.values()):
             return
         taken = {
@@ -299,9 +269,9 @@ class BalancerCore:
 
     def _balance(self, now: float) -> None:
         """Plan moves when the membership changed and nothing else is under way."""
-        if not self._membership_changed or self.sessions or self.takes or self._queue:
+        if not self._membership_changed or now < self._plan_after:
             return
-        if now < self._newest_joined + self.settings.join_after:
+        if self.sessions or self.takes or self._queue:
             return
         self._membership_changed = False
         if self.nodes:
@@ -316,7 +286,7 @@ class BalancerCore:
             if move.giver in busy or move.taker in busy:
                 waiting.append(move)
             else:
-                owned = tuple(s for s in move.slices if self.owners[s] == move.giver)
+                owned = tuple(s for s in move.slices if self.owners.of[s] == move.giver)
                 if owned and move.taker in self.nodes:
                     actions += self._begin(Move(owned, move.giver, move.taker), now).poll(now)
             busy |= {move.giver, move.taker}
@@ -334,18 +304,19 @@ class BalancerCore:
 
     def _beat(self, now: float) -> list[Action]:
         actions: list[Action] = []
-        if self._map_changed or (self.settled and now >= self._next_map):
+        if self.owners.changed or (self.settled and now >= self._next_map):
             self._next_map = now + self.settings.map_every
-            if self._map_changed:
-                self._version = self._terms.new()
-            self._map_changed = False
-            actions.append(Send(self.slice_map()))
+            if self.owners.changed:
+                self.version = self._terms.new()
+            self.owners.changed = False
+            slice_map = self.owners.slice_map(self.topic, self.identity, self.version)
+            actions.append(Send(slice_map))
             self._next_beat = now
         if now >= self._next_beat:
             self._next_beat = now + self.settings.beat_every
             nodes = tuple(sorted(self.nodes))
             numbers = tuple(self.nodes[node].number for node in nodes)
-            version = self._version if self.settled else self._terms.first
+            version = self.version if self.settled else self._terms.first
             actions.append(Send(Beat(self.topic, self.identity, version, nodes, numbers)))
         return actions
 
@@ -362,34 +333,14 @@ class BalancerCore:
         for node, report in list(self.nodes.items()):
             if report.seen_term < self._terms.first:
                 self._gone(node, now)
-        self.settled = self._membership_changed = self._map_changed = True
-        open_sessions: dict[int, dict[str, set[int]]] = {}
-        for report in self.nodes.values():
-            for slice_id, state, term in zip(
-                report.slices, report.states, report.terms, strict=True
-            ):
-                if slice_id >= self.slice_count:
-                    continue
-                if state != SliceState.AVAILABLE:
-                    sides = open_sessions.setdefault(term, {})
-                    sides.setdefault(f"{state}{report.node}", set()).add(slice_id)
-                elif term > self.terms[slice_id]:
-                    self.owners[slice_id], self.terms[slice_id] = report.node, term
-        for term, sides in open_sessions.items():
-            self._resume(term, sides, now)
-
-    def _resume(self, term: int, sides: dict[str, set[int]], now: float) -> None:
-        """Bring to an end a session that another balancer began."""
-        roles = {int(key[0]): key[1:] for key in sides}
-        giver = roles.get(SliceState.GIVING, "")
-        taker = roles.get(SliceState.TAKING, "")
-        slices = {s for held in sides.values() for s in held if self.terms[s] < term}
-        if not slices:
-            return
-        session = self._session(term, giver, taker, slices, now, Stage.CANCELLING, "recovered")
-        session.reason = "the balancer was restarted"
-        if not taker:
-            session.node_gone("", now)
+        self.settled = self._membership_changed = True
+        for term, found in self.owners.recover(self.nodes).items():
+            session = self._session(
+                term, found.giver, found.taker, found.slices, now, Stage.CANCELLING, "recovered"
+            )
+            session.reason = "the balancer was restarted"
+            if not found.taker:
+                session.node_gone("", now)
 
     def _reconcile(self, report: NodeReport, now: float) -> list[Action]:
         """Bring a node in line with the map, when its report shows that it is not.
@@ -407,7 +358,9 @@ class BalancerCore:
             elif state == SliceState.TAKING and term not in self.sessions:
                 forgotten.setdefault(term, []).append(slice_id)
         lacking = [
-            s for s in self._owned(report.node) if s not in works_on and not self._pending(s)
+            s
+            for s in self.owners.owned_by(report.node)
+            if s not in works_on and not self._pending(s)
         ]
         if lacking:
             self._order_take(lacking, report.node, "", "assign", now)
@@ -424,36 +377,24 @@ class BalancerCore:
 
     # -- the map --------------------------------------------------------------------------------
 
-    def slice_map(self) -> SliceMap:
-        """The assignment as it is now."""
-        nodes = tuple(sorted({owner for owner in self.owners if owner}))
-        index = {node: i for i, node in enumerate(nodes, 1)}
-        owners = tuple(index.get(owner, 0) for owner in self.owners)
-        return SliceMap(self.topic, self.identity, self._version, nodes, owners, tuple(self.terms))
-
     def _snapshot(self, now: float) -> LoadSnapshot:
         return LoadSnapshot(
             now,
             tuple(ClusterNode(node, leaving=r.leaving) for node, r in self.nodes.items()),
             tuple(
-                PlacedSlice(s, owner if owner in self.nodes else None, moved_at=self._moved_at[s])
-                for s, owner in enumerate(self.owners)
+                PlacedSlice(s, owner if owner in self.nodes else None, moved_at=moved_at)
+                for s, (owner, moved_at) in enumerate(
+                    zip(self.owners.of, self.owners.moved_at, strict=True)
+                )
             ),
         )
-
-    def _set_owner(self, slice_id: int, node: str, term: int, now: float) -> None:
-        self.owners[slice_id] = node
-        self.terms[slice_id] = term
-        self._moved_at[slice_id] = now
-        self._map_changed = True
 
     def _order_take(
         self, slices: Iterable[int], node: str, giver: str, cause: str, now: float
     ) -> None:
         term = self._terms.new()
-        self.takes[term] = Take(term, node, tuple(sorted(slices)), giver, cause, now, now)
-        for slice_id in self.takes[term].slices:
-            self._set_owner(slice_id, node, term, now)
+        take = self.takes[term] = Take(term, node, tuple(sorted(slices)), giver, cause, now, now)
+        self.owners.give(take.slices, node, term, now)
         self._distrust(node)
 
     def _begin(self, move: Move, now: float) -> Session:
@@ -478,9 +419,6 @@ class BalancerCore:
         )  # fmt: skip
         return session
 
-    def _owned(self, node: str) -> list[int]:
-        return [slice_id for slice_id, owner in enumerate(self.owners) if owner == node]
-
     def _busy(self) -> set[str]:
         return {n for session in self.sessions.values() for n in (session.giver, session.taker)}
 
@@ -489,37 +427,3 @@ class BalancerCore:
         return any(slice_id in session.slices for session in self.sessions.values()) or any(
             slice_id in take.slices for take in self.takes.values()
         )
-
-    # -- receipts -------------------------------------------------------------------------------
-
-    def _receipt(
-        self,
-        term: int,
-        cause: str,
-        giver: str,
-        taker: str,
-        slices: tuple[int, ...],
-        outcome: str,
-        started: float,
-        ended: float,
-        moved: int = 0,
-        repeated: int = 0,
-    ) -> list[Action]:
-        receipt = Receipt(
-            self.topic, term, cause, giver, taker, slices, outcome, started + self._wall,
-            (ended - started) * 1000, moved, 0, 0, repeated,
-        )  # fmt: skip
-        if outcome != "done":
-            return [Send(receipt)]
-        self._unsettled[term] = Unsettled(receipt, ended + self.settings.settled_within)
-        return []
-
-    def _receipt_settled(self, ack: Ack) -> list[Action]:
-        waiting = self._unsettled.pop(ack.term, None)
-        if waiting is None or waiting.receipt.taker != ack.node:
-            return []
-        return [Send(replace(waiting.receipt, replayed=ack.replayed, lost=ack.lost))]
-
-    def _late_receipts(self, now: float) -> list[Action]:
-        late = [term for term, waiting in self._unsettled.items() if now >= waiting.until]
-        return [Send(self._unsettled.pop(term).receipt) for term in late]

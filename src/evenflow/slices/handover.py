@@ -104,6 +104,7 @@ class Session:
 
     @property
     def over(self) -> bool:
+        """Whether it is decided who owns the slices."""
         return self.stage in OVER
 
     def handle(self, ack: Ack, now: float) -> None:

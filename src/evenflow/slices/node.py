@@ -164,12 +164,12 @@ class Node:
     @property
     def items(self) -> int:
         """Items processed since start."""
-        return self._core.items
+        return self._core.delivery.items
 
     @property
     def failed(self) -> int:
         """Items on which the application raised an error."""
-        return self._core.failed
+        return self._core.delivery.failed
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the node has ended; False when the time was up."""
@@ -245,7 +245,7 @@ class Node:
                 self._waiter.wait(TICK_S)
             self._turn()
         with self._lock:
-            actions = self._core.commit_all()
+            actions = self._core.streams.commit()
         self._perform(actions)
 
     def _turn(self) -> None:
@@ -294,7 +294,7 @@ class Node:
         return self._core.handle(message, now)
 
     def _warn_misfit(self, close: EpochClose) -> None:
-        if close.writer not in self._core.misfits:
+        if close.writer not in self._core.streams.misfits:
             _LOG.error(
                 "publisher %016x cuts topic %s into %d slices, this node into %d; its items are "
                 "not processed: use the same topics.%s.slices everywhere",
@@ -314,7 +314,7 @@ class Node:
                         _log_ack(action.message)
                     self._outbox.send(action)
                 case Subscribe(slices, term):
-                    self._data.subscribe(slices, term, self._core.live_writers, now)
+                    self._data.subscribe(slices, term, self._core.streams.live_writers, now)
                 case Unsubscribe(slices):
                     self._data.unsubscribe(slices, now)
 
@@ -338,7 +338,7 @@ class Node:
             ok, seconds = self._process(batch)
             with self._lock:
                 if not ok and self.config.node.on_error == "stop":
-                    self._core.put_back()
+                    self._core.delivery.put_back()
                     self._stopping = True
                     return
                 actions = self._core.delivered(seconds, ok=ok)

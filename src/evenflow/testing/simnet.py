@@ -169,9 +169,9 @@ class SimCluster:
     def finish(self, node: str) -> None:
         """The application is through with what it has."""
         sim = self.nodes[node]
-        if sim.stopped or sim.core.in_hand is None:
+        if sim.stopped or sim.core.delivery.in_hand is None:
             return
-        self.books.finish(sim.core.in_hand)
+        self.books.finish(sim.core.delivery.in_hand)
         sim.slow = False
         self._do(sim.core.delivered(0.001), node)
 
@@ -262,7 +262,7 @@ class SimCluster:
         mapped = {
             (slice_id, owner, term, SliceState.AVAILABLE)
             for slice_id, (owner, term) in enumerate(
-                zip(balancer.owners, balancer.terms, strict=True)
+                zip(balancer.owners.of, balancer.owners.terms, strict=True)
             )
         }
         return places == mapped and not any(
@@ -327,7 +327,7 @@ class SimCluster:
         self._do(balancer.poll(self.now), "balancer")
         if balancer.settled:
             for node in (known - balancer.nodes.keys()) & self.nodes.keys():
-                self._stale_terms[node] = max(*balancer.terms, balancer.slice_map().version)
+                self._stale_terms[node] = max(*balancer.owners.terms, balancer.version)
                 self._forgive(node)
                 for held in self.nodes[node].core.cache.held.values():
                     self.books.distrust(held)

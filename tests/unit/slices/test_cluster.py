@@ -112,7 +112,7 @@ def drive_to(cluster: SimCluster, stage: Stage, moment: str) -> Session | None:
     if cluster.balancer is None or len(cluster.nodes) < 2:
         return None
     if not cluster.balancer.sessions:
-        owners = [owner for owner in cluster.balancer.owners if owner in cluster.nodes]
+        owners = [owner for owner in cluster.balancer.owners.of if owner in cluster.nodes]
         others = [node for node in cluster.nodes if owners and node != owners[0]]
         if not others:
             return None

@@ -1,0 +1,82 @@
+"""Who owns which slice, under which term, and since when: the balancer's table."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from evenflow.model.messages import NodeReport, SliceMap, SliceState
+
+NEVER = -1e9
+"""When a slice moved that never did."""
+
+
+@dataclass(slots=True)
+class Found:
+    """A session that nodes report and no balancer leads."""
+
+    giver: str = ""
+    taker: str = ""
+    slices: set[int] = field(default_factory=set)
+
+
+class Owners:
+    """The owner and the term of every slice of one topic."""
+
+    def __init__(self, slice_count: int) -> None:
+        self.of: list[str] = [""] * slice_count
+        """The owner of each slice; empty when it has none."""
+        self.terms: list[int] = [0] * slice_count
+        self.moved_at: list[float] = [NEVER] * slice_count
+        self.changed = False
+        """Whether somebody should be told."""
+
+    def give(self, slices: Iterable[int], node: str, term: int, now: float) -> None:
+        """From now on a node owns slices under a term."""
+        for slice_id in slices:
+            self.of[slice_id] = node
+            self.terms[slice_id] = term
+            self.moved_at[slice_id] = now
+        self.changed = True
+
+    def owned_by(self, node: str) -> list[int]:
+        """The slices of a node."""
+        return [slice_id for slice_id, owner in enumerate(self.of) if owner == node]
+
+    def orphans(self, nodes: Container[str], but: Container[int]) -> dict[str, list[int]]:
+        """Slices, but some, that none of the nodes owns; by their former owner."""
+        orphans: dict[str, list[int]] = {}
+        for slice_id, owner in enumerate(self.of):
+            if owner not in nodes and slice_id not in but:
+                orphans.setdefault(owner, []).append(slice_id)
+        return orphans
+
+    def slice_map(self, topic: str, balancer: int, version: int) -> SliceMap:
+        """The table as everybody sees it."""
+        nodes = tuple(sorted({owner for owner in self.of if owner}))
+        index = {node: i for i, node in enumerate(nodes, 1)}
+        owners = tuple(index.get(owner, 0) for owner in self.of)
+        return SliceMap(topic, balancer, version, nodes, owners, tuple(self.terms))
+
+    def recover(self, reports: Mapping[str, NodeReport]) -> dict[int, Found]:
+        """Take the owners from the nodes' reports; return the sessions found there, by term."""
+        found: dict[int, Found] = {}
+        for report in reports.values():
+            rows = zip(report.slices, report.states, report.terms, strict=True)
+            for slice_id, state, term in rows:
+                if slice_id >= len(self.of):
+                    continue
+                if state == SliceState.AVAILABLE:
+                    if term > self.terms[slice_id]:
+                        self.of[slice_id], self.terms[slice_id] = report.node, term
+                    continue
+                session = found.setdefault(term, Found())
+                session.slices.add(slice_id)
+                if state == SliceState.GIVING:
+                    session.giver = report.node
+                else:
+                    session.taker = report.node
+        for term, session in found.items():
+            session.slices = {s for s in session.slices if self.terms[s] < term}
+        self.changed = True
+        return {term: session for term, session in found.items() if session.slices}
