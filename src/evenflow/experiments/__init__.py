@@ -54,11 +54,17 @@ EXPERIMENTS: Registry[Experiment] = Registry(
         "codec": Experiment(
             "evenflow.experiments.codec", "items per second: stock codec, ours, and batches"
         ),
+        "exactly-once": Experiment(
+            "evenflow.experiments.exactly_once", "every id once, while nodes and Spark are killed"
+        ),
         "handover": Experiment(
             "evenflow.experiments.handover", "time of moving slices (MAPE-SDDL, Table II)"
         ),
         "overhead": Experiment(
             "evenflow.experiments.overhead", "cost of a processing node (MAPE-SDDL, Figures 18, 19)"
+        ),
+        "overlay": Experiment(
+            "evenflow.experiments.overlay", "even topics on brokers (SeDAX, Tables I-V, Figures 4-7)"
         ),
         "skew": Experiment(
             "evenflow.experiments.skew", "all balancing algorithms on uneven loads (simulated)"

@@ -164,13 +164,11 @@ class Driver:
             self._next_repeat = 0.0
         self._waiter.wake()
 
-    def close(self, *, forget: bool = False) -> None:
-        """Leave the domain; the query stays registered unless told otherwise."""
+    def close(self) -> None:
+        """Leave the domain; the query stays registered, because it may come back."""
         with self._changed:
             self._stopping = True
-            if forget:
-                self._writer.write(self._core.commit({}, ended=True))
-            elif self._committed is not None:
+            if self._committed is not None:
                 self._writer.write(self._committed)
         self._waiter.wake()
         self._thread.join()

@@ -27,7 +27,6 @@ _KNOWN: Final = (
     "maxItemsPerTrigger",
     "fields",
     "readTimeout",
-    "forgetOnStop",
 )
 
 
@@ -47,8 +46,6 @@ class Options:
     """Columns decoded from JSON payloads, as DDL: ``speed DOUBLE, lane INT``."""
     read_timeout_s: float = 120.0
     """How long a task asks for items that nobody gives."""
-    forget_on_stop: bool = False
-    """Whether the query is no longer registered when it stops."""
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Options:
@@ -74,7 +71,6 @@ class Options:
             max_items=_checked(found, "maxItemsPerTrigger", None, _count),
             fields=found.get("fields", ""),
             read_timeout_s=_checked(found, "readTimeout", 120.0, _seconds),
-            forget_on_stop=_checked(found, "forgetOnStop", False, _yes_or_no),  # noqa: FBT003
         )
 
 
@@ -144,9 +140,3 @@ def _seconds(value: str) -> float:
     if not 0 < seconds <= 86_400:
         raise ValueError("must be a number of seconds, at most a day")
     return seconds
-
-
-def _yes_or_no(value: str) -> bool:
-    if value.lower() not in {"true", "false"}:
-        raise ValueError("must be true or false")
-    return value.lower() == "true"

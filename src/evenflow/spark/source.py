@@ -27,7 +27,6 @@ from pyspark.sql.types import StructType
 
 from evenflow.slices.ticket import position_from_json, position_to_json
 from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of
-from evenflow.spark.driver import Driver
 from evenflow.spark.options import Options
 from evenflow.spark.reading import Share, read_share
 
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
+
+    from evenflow.spark.driver import Driver
 
 IDLE_WAIT_S: Final = 0.1
 """How long a question for new items waits for them, so that an idle query does not spin."""
@@ -97,9 +98,8 @@ class TableReader(_Reading, DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """A partition for each node."""
-        driver = Driver(self._options)
+        driver = _enter(self._options)
         try:
-            driver.wait_until_served()
             end = driver.latest({}, IDLE_WAIT_S)
             return [SharePartition(share) for share in driver.shares({}, end)]
         finally:
@@ -173,24 +173,32 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
     def stop(self) -> None:
         """The query has ended."""
         if self._driver is not None:
-            self._driver.close(forget=self._options.forget_on_stop)
+            self._driver.close()
             self._driver = None
 
     def _entered(self, position: Mapping[int, int] | None = None) -> Driver:
         """The query's place in the domain; at a position, it is registered there."""
         if self._driver is None:
-            logging.basicConfig(level=logging.WARNING)
-            driver = Driver(self._options)
-            try:
-                driver.wait_until_served()
-                driver.check_alone()
-            except BaseException:
-                driver.close()
-                raise
-            self._driver = driver
+            self._driver = _enter(self._options, alone=True)
         if position is not None:
             self._driver.register(position)
         return self._driver
+
+
+def _enter(options: Options, *, alone: bool = False) -> Driver:
+    """Enter the domain; only the driver process does, so executors need no DDS."""
+    from evenflow.spark.driver import Driver  # noqa: PLC0415
+
+    logging.basicConfig(level=logging.WARNING)
+    driver = Driver(options)
+    try:
+        driver.wait_until_served()
+        if alone:
+            driver.check_alone()
+    except BaseException:
+        driver.close()
+        raise
+    return driver
 
 
 def _offset(position: Mapping[int, int]) -> dict[str, int]:

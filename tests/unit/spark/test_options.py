@@ -20,7 +20,6 @@ def test_has_defaults(config: str) -> None:
     assert options.consumer == "spark"
     assert options.starting == "earliest"
     assert options.max_items is None
-    assert not options.forget_on_stop
 
 
 def test_names_are_read_without_regard_to_case(config: str) -> None:
@@ -32,16 +31,11 @@ def test_names_are_read_without_regard_to_case(config: str) -> None:
         "startingepochs": '{"00000000000000aa": 3}',
         "consumer": "alerts",
         "readTimeout": "2.5",
-        "forgetOnStop": "TRUE",
     }
     options = Options.of(given)
     assert options.config.domain.id == 7
     assert (options.max_items, options.starting) == (500, {0xAA: 3})
-    assert (options.consumer, options.read_timeout_s, options.forget_on_stop) == (
-        "alerts",
-        2.5,
-        True,
-    )
+    assert (options.consumer, options.read_timeout_s) == ("alerts", 2.5)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +53,6 @@ def test_names_are_read_without_regard_to_case(config: str) -> None:
         ("startingEpochs", '{"a": 1}', "'earliest', 'latest' or JSON"),
         ("readTimeout", "soon", "number of seconds"),
         ("readTimeout", "-1", "number of seconds"),
-        ("forgetOnStop", "perhaps", "true or false"),
         ("config", "nowhere.toml", "cannot be read"),
     ],
 )

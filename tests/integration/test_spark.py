@@ -1,0 +1,136 @@
+"""The Spark source on a real domain, with a real Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenflow.config import Config
+from evenflow.domain.cyclone import Participant
+from evenflow.experiments.exactly_once import Trial
+from evenflow.experiments.report import Progress
+from evenflow.slices.balancer import Balancer
+from evenflow.slices.node import Node
+from evenflow.slices.publisher import Publisher
+from evenflow.spark.session import session
+
+pytestmark = [pytest.mark.domain, pytest.mark.spark, pytest.mark.timeout(400)]
+
+
+def served(domain_id: int, slices: int = 8) -> Config:
+    topics = {"items": {"slices": slices, "served": True, "assignment": "hash:id"}, "plain": {}}
+    return Config.load(None, {"domain.id": domain_id, "topics": topics, "publisher.block_s": 120.0})
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    one = session("tests")
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def config(domain_id: int) -> Config:
+    return served(domain_id)
+
+
+@pytest.fixture
+def file(config: Config, tmp_path: Path) -> str:
+    path = tmp_path / "evenflow.toml"
+    path.write_text(config.as_toml())
+    return str(path)
+
+
+@pytest.fixture
+def publisher(config: Config, eventually: Callable[..., None]) -> Iterator[Publisher]:
+    """A publisher in a domain with a balancer and two serving nodes."""
+    with Participant(config.domain) as participant, Balancer(config=config):
+        nodes = [
+            Node("items", None, name=f"node-{i}", config=config, participant=participant)
+            for i in (1, 2)
+        ]
+        eventually(lambda: [len(node.slices) for node in nodes] == [4, 4], "slices are shared out")
+        publisher = Publisher("items", config=config, participant=participant)
+        yield publisher
+        publisher.close()
+        for node in nodes:
+            node.close()
+
+
+@pytest.mark.usefixtures("publisher")
+def test_wrong_options_are_told_in_words(spark: Any, file: str) -> None:
+    reader = spark.readStream.format("evenflow").option("config", file)
+    for options, words in (
+        ({}, "option topic"),
+        ({"topic": "itms"}, "did you mean 'items'"),
+        ({"topic": "plain"}, "topics.plain.served"),
+        ({"topic": "items", "startingEpoch": "latest"}, "did you mean 'startingEpochs'"),
+    ):
+        with pytest.raises(Exception, match=words):
+            reader.options(**options).load()
+
+
+def test_a_domain_that_nobody_serves_is_told_in_words(
+    spark: Any, file: str, tmp_path: Path
+) -> None:
+    items = spark.readStream.format("evenflow").option("config", file).option("topic", "items")
+    query = (
+        items.load()
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+    with pytest.raises(Exception, match="start 'evenflow balancer'"):
+        query.awaitTermination(60)
+
+
+def test_a_stream_is_read_in_bounded_batches_to_its_end_and_committed(
+    spark: Any,
+    file: str,
+    tmp_path: Path,
+    publisher: Publisher,
+    eventually: Callable[..., None],
+) -> None:
+    for number in range(3_000):
+        publisher.publish({"n": number}, id=number, sender=f"s{number % 7}")
+        if number % 500 == 499:
+            publisher.flush()
+            eventually(lambda: not publisher._core._sealed_in_epoch, "the epoch has ended")
+    options = {"config": file, "topic": "items", "fields": "n INT"}
+    table = spark.read.format("evenflow").options(**options).load()
+    assert table.count() == 3_000
+    assert table.where("n = id AND sender = concat('s', n % 7)").count() == 3_000
+
+    batches: list[list[int]] = []
+
+    def collect(batch: Any, _: int) -> None:
+        batches.append([row.id for row in batch.select("id").collect()])
+
+    query = (
+        spark.readStream.format("evenflow")
+        .options(**options)
+        .option("maxItemsPerTrigger", "1000")
+        .load()
+        .writeStream.foreachBatch(collect)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(120)
+    assert sorted(number for batch in batches for number in batch) == list(range(3_000))
+    assert len(batches) > 1
+    eventually(lambda: publisher.stats.uncommitted == 0, "everything is committed")
+
+
+@pytest.mark.processes
+def test_every_id_once_while_slices_move_a_node_dies_and_spark_dies(
+    domain_id: int, tmp_path: Path
+) -> None:
+    trial = Trial(served(domain_id, slices=24), tmp_path, Progress("exactly-once"), seed=3)
+    figures = trial.run(items=30_000, seconds=9.0)
+    assert (figures["lost"], figures["repeated"]) == (0, 0)
+    assert figures["kills"] == 2
+    assert figures["moves"] > 0

@@ -1,0 +1,224 @@
+"""Reading a served topic over Flight, with real nodes and publishers and without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyarrow import flight
+
+from evenflow.config import Config
+from evenflow.domain.channels import MOVES
+from evenflow.domain.cyclone import Participant
+from evenflow.errors import ConfigError, DomainError, ReadFailed
+from evenflow.model.messages import MoveRequest
+from evenflow.slices.balancer import Balancer
+from evenflow.slices.node import Node
+from evenflow.slices.publisher import Publisher
+from evenflow.spark.driver import Driver
+from evenflow.spark.options import Options
+from evenflow.spark.reading import read_share
+
+pytestmark = pytest.mark.domain
+Eventually = Callable[..., None]
+
+
+@pytest.fixture
+def config(domain_id: int) -> Config:
+    return Config.load(
+        None,
+        {
+            "domain.id": domain_id,
+            "topics": {"items": {"slices": 8, "served": True, "assignment": "modulo:id"}},
+            "balancer.settle_s": 0.2,
+            "publisher.epoch_ms": 20,
+        },
+    )
+
+
+@pytest.fixture
+def participant(config: Config) -> Iterator[Participant]:
+    with Participant(config.domain) as one:
+        yield one
+
+
+@pytest.fixture
+def balancer(config: Config) -> Iterator[Balancer]:
+    with Balancer(config=config) as one:
+        yield one
+
+
+@pytest.fixture
+def nodes(
+    config: Config, participant: Participant, balancer: Balancer, eventually: Eventually
+) -> Iterator[list[Node]]:
+    nodes = [
+        Node("items", None, name=f"node-{i}", config=config, participant=participant)
+        for i in (1, 2)
+    ]
+    eventually(lambda: [len(node.slices) for node in nodes] == [4, 4], "slices are shared out")
+    yield nodes
+    for node in nodes:
+        node.close()
+
+
+@pytest.fixture
+def driver(config: Config, nodes: list[Node]) -> Iterator[Driver]:
+    driver = Driver(Options("items", config, read_timeout_s=20.0))
+    driver.wait_until_served()
+    driver.register({})
+    yield driver
+    driver.close()
+
+
+def ids_between(driver: Driver, start: dict[int, int], end: dict[int, int]) -> list[int]:
+    return [
+        number
+        for share in driver.shares(start, end)
+        for batch in read_share(share)
+        for number in batch.column("id").to_pylist()
+    ]
+
+
+@pytest.fixture
+def published(
+    config: Config, participant: Participant, driver: Driver, eventually: Eventually
+) -> Iterator[tuple[Publisher, dict[int, int]]]:
+    """100 items, 0 to 99, that can be read."""
+    publisher = Publisher("items", config=config, participant=participant)
+    for number in range(100):
+        publisher.publish(b"x" * 10, id=number)
+    eventually(
+        lambda: len(ids_between(driver, {}, driver.latest({}))) == 100, "all items can be read"
+    )
+    yield publisher, driver.latest({})
+    driver.commit(driver.latest({}))
+    publisher.close()
+
+
+def test_every_item_is_read_once(
+    driver: Driver, published: tuple[Publisher, dict[int, int]]
+) -> None:
+    _, end = published
+    assert sorted(ids_between(driver, {}, end)) == list(range(100))
+    assert sorted(ids_between(driver, {}, end)) == list(range(100))
+    assert ids_between(driver, end, end) == []
+
+
+def test_a_commit_lets_publisher_and_nodes_forget(
+    driver: Driver, published: tuple[Publisher, dict[int, int]], eventually: Eventually
+) -> None:
+    publisher, end = published
+    before = {writer: epoch - 1 for writer, epoch in end.items()}
+    driver.commit(end)
+    eventually(lambda: publisher.stats.uncommitted == 0, "the publisher forgets")
+    eventually(lambda: ids_between(driver, {}, end) == [], "the nodes forget")
+    if min(before.values()) > 0:
+        with pytest.raises(ReadFailed, match="forgotten"):
+            ids_between(driver, before, end)
+
+
+def test_a_reader_follows_slices_that_moved_and_nodes_that_left(
+    driver: Driver,
+    nodes: list[Node],
+    participant: Participant,
+    published: tuple[Publisher, dict[int, int]],
+    eventually: Eventually,
+) -> None:
+    _, end = published
+    planned = driver.shares({}, end)
+    request = MoveRequest("items", 1, nodes[0].id, nodes[1].id, 3, ())
+    participant.writer(MOVES).write(request)
+    eventually(lambda: len(nodes[1].slices) == 7, "three slices have moved")
+    eventually(lambda: len(nodes[0].slices) == 1, "the giver has dropped them")
+    ids = [i for share in planned for batch in read_share(share) for i in batch["id"].to_pylist()]
+    assert sorted(ids) == list(range(100))
+    nodes[0].close()
+    eventually(lambda: len(nodes[1].slices) == 8, "the other node takes over")
+    ids = [i for share in planned for batch in read_share(share) for i in batch["id"].to_pylist()]
+    assert sorted(ids) == list(range(100))
+
+
+def test_a_share_of_slices_that_nobody_has_fails_in_words(
+    driver: Driver, published: tuple[Publisher, dict[int, int]]
+) -> None:
+    _, end = published
+    share = driver.shares({}, end)[0]
+    beyond = replace(share, asked=replace(share.asked, slices=(99,)), timeout_s=0.3)
+    with pytest.raises(ReadFailed, match="evenflow nodes"):
+        list(read_share(beyond))
+
+
+def test_a_wrong_ticket_is_refused_and_harms_nobody(
+    driver: Driver, published: tuple[Publisher, dict[int, int]]
+) -> None:
+    _, end = published
+    address = driver.shares({}, end)[0].address
+    with flight.FlightClient(address) as client:
+        for ticket in (b"", b"{}", json.dumps({"topic": "other"}).encode()):
+            with pytest.raises(flight.FlightServerError) as caught:
+                client.do_get(flight.Ticket(ticket)).read_all()
+            assert caught.value.extra_info == b"wrong"
+    assert sorted(ids_between(driver, {}, end)) == list(range(100))
+
+
+def test_says_that_nobody_serves(config: Config) -> None:
+    driver = Driver(Options("items", config))
+    try:
+        with pytest.raises(DomainError, match="start 'evenflow balancer'"):
+            driver.wait_until_served()
+    finally:
+        driver.close()
+
+
+def test_two_queries_cannot_have_one_name(config: Config, driver: Driver) -> None:
+    second = Driver(Options("items", config))
+    try:
+        with pytest.raises(DomainError, match="set option 'consumer'"):
+            second.check_alone()
+    finally:
+        second.close()
+
+
+def test_what_two_queries_read_is_kept_until_both_have_committed(
+    config: Config,
+    driver: Driver,
+    published: tuple[Publisher, dict[int, int]],
+    eventually: Eventually,
+) -> None:
+    publisher, end = published
+    other = Driver(Options("items", config, consumer="other"))
+    try:
+        other.wait_until_served()
+        other.register({})
+        eventually(
+            lambda: publisher._core.consumers.names() == ("other", "spark"), "both are registered"
+        )
+        driver.commit(end)
+        assert sorted(ids_between(other, {}, end)) == list(range(100))
+        assert publisher.stats.uncommitted == 100
+        other.commit(end)
+        eventually(lambda: publisher.stats.uncommitted == 0, "all is forgotten")
+        # A query that ended stays registered: what comes now is kept for it.
+    finally:
+        other.commit({writer: epoch + 1_000 for writer, epoch in end.items()})
+        other.close()
+
+
+def test_an_application_and_a_served_topic_do_not_go_together(config: Config) -> None:
+    with pytest.raises(ConfigError, match="served"):
+        Node("items", len, config=config)
+    plain = Config.load(None, {"domain.id": config.domain.id, "topics": {"items": {}}})
+    with pytest.raises(ConfigError, match="served"):
+        Node("items", None, config=plain)
+
+
+def test_the_configuration_written_for_other_processes_is_the_same(
+    config: Config, tmp_path: Path
+) -> None:
+    file = tmp_path / "evenflow.toml"
+    file.write_text(config.as_toml())
+    assert Config.load(file).topic("items").served
