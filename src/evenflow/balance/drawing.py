@@ -91,16 +91,23 @@ class Drawing:
 
     def _house(self, misfit: Weight, host: str | None) -> None:
         """Find a node that can carry the slice, one with room if possible."""
-        sketch = self.sketch
-        if not sketch.may_give(misfit.owner, misfit.load, misfit.id):
+        if not self.sketch.may_give(misfit.owner, misfit.load, misfit.id):
             return
-        able = [name for name, band in sketch.bands.items() if band.high >= misfit.load]
-        chosen = [host] if host else nlargest(CHOICES, able, key=lambda n: (sketch.room(n), n))
-        for taker in chosen:
+        for taker in [host] if host else self._hosts_for(misfit):
             if taker in (misfit.owner, misfit.barred):
                 continue
             if self._bundle(misfit.load, misfit.id, misfit.owner, taker):
                 return
+
+    def _hosts_for(self, misfit: Weight) -> list[str]:
+        """The node that lacks the most if it has room, else those that come closest to it."""
+        sketch = self.sketch
+        neediest = sketch.neediest(but=misfit.owner)
+        fits = neediest is not None and sketch.room(neediest) >= misfit.load
+        if neediest is not None and fits and neediest != misfit.barred:
+            return [neediest]
+        able = [name for name, band in sketch.bands.items() if band.high >= misfit.load]
+        return nlargest(CHOICES, able, key=lambda name: (sketch.room(name), name))
 
     def _shed(self, giver: str) -> None:
         """Give what lies above the band, to nodes that stay in theirs."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import inf
 from random import Random
 
+from evenflow.model.load import Outlook
 from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
 
 
@@ -89,10 +90,16 @@ def random_cluster(seed: int, *, nodes: int = 12, slices: int = 80) -> LoadSnaps
             random.choice((0.0, scale, scale, scale)) * random.random() / (number + 1) ** exponent,
             random.choice((-inf, -inf, 0.0, 900.0, 995.0)),
             random.choice((None, *names)),
+            _random_outlook(random, scale) if random.random() < 0.3 else None,
         )
         for number in range(random.randint(0, slices))
     )
     return LoadSnapshot(1000.0, members, placed)
+
+
+def _random_outlook(random: Random, scale: float) -> Outlook:
+    trend = scale * random.uniform(-0.01, 0.01)
+    return Outlook(random.uniform(900.0, 1000.0), scale * random.random(), trend)
 
 
 def zipf_cluster(
