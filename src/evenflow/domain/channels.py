@@ -92,6 +92,7 @@ ACKS: Final = Channel("evenflow/acks", messages.Ack)
 CACHE: Final = Channel("evenflow/cache", messages.CacheChunk)
 """Partition: the taker."""
 REPORTS: Final = _kept("reports", messages.NodeReport, 1, liveliness=True)
+LOADS: Final = _kept("loads", messages.SliceLoads, 1)
 BEATS: Final = _kept("beats", messages.Beat, 1, liveliness=True)
 MAPS: Final = _kept("maps", messages.SliceMap, 1)
 RECEIPTS: Final = _kept("receipts", messages.Receipt, 1_000)
@@ -99,8 +100,8 @@ MOVES: Final = _kept("moves", messages.MoveRequest, 64)
 REPLIES: Final = _kept("replies", messages.MoveReply, 64)
 
 CONTROL: Final = (
-    EPOCHS, COMMITS, CONSUMERS, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS, BEATS,
-    MAPS, RECEIPTS, MOVES, REPLIES,
+    EPOCHS, COMMITS, CONSUMERS, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS, LOADS,
+    BEATS, MAPS, RECEIPTS, MOVES, REPLIES,
 )  # fmt: skip
 """All channels but those of the items."""
 

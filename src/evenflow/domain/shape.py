@@ -24,6 +24,7 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.Progress: (("writers", "epochs"),),
     messages.CacheChunk: (("slices", "writers", "done", "known"),),
     messages.NodeReport: (("slices", "states", "terms"),),
+    messages.SliceLoads: (("slices", "terms", "items", "octets", "busy_us"),),
     messages.Beat: (("nodes", "numbers"),),
     messages.SliceMap: (("owners", "terms"),),
 }

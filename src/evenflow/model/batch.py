@@ -1,7 +1,8 @@
 """Items, and the columnar batches they travel in.
 
-An item is ``(sender, id, time, payload)``. Items of one slice are packed into a :class:`Batch`: one DDS
-sample with the items as columns, numbered consecutively per writer and slice from ``first``. Its IDL is
+An item is ``(sender, id, time, payload)``. Items of one slice are packed into a :class:`Batch`: one
+DDS sample with the items as columns, numbered consecutively per writer and slice from ``first``.
+Its IDL is
 
 .. code-block:: idl
 
@@ -12,16 +13,18 @@ sample with the items as columns, numbered consecutively per writer and slice fr
       sequence<int32> payload_offsets;  sequence<octet> payloads;
     };
 
-A batch *is* its encoded form (CDR, little endian, XCDR version 1) plus the few numbers of its header:
-publishing, keeping, replaying and handing over pass the same bytes on and never encode twice, and the
-columns are views into them that NumPy and Arrow take as they are. Nothing between a publisher and Spark
-has to touch single items; an application that wants them iterates over the batch.
+A batch *is* its encoded form (CDR, little endian, XCDR version 1) plus the few numbers of its
+header: publishing, keeping, replaying and handing over pass the same bytes on and never encode
+twice, and the columns are views into them that NumPy and Arrow take as they are. Nothing between a
+publisher and Spark has to touch single items; an application that wants them iterates over the
+batch.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
-from struct import Struct, error as StructError
+from struct import Struct
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -94,7 +97,7 @@ class Batch:
             sender_end = self._senders_at + _U32.unpack_from(encoded, self._senders_at - 4)[0]
             self._payloads_at = self._check_runs(sender_end + (-sender_end & 3))
             payload_end = self._payloads_at + _U32.unpack_from(encoded, self._payloads_at - 4)[0]
-        except (StructError, ValueError) as error:
+        except (struct.error, ValueError) as error:
             raise DecodeError(f"batch: cut short ({error})") from None
         if not 0 <= len(encoded) - payload_end <= 3:
             raise DecodeError(f"batch: {len(encoded)} bytes where {payload_end} were announced")
@@ -105,7 +108,7 @@ class Batch:
             raise DecodeError(f"batch: a column of {found} where {count} were announced")
 
     def _check_runs(self, at: int) -> int:
-        """Check an offsets column at ``at`` and the bytes behind it; return where the bytes begin."""
+        """Check an offsets column and the bytes behind it; return where the bytes begin."""
         whole = self._whole
         self._expect(at, whole + 1)
         bytes_at = at + 8 + 4 * (whole + 1)
@@ -134,6 +137,7 @@ class Batch:
 
     @property
     def ids(self) -> Int64s:
+        """The senders' own numbers."""
         return np.frombuffer(self.encoded, np.int64, self.count, _IDS_AT + 8 * self._begin)
 
     @property
@@ -208,7 +212,7 @@ class Batch:
             return self
         if first > last:
             raise ValueError(f"no item between {first} and {last} in {self!r}")
-        part = Batch.__new__(Batch)
+        part = object.__new__(type(self))
         part.encoded = self.encoded
         part.writer, part.epoch, part.slice = self.writer, self.epoch, self.slice
         part.first, part.count = first, last - first + 1
@@ -222,23 +226,10 @@ def encode_item(writer: int, slice_id: int, epoch: int, first: int, item: Item) 
     sender, item_id, time, payload = item
     name = sender.encode()
     name_size, size = len(name), len(payload)
+    fixed = (writer, first, epoch, slice_id, 1, item_id, 1, time, 2, 0, name_size, name_size)
     return b"".join(
         (
-            _ONE.pack(
-                ENCAPSULATION,
-                writer,
-                first,
-                epoch,
-                slice_id,
-                1,
-                item_id,
-                1,
-                time,
-                2,
-                0,
-                name_size,
-                name_size,
-            ),  # fmt: skip
+            _ONE.pack(ENCAPSULATION, *fixed),
             name,
             b"\0" * (-name_size & 3),
             _ONE_PAYLOAD.pack(2, 0, size, size),

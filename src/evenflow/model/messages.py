@@ -15,6 +15,7 @@ message            from -> to              meaning
 ``Ack``            node -> balancer        the step is done, or refused and why
 ``CacheChunk``     giver -> taker          positions and cached batches of the slices handed over
 ``NodeReport``     node -> everybody       the slices it holds, their states and terms, and its load
+``SliceLoads``     node -> balancer        what each of its slices has cost so far
 ``Beat``           balancer -> nodes       "I heard your report number n": renews the nodes' leases
 ``SliceMap``       balancer -> everybody   the assignment: owner and term of every slice
 ``Receipt``        balancer -> everybody   what one move did
@@ -34,6 +35,7 @@ from enum import IntEnum
 from evenflow.model.wire import (
     F64,
     U8,
+    U32,
     U64,
     Bool,
     KeyText,
@@ -42,7 +44,6 @@ from evenflow.model.wire import (
     Text,
     Texts,
     U8s,
-    U32,
     U32s,
     U64s,
 )
@@ -82,7 +83,7 @@ class Step(IntEnum):
     TAKE = 8
     """Own these slices under this term; publishers' replay stands in for a giver's cache."""
     SETTLED = 9
-    """Only in an ``Ack``: every gap that a change of owner left is closed (``replayed``, ``lost``)."""
+    """Only in an ``Ack``: all gaps that a change of owner left are closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,8 +303,25 @@ class NodeReport:
 
 
 @dataclass(frozen=True, slots=True)
+class SliceLoads:
+    """What the slices of a node have cost since it holds them; the balancer takes differences."""
+
+    topic: KeyText
+    node: KeyText
+    slices: U32s
+    terms: U64s
+    """Term of ownership of each slice: under a new one the counts begin anew."""
+    items: U64s
+    """Items processed (or, of a served topic, received)."""
+    octets: U64s
+    """Payload bytes of them."""
+    busy_us: U64s
+    """Microseconds the application worked on them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Beat:
-    """The balancer is there and has heard these reports; each node's lease counts from its report."""
+    """The balancer is there and has heard these reports, from which the nodes' leases count."""
 
     topic: KeyText
     balancer: U64

@@ -1,8 +1,9 @@
 """Wire kinds: how a field of a message travels in the domain.
 
-A message is a frozen dataclass whose fields are annotated with one of the aliases below. To the type
-checker ``U32`` is plain ``int``; to :mod:`evenflow.domain.codec` it is the IDL type ``uint32``. Messages
-so stay free of any DDS import and have one definition for the cores, the codec and the DDS type.
+A message is a frozen dataclass whose fields are annotated with one of the aliases below. To the
+type checker ``U32`` is plain ``int``; to :mod:`evenflow.domain.codec` it is the IDL type
+``uint32``. Messages so stay free of any DDS import and have one definition for the cores, the codec
+and the DDS type.
 """
 
 from __future__ import annotations

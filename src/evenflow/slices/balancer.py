@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenflow.balance import algorithm_named
 from evenflow.config import Config
-from evenflow.domain.channels import ACKS, BEATS, MOVES, ORDERS, REPORTS, Gone
+from evenflow.domain.channels import ACKS, BEATS, LOADS, MOVES, ORDERS, REPORTS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import BalancerRunning
 from evenflow.model.messages import Beat, NodeReport, Receipt
@@ -54,7 +54,7 @@ class Balancer:
             self.close_domain()
             raise
         self._outbox = Outbox(self._participant)
-        self._readers = [self._read(channel) for channel in (REPORTS, ACKS, MOVES)]
+        self._readers = [self._read(channel) for channel in (REPORTS, LOADS, ACKS, MOVES)]
         algorithm = algorithm_named(self.config.balancer.algorithm)
         self.cores = {
             topic.name: BalancerCore(

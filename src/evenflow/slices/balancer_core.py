@@ -32,6 +32,7 @@ from evenflow.model.messages import (
     MoveRequest,
     NodeReport,
     Order,
+    SliceLoads,
     SliceState,
     Step,
 )
@@ -39,6 +40,7 @@ from evenflow.model.plan import Move
 from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
 from evenflow.slices.actions import Action, NodeGone, Send
 from evenflow.slices.handover import Session, Stage
+from evenflow.slices.loads import Loads
 from evenflow.slices.owners import Owners
 from evenflow.slices.receipts import Receipts, Take
 from evenflow.slices.terms import Terms
@@ -84,6 +86,7 @@ class BalancerCore:
         self.identity = identity
         self.nodes: dict[str, NodeReport] = {}
         self.owners = Owners(slice_count)
+        self.loads = Loads()
         self.sessions: dict[int, Session] = {}
         self.takes: dict[int, Take] = {}
         self._terms = Terms(wall)
@@ -114,6 +117,9 @@ class BalancerCore:
                 return self._gone(event.node, now)
             case Ack():
                 return self._acknowledged(event, now)
+            case SliceLoads():
+                self.loads.observe(event, now)
+                return []
             case MoveRequest():
                 return self._requested(event, now)
             case _:
@@ -258,7 +264,7 @@ class BalancerCore:
         if not orphans or not any(not report.leaving for report in self.nodes.values()):
             return
         taken = {
-            s: node for node, slices in assign_unowned(self._snapshot(now)).items() for s in slices
+            s: node for node, slices in assign_unowned(self.snapshot(now)).items() for s in slices
         }
         for giver, slices in orphans.items():
             by_node: dict[str, list[int]] = {}
@@ -275,7 +281,7 @@ class BalancerCore:
             return
         self._membership_changed = False
         if self.nodes:
-            self._queue.extend(self.algorithm.analyze_load(self._snapshot(now)).moves)
+            self._queue.extend(self.algorithm.analyze_load(self.snapshot(now)).moves)
 
     def _start_queued(self, now: float) -> list[Action]:
         """Begin every queued move whose two nodes are free."""
@@ -377,15 +383,24 @@ class BalancerCore:
 
     # -- the map --------------------------------------------------------------------------------
 
-    def _snapshot(self, now: float) -> LoadSnapshot:
+    def snapshot(self, now: float) -> LoadSnapshot:
+        """Nodes, slices and loads as an algorithm wants to see them."""
+        capacities = self.loads.capacities(self.nodes)
         return LoadSnapshot(
             now,
-            tuple(ClusterNode(node, leaving=r.leaving) for node, r in self.nodes.items()),
             tuple(
-                PlacedSlice(s, owner if owner in self.nodes else None, moved_at=moved_at)
-                for s, (owner, moved_at) in enumerate(
-                    zip(self.owners.of, self.owners.moved_at, strict=True)
+                ClusterNode(node, capacities[node], report.leaving)
+                for node, report in self.nodes.items()
+            ),
+            tuple(
+                PlacedSlice(
+                    slice_id,
+                    owner if owner in self.nodes else None,
+                    self.loads.of(slice_id),
+                    moved_at=self.owners.moved_at[slice_id],
+                    outlook=self.loads.outlook(slice_id),
                 )
+                for slice_id, owner in enumerate(self.owners.of)
             ),
         )
 

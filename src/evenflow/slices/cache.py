@@ -25,7 +25,7 @@ from evenflow.slices.track import Track
 class HeldSlice:
     """One slice at this node."""
 
-    __slots__ = ("session", "slice", "state", "term", "tracks")
+    __slots__ = ("busy", "items", "octets", "session", "slice", "state", "term", "tracks")
 
     def __init__(self, slice_id: int, state: SliceState, term: int) -> None:
         self.slice = slice_id
@@ -35,6 +35,10 @@ class HeldSlice:
         self.session = 0
         """Term of the session in which the slice is being given away; 0 when it is not."""
         self.tracks: dict[int, Track] = {}
+        self.items = self.octets = 0
+        """What the slice has brought since it is held: items, and payload bytes."""
+        self.busy = 0.0
+        """Seconds the application has worked on it."""
 
     def track(self, writer: int) -> Track:
         """The track of a writer, made when there is none."""

@@ -55,6 +55,9 @@ class Delivery:
         if held is None or held is not self._of or track is None:
             return None
         track.complete(batch)
+        held.items += batch.count
+        held.octets += batch.payload_size
+        held.busy += seconds
         return held, batch
 
     def put_back(self) -> None:

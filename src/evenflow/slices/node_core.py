@@ -31,6 +31,7 @@ from evenflow.model.messages import (
     NodeReport,
     Order,
     ReplayAnswer,
+    SliceLoads,
     SliceMap,
 )
 from evenflow.slices.actions import Action, Send, Subscribed, WriterGone
@@ -79,7 +80,7 @@ class NodeCore:
         self._map_version = 0
         self._heard_at = -BALANCER_SILENT
         self._others = False
-        self._next_report = self._next_commit = now
+        self._next_report = self._next_commit = self._next_loads = now
 
     # -- items ----------------------------------------------------------------------------------
 
@@ -187,6 +188,9 @@ class NodeCore:
             self._next_report = now + self.settings.report_every
             actions.append(Send(self._report()))
             self.lease.reported(self._reports, now)
+        if now >= self._next_loads:
+            self._next_loads = now + self.settings.loads_every
+            actions.append(Send(self._loads()))
         return actions
 
     def has_company(self, now: float) -> bool:
@@ -197,6 +201,18 @@ class NodeCore:
         """Ask the balancer to move every slice away; the node may go when it holds none."""
         self.leaving = True
         self.orders.changed = True
+
+    def _loads(self) -> SliceLoads:
+        held = list(self.cache.available())
+        return SliceLoads(
+            self.topic,
+            self.node,
+            tuple(h.slice for h in held),
+            tuple(h.term for h in held),
+            tuple(h.items for h in held),
+            tuple(h.octets for h in held),
+            tuple(int(h.busy * 1e6) for h in held),
+        )
 
     def _report(self) -> NodeReport:
         self._reports += 1

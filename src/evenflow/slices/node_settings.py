@@ -15,6 +15,7 @@ class NodeSettings:
     """Bound of the items held for all slices."""
     commit_every: float = 0.1
     report_every: float = 0.25
+    loads_every: float = 2.0
     lease: float = 30.0
     """Without the balancer's word for so long the application gets nothing more."""
     stall: float = 1.0

@@ -119,9 +119,7 @@ class Publisher:
             retained=settings.retention_bytes,
             epoch_s=settings.epoch_ms / 1_000,
         )
-        self._core = PublisherCore(
-            topic, self.writer, cut.slices, self._limits, served=cut.served
-        )
+        self._core = PublisherCore(topic, self.writer, cut.slices, self._limits, served=cut.served)
         self._closed = False
         self._own = None if participant else Participant(config.domain)
         domain = participant or self._own

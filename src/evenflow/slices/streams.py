@@ -57,6 +57,10 @@ class Streams:
         else:
             full = self.cache.octets > self.cache.limit
             track = self.cache.offer(batch, urgent=full and self.serving.is_urgent(batch))
+            if track is not None:
+                held = self.cache.held[batch.slice]
+                held.items += batch.count
+                held.octets += batch.payload_size
         if track is None:
             return
         if replayed:

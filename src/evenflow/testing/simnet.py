@@ -26,6 +26,7 @@ from evenflow.model.messages import (
     NodeReport,
     Receipt,
     ReplayRequest,
+    SliceLoads,
     SliceMap,
     SliceState,
 )
@@ -303,7 +304,7 @@ class SimCluster:
             case MoveReply():
                 self.replies.append(message)
                 return []
-            case Ack() | NodeReport():
+            case Ack() | NodeReport() | SliceLoads():
                 return ["balancer"]
             case EpochClose() | Beat() | SliceMap():
                 return list(self.nodes)

@@ -1,0 +1,59 @@
+"""The balancer's book of loads."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenflow.model.messages import SliceLoads
+from evenflow.slices.loads import Loads
+
+
+def told(node, *rows, term=1):
+    """A report of (slice, items, busy seconds)."""
+    slices, items, busy = zip(*rows, strict=True)
+    micros = tuple(int(seconds * 1e6) for seconds in busy)
+    return SliceLoads(
+        "items", node, slices, (term,) * len(rows), items, tuple(100 * n for n in items), micros
+    )
+
+
+def test_a_load_is_the_difference_of_two_reports():
+    loads = Loads()
+    loads.observe(told("a", (3, 100, 0.0)), now=10.0)
+    assert loads.of(3) == 0.0
+    loads.observe(told("a", (3, 160, 0.0)), now=12.0)
+    assert loads.of(3) == pytest.approx(30.0)
+
+
+def test_a_slice_keeps_its_load_while_it_changes_hands():
+    loads = Loads()
+    loads.observe(told("a", (3, 0, 0.0)), now=0.0)
+    loads.observe(told("a", (3, 50, 0.0)), now=1.0)
+    loads.observe(told("b", (3, 0, 0.0), term=2), now=2.0)
+    assert loads.of(3) == pytest.approx(50.0)
+    loads.observe(told("b", (3, 20, 0.0), term=2), now=3.0)
+    assert loads.of(3) == pytest.approx(20.0)
+
+
+def test_a_node_that_owns_a_slice_anew_counts_anew():
+    loads = Loads()
+    loads.observe(told("a", (3, 1000, 0.0), term=1), now=0.0)
+    loads.observe(told("a", (3, 10, 0.0), term=5), now=1.0)
+    assert loads.of(3) == 0.0
+
+
+def test_strength_is_learned_from_what_busy_nodes_achieve():
+    loads = Loads()
+    for second in range(20):
+        loads.observe(told("strong", (0, 200 * second, 0.5 * second)), now=float(second))
+        loads.observe(told("weak", (1, 50 * second, 0.5 * second)), now=float(second))
+    capacities = loads.capacities(["strong", "weak"])
+    assert capacities["strong"] == pytest.approx(4 * capacities["weak"], rel=0.01)
+
+
+def test_a_report_repeated_at_the_same_time_changes_nothing():
+    loads = Loads()
+    loads.observe(told("a", (3, 0, 0.0)), now=0.0)
+    loads.observe(told("a", (3, 10, 0.0)), now=1.0)
+    loads.observe(told("a", (3, 10, 0.0)), now=1.0)
+    assert loads.of(3) == pytest.approx(10.0)
