@@ -25,7 +25,6 @@ from nothing that is named beside it shows how close to the truth the bound is.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from math import exp, pi, sin
 from random import Random
 from statistics import fmean
 from time import process_time
@@ -36,55 +35,21 @@ from matplotlib.figure import Figure
 from evenflow.balance import ALGORITHMS, algorithm_named
 from evenflow.balance.bounds import least_strain, strain_from_nothing
 from evenflow.balance.outlook import OutlookLearner
-from evenflow.balance.simulation import Loads, Outcome, Simulation, steady
+from evenflow.balance.simulation import Outcome, Simulation
 from evenflow.experiments.report import Progress, print_table, write_json, write_plot
+from evenflow.experiments.skew_scenarios import SWING_S, TOLERANCE, TOTAL, Scenario, scenarios
 from evenflow.testing.clusters import zipf_cluster
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from evenflow.model.snapshot import LoadSnapshot
 
 HELP = """\
 Every balancing algorithm on the same slices with Zipf loads: equal nodes, slices larger than a
 node's share, unequal nodes, drifting loads. Shows how even each algorithm gets, what it moves for
 that and how long it takes, beside a proven bound. A simulation in virtual time of the decisions;
 no nodes are started."""
-
-TOTAL = 1000.0
-"""Load of all slices, in items per second."""
-USE = 0.5
-"""Part of the nodes' strength that the load asks for."""
-TOLERANCE = 0.05
-SWING_S = 300.0
-"""Length of the season of the drifting loads."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """A cluster, its loads over time, and how long it is watched."""
-
-    name: str
-    start: LoadSnapshot
-    loads: Loads
-    duration_s: float
-    noise: float = 0.0
-
-    @property
-    def strengths(self) -> dict[str, float]:
-        """True strength of every node."""
-        return {node.name: node.capacity for node in self.start.nodes}
-
-    def mean(self, loads: Mapping[int, float]) -> float:
-        """Load per strength of a perfectly even placement."""
-        return sum(loads.values()) / sum(self.strengths.values())
-
-    def above_tolerance(self) -> float:
-        """Load above the tolerance on the overloaded nodes at the start."""
-        limit = (1 + TOLERANCE) * self.mean(self.loads(0.0))
-        sums = self.start.loads()
-        return sum(max(0.0, sums[name] - limit * s) for name, s in self.strengths.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     """Run every algorithm in every scenario; returns 1 if what is promised does not hold."""
     progress = Progress("skew")
     rows: list[Row] = []
-    courses: dict[str, Outcome] = {}
+    courses: dict[str, list[tuple[float, float]]] = {}
     for scenario in scenarios(args.slices, args.seed, quick=args.quick):
         rows.append(bound_row(scenario))
         rows.append(from_nothing_row(scenario))
@@ -128,7 +93,10 @@ def run(args: argparse.Namespace) -> int:
             outcome = simulate(scenario, name, args.seed)
             rows.append(row_of(scenario, name, outcome))
             if scenario.name == "drift":
-                courses[name] = outcome
+                courses[name] = outcome.strains
+                courses["optimum (bound)"] = [
+                    (time, bound_at(scenario, time)) for time, _ in outcome.strains
+                ]
         progress(f"{scenario.name}: {len(ALGORITHMS)} algorithms done")
     times = {name: planning_s(name, args.seed) for name in ALGORITHMS}
     promises = {**check(rows), "every plan for 10,000 slices in 1 s": max(times.values()) < 1.0}
@@ -138,50 +106,6 @@ def run(args: argparse.Namespace) -> int:
     if args.plot is not None:
         write_plot(args.plot, plot(rows, courses))
     return 0 if all(promises.values()) else 1
-
-
-def scenarios(slices: int, seed: int, *, quick: bool) -> list[Scenario]:
-    """The four scenarios."""
-    equal = _cluster(seed, slices, 5, (1.0,))
-    giants = _cluster(seed, slices, 20, (1.0,))
-    unequal = _cluster(seed, slices, 8, (1.0, 2.0, 4.0))
-    return [
-        Scenario("equal", equal, steady(equal), 120.0),
-        Scenario("giants", giants, steady(giants), 120.0),
-        Scenario("unequal", unequal, steady(unequal), 120.0),
-        Scenario("drift", equal, drifting(equal, seed), SWING_S * (4 if quick else 8), noise=0.02),
-    ]
-
-
-def _cluster(seed: int, slices: int, nodes: int, pattern: tuple[float, ...]) -> LoadSnapshot:
-    cluster = zipf_cluster(seed, nodes=nodes, slices=slices, capacities=pattern, total=TOTAL)
-    scale = TOTAL / USE / sum(node.capacity for node in cluster.nodes)
-    members = tuple(replace(node, capacity=node.capacity * scale) for node in cluster.nodes)
-    return replace(cluster, nodes=members)
-
-
-def drifting(start: LoadSnapshot, seed: int) -> Loads:
-    """Loads that swing by half with a phase of their own, and wander on two slower waves."""
-    random = Random(seed)
-    waves = {
-        each.id: [
-            (0.4, SWING_S, random.uniform(0.0, 2 * pi)),
-            (0.2, 1.7 * SWING_S, random.uniform(0.0, 2 * pi)),
-            (0.2, 4.3 * SWING_S, random.uniform(0.0, 2 * pi)),
-        ]
-        for each in start.slices
-    }
-
-    def loads(now: float) -> dict[int, float]:
-        return {
-            each.id: each.load
-            * exp(
-                sum(size * sin(2 * pi * now / length + at) for size, length, at in waves[each.id])
-            )
-            for each in start.slices
-        }
-
-    return loads
 
 
 def simulate(scenario: Scenario, algorithm: str, seed: int) -> Outcome:
@@ -237,29 +161,23 @@ def row_of(scenario: Scenario, algorithm: str, outcome: Outcome) -> Row:
 
 def bound_row(scenario: Scenario) -> Row:
     """What no placement can go below."""
-    strengths = scenario.strengths
-    values = [
-        least_strain(loads.values(), strengths.values()) / scenario.mean(loads)
-        for loads in map(scenario.loads, _times(scenario))
-    ]
+    values = [bound_at(scenario, time) for time in scenario.times()]
     return Row(scenario.name, "optimum (bound)", fmean(values))
+
+
+def bound_at(scenario: Scenario, time: float) -> float:
+    """The bound at one moment."""
+    loads = scenario.loads(time)
+    return least_strain(loads.values(), scenario.strengths.values()) / scenario.mean(loads)
 
 
 def from_nothing_row(scenario: Scenario) -> Row:
     """A placement made from nothing, whatever it would move."""
     values = [
         strain_from_nothing(list(loads.values()), scenario.strengths) / scenario.mean(loads)
-        for loads in map(scenario.loads, _times(scenario))
+        for loads in map(scenario.loads, scenario.times())
     ]
     return Row(scenario.name, "from nothing", fmean(values))
-
-
-def _times(scenario: Scenario) -> list[float]:
-    """When the optimum is looked at: under drift at ten moments of the second half."""
-    if scenario.name != "drift":
-        return [0.0]
-    half = scenario.duration_s / 2
-    return [half + half * step / 10 for step in range(10)]
 
 
 def check(rows: list[Row]) -> dict[str, bool]:
@@ -320,7 +238,7 @@ def report(rows: list[Row], times: Mapping[str, float], promises: Mapping[str, b
         print(f"{'yes' if holds else 'NO '}  {promise}")
 
 
-def plot(rows: list[Row], courses: dict[str, Outcome]) -> Figure:
+def plot(rows: list[Row], courses: dict[str, list[tuple[float, float]]]) -> Figure:
     """Bars for the steady scenarios, lines for the drift."""
     figure = Figure(figsize=(12, 8))
     for place, scenario in enumerate(("equal", "giants", "unequal"), start=1):
@@ -330,9 +248,9 @@ def plot(rows: list[Row], courses: dict[str, Outcome]) -> Figure:
         axes.set_title(f"{scenario}: highest load / mean")
         axes.tick_params(axis="x", rotation=60)
     axes = figure.add_subplot(2, 1, 2)
-    for name, outcome in courses.items():
+    for name, course in courses.items():
         if name != "saver":  # it loads few nodes on purpose
-            axes.plot(*zip(*outcome.strains, strict=True), label=name)
+            axes.plot(*zip(*course, strict=True), label=name)
     axes.set(title="drift", xlabel="virtual time (s)", ylabel="highest load / mean")
     axes.legend()
     figure.suptitle("Balancing algorithms on Zipf loads (simulation in virtual time)")
