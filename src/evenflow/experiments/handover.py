@@ -23,7 +23,7 @@ from evenflow.config import Config
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ExperimentError
 from evenflow.experiments.arrivals import FILE_VARIABLE, Arrivals
-from evenflow.experiments.report import Progress, print_table, write_json, write_plot
+from evenflow.experiments.report import Progress, own_domain, print_table, write_json, write_plot
 from evenflow.experiments.stream import SteadyStream
 from evenflow.slices.local import LocalCluster
 from evenflow.slices.observer import Observer
@@ -77,7 +77,7 @@ def measure(
     config = Config.load(
         args.config,
         {
-            "domain.id": 97,
+            "domain.id": own_domain(),
             "topics": {"items": {"slices": slices}},
             "publisher.linger_ms": 0,
             "node.app": APP,

@@ -28,7 +28,7 @@ from evenflow.domain.cyclone import Participant
 from evenflow.errors import ExperimentError
 from evenflow.experiments.images import colour_jpeg
 from evenflow.experiments.overhead_worker import BALANCED, CORE, PLAIN, REPLIES
-from evenflow.experiments.report import Progress, print_table, write_json, write_plot
+from evenflow.experiments.report import Progress, own_domain, print_table, write_json, write_plot
 from evenflow.model.batch import Item, encode_item
 from evenflow.slices.local import LocalCluster, wait_until
 from evenflow.slices.publisher import Publisher
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     config = Config.load(
         args.config,
         {
-            "domain.id": 98,
+            "domain.id": own_domain(),
             "topics": {name: {"slices": SLICES} for name in (PLAIN, BALANCED, REPLIES)},
             "publisher.linger_ms": 0,
             **overrides(args),

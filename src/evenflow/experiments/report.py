@@ -43,6 +43,11 @@ class Progress:
         print(f"{self.experiment} {seconds:6.1f} s  {message}", file=sys.stderr, flush=True)
 
 
+def own_domain() -> int:
+    """Return a DDS domain that two experiments at the same time hardly share."""
+    return 100 + os.getpid() % 100
+
+
 def environment() -> dict[str, Any]:
     """Return what the figures depend on besides our code."""
     return {
