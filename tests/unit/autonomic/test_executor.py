@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.autonomic.actions import Action, ActionPlan
-from evenflow.autonomic.execution import ACTION_STEPS, PLAN_STEPS, ActionState, PlanState, Step
+from evenflow.autonomic.execution import ActionState, PlanState
 from evenflow.autonomic.executor import UNDO_TRIES, Answer, Controller, Instruction, Note, Order
 from evenflow.errors import PlanError
 
@@ -137,17 +137,6 @@ def test_too_many_plans_and_two_of_one_id_are_refused() -> None:
     controller.submit(ActionPlan("q", (action("a"),)), 0.0)
     with pytest.raises(PlanError, match="wait already"):
         controller.submit(ActionPlan("r", (action("a"),)), 0.0)
-
-
-def test_every_state_can_be_left_unless_it_is_an_end() -> None:
-    ends = {ActionState.REFUSED, ActionState.UNDONE, ActionState.KEPT, ActionState.STUCK}
-    left = {state for state, _ in ACTION_STEPS}
-    assert left == set(ActionState) - ends
-    assert set(ACTION_STEPS.values()) == set(ActionState) - {ActionState.PENDING}
-    assert {step for _, step in ACTION_STEPS} == set(Step)
-    assert {state for state in PlanState if state.final} == {
-        state for state, following in PLAN_STEPS.items() if not following
-    }
 
 
 class World:
