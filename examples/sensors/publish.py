@@ -1,0 +1,22 @@
+"""A hundred sensors, each with a reading a second, for a while."""
+
+import random
+import sys
+import time
+
+from evenflow import Publisher
+
+
+def main(seconds=10):
+    """Publish, then wait until every reading has been processed."""
+    with Publisher("temperatures") as publisher:
+        for _ in range(seconds):
+            for number in range(100):
+                reading = {"sensor": f"sensor-{number}", "celsius": random.gauss(22, 4)}
+                publisher.publish(reading, sender=reading["sensor"])
+            time.sleep(1)
+    print(f"{publisher.stats.committed} readings processed")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

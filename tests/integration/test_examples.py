@@ -1,0 +1,48 @@
+"""The examples run as their texts say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evenflow.slices.local import wait_until
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+pytestmark = [pytest.mark.domain, pytest.mark.processes]
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start a command in an example's folder; its output goes to a file that is returned too."""
+    running = []
+
+    def start(folder, *command):
+        log = tmp_path / f"{len(running)}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                command, cwd=EXAMPLES / folder, stdout=output, stderr=subprocess.STDOUT
+            )
+        running.append(process)
+        return process, log
+
+    yield start
+    for process in running:
+        process.terminate()
+    for process in running:
+        process.wait(20)
+
+
+def test_sensors(start):
+    evenflow = (sys.executable, "-m", "evenflow")
+    start("sensors", *evenflow, "balancer")
+    _, node = start(
+        "sensors", *evenflow, "node", "--topic", "temperatures", "--app", "app:on_new_data"
+    )
+    publisher, log = start("sensors", sys.executable, "publish.py", "2")
+    assert publisher.wait(60) == 0, log.read_text()
+    assert log.read_text().splitlines()[-1] == "200 readings processed"
+    assert wait_until(lambda: "°C" in node.read_text(), 10)
