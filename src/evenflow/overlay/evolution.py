@@ -6,7 +6,7 @@ is woken, and a rule may move one topic. The rules are those of `continuous`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -84,10 +84,7 @@ class Evolution:
     final: Placement
     """Where the topics lie at the end, under their final loads."""
     worst: Floats
-    """Relative load of each node (columns) after each interval (rows), at the level balanced.
-
-    Relative to the mean topic load of a node at the end of the period.
-    """
+    """Relative load of each node (columns) after each interval (rows), at the level balanced."""
     moved: Floats
     """V_ML: the load moved in each interval (eq. 13)."""
 
@@ -115,7 +112,6 @@ def evolve(
             topic = rule.move(loads, where, moment, int(nodes[step]))
             moved[step] = sizes[topic] if topic >= 0 else 0.0
         place_all(loads, where, sizes)
-        worst[step] = loads.worst
+        worst[step] = loads.worst * len(loads.worst) / sizes.sum()
         before = sizes
-    mean = before.sum() / world.setting.nodes
-    return Evolution(type(start)(where, loads, start.violations), worst / mean, moved)
+    return Evolution(replace(start, where=where), worst, moved)

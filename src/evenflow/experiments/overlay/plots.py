@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from evenflow.experiments.overlay.filling import figures
 from evenflow.experiments.overlay.paper import Paper
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 LOADS = np.linspace(0.0, 5.5, 551)
 """Node loads at which a CCDF is drawn."""
+
+
+OURS = ("tab:blue", "ours")
+THEIRS = ("tab:gray", "paper")
 
 
 def plot(table: str, title: str, rows: Sequence[Filled], reading: Reading) -> Figure:
@@ -69,22 +74,22 @@ def _intervals(rows: Sequence[Filled], reading: Reading) -> Figure:
     axes = figure.add_subplot()
     for height, row in enumerate(reversed(rows)):
         found = figures(row, reading)
-        _interval(axes, height + 0.12, found, "tab:blue", "ours" if height == 0 else "")
-        axes.plot(found["max"], height + 0.12, "|", color="tab:blue", markersize=10)
+        _interval(axes, height + 0.12, found, OURS)
+        axes.plot(found["max"], height + 0.12, "|", color=OURS[0], markersize=10)
         if isinstance(row.row.paper, Paper):
-            beside = row.row.paper._asdict()
-            _interval(axes, height - 0.12, beside, "tab:gray", "paper" if height == 0 else "")
+            _interval(axes, height - 0.12, row.row.paper._asdict(), THEIRS)
     axes.set_yticks(range(len(rows)), [_name(row, ["own", "online"]) for row in reversed(rows)])
     axes.set(xlabel="node load in %: quantiles 5 % to 95 %, mean, and our maximum")
-    axes.legend()
+    axes.legend(handles=[Line2D([], [], color=c, label=n) for c, n in (OURS, THEIRS)])
     axes.grid(alpha=0.3)
     return figure
 
 
-def _interval(axes: Axes, height: float, found: dict[str, Any], colour: str, label: str) -> None:
+def _interval(axes: Axes, height: float, found: dict[str, Any], whose: tuple[str, str]) -> None:
+    colour, _ = whose
     low = found["mean"] if found["q5"] is None else found["q5"]
     axes.plot([low, found["q95"]], [height, height], color=colour, linewidth=2)
-    axes.plot(found["mean"], height, "o", color=colour, markersize=4, label=label or None)
+    axes.plot(found["mean"], height, "o", color=colour, markersize=4)
 
 
 def _correlations(rows: Sequence[Filled]) -> Figure:
@@ -92,8 +97,8 @@ def _correlations(rows: Sequence[Filled]) -> Figure:
     axes = figure.add_subplot()
     found = [figures(row, Reading.RUN) for row in rows]
     places = np.arange(len(rows))
-    axes.bar(places - 0.2, [row["correlation"] for row in found], 0.4, label="ours")
-    axes.bar(places + 0.2, [row["paper"] for row in found], 0.4, label="paper", color="tab:gray")
+    axes.bar(places - 0.2, [row["correlation"] for row in found], 0.4, color=OURS[0], label="ours")
+    axes.bar(places + 0.2, [row["paper"] for row in found], 0.4, color=THEIRS[0], label="paper")
     axes.set_xticks(places, [_name(row) for row in rows], rotation=90)
     axes.set(ylabel="correlation")
     axes.legend()
