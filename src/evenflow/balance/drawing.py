@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import nlargest, nsmallest
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from evenflow.balance.shares import Weight
     from evenflow.balance.sketch import Sketch
@@ -84,10 +85,12 @@ class Drawing:
         )
 
     def _clear(self, name: str, homes: Mapping[int, str]) -> None:
+        """Give everything away; what has no load goes round, or one node would get all of it."""
+        around = cycle(sorted(self.sketch.bands))
         for load, slice_id in reversed(self.sketch.free[name][:]):
             taker = homes.get(slice_id) or self.sketch.neediest(but=name)
             if taker is not None:
-                self.sketch.move(load, slice_id, name, taker)
+                self.sketch.move(load, slice_id, name, taker if load > 0 else next(around))
 
     def _house(self, misfit: Weight, host: str | None) -> None:
         """Find a node that can carry the slice, one with room if possible."""
@@ -113,26 +116,41 @@ class Drawing:
         """Give what lies above the band, to nodes that stay in theirs."""
         sketch = self.sketch
         band = sketch.bands[giver]
-        excess = sketch.excess(giver)
-        spare = min(OVERSHOOT * excess, band.high - band.share)
+        spare = min(OVERSHOOT * sketch.excess(giver), band.high - band.share)
         last = None
         while (rest := sketch.excess(giver)) > 0:
-            taker = sketch.neediest(but=giver)
-            if taker is None:
+            offer = self._offer(giver, rest + spare)
+            if offer is None:
                 return
-            room = sketch.room(taker)
-            choice = sketch.largest_up_to(giver, min(rest + spare, room), taker)
-            if choice is None or choice[0] <= 0:
-                choice = sketch.smallest_above(giver, 0.0, taker)
-            if choice is None or choice[0] > room:
-                return
-            load, slice_id = choice
+            load, slice_id, taker = offer
             if last is not None and self._suits(load, slice_id, last):
                 taker = last  # more slices in a session are cheaper than more sessions
             if not self.economy.pays(sketch.change(load, giver, taker), load):
                 return
             sketch.move(load, slice_id, giver, taker)
             last = taker
+
+    def _offer(self, giver: str, amount: float) -> tuple[float, int, str] | None:
+        """What to give next, and to whom: the largest slice up to the amount, else the smallest."""
+        sketch = self.sketch
+        for taker in self._takers(giver):
+            room = sketch.room(taker)
+            choice = sketch.largest_up_to(giver, min(amount, room), taker)
+            if choice is None or choice[0] <= 0:
+                choice = sketch.smallest_above(giver, 0.0, taker)
+            if choice is not None and choice[0] <= room:
+                return (*choice, taker)
+        return None
+
+    def _takers(self, giver: str) -> Iterator[str]:
+        """The node that lacks the most; those after it only where that one does not do."""
+        neediest = self.sketch.neediest(but=giver)
+        if neediest is None:
+            return
+        yield neediest
+        if self.sketch.barred:
+            others = nsmallest(CHOICES, self.sketch.bands, key=self._above_share)
+            yield from (name for name in others if name not in (giver, neediest))
 
     def _unblock(self, giver: str) -> None:
         """Where all slices that fit elsewhere are not enough, begin with one that does not fit."""

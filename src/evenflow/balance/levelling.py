@@ -4,12 +4,11 @@ Common to ``weighted``, ``capacity`` and ``forecast``, which differ only in what
 load of a slice and the strength of a node. :mod:`evenflow.balance.shares` says what a share is,
 :mod:`evenflow.balance.drawing` how the moves are found.
 
-Four things keep a plan from answering noise. Inside its band a node is left in peace. **No slice
-moves twice within** ``settle_s`` or back where it came from within ``return_s``, unless its node
-leaves. **No move unless it gains more than it
-costs**: it gains the load it brings into the bands, for as long as the operator thinks that will
-last (``horizon_s``), and costs the work that waits while the slice changes hands (its load, for
-``pause_s``).
+Four things keep a plan from answering noise. Inside its band a node is left in peace. No slice
+moves twice within ``settle_s``, and none goes back where it came from within ``return_s``, unless
+its node leaves. And no slice moves unless that gains more than it costs: it gains the load that it
+brings into the bands, for as long as the operator thinks that will last (``horizon_s``), and costs
+the work that waits while the slice changes hands (its load, for ``pause_s``).
 
 As long as no load has been measured at all, slices are spread by number.
 """

@@ -78,6 +78,24 @@ def test_forecast_acts_on_what_is_expected() -> None:
     assert max(soon.analyze_load(rising).expected.values()) == 20.0
 
 
+def test_slices_without_load_leave_a_leaving_node_for_all_others() -> None:
+    snapshot = cluster({"a": [3.0], "b": [3.0], "c": [0.0] * 6}, leaving=frozenset("c"))
+    owners = Weighted().analyze_load(snapshot).owners()
+    assert sorted(owners.values()) == ["a"] * 3 + ["b"] * 3
+
+
+def test_where_a_slice_may_not_go_back_another_node_takes_it() -> None:
+    crowded = cluster({"a": [4.0], "b": [4.0] * 3, "c": [4.0]})
+    came_back = replace(
+        crowded,
+        slices=tuple(
+            replace(each, came_from="a", moved_at=900.0) if each.owner == "b" else each
+            for each in crowded.slices
+        ),
+    )
+    assert set(Weighted().analyze_load(came_back).owners().values()) == {"c"}
+
+
 def test_a_move_that_costs_more_than_it_gains_is_not_made() -> None:
     snapshot = cluster({"a": [10.0, 10.0, 10.6], "b": [10.0, 10.0, 8.0]})
     assert Weighted(tolerance=0.0, horizon_s=300.0).analyze_load(snapshot)
