@@ -49,6 +49,7 @@ COMMANDS: Registry[Command] = Registry(
     {
         "balancer": Command("evenflow.cli.balancer", "assign slices to nodes and move them"),
         "config": Command("evenflow.cli.config", "check the configuration and print it"),
+        "consumers": Command("evenflow.cli.consumers", "list who reads a served topic"),
         "experiment": Command("evenflow.cli.experiment", "measure, beside the papers' figures"),
         "node": Command("evenflow.cli.node", "process the items of slices with an application"),
         "nodes": Command("evenflow.cli.nodes", "list the processing nodes and their load"),

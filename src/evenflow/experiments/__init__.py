@@ -66,6 +66,9 @@ EXPERIMENTS: Registry[Experiment] = Registry(
         "overlay": Experiment(
             "evenflow.experiments.overlay", "even topics on brokers (SeDAX, Tables I-V, Figures 4-7)"
         ),
+        "pipeline": Experiment(
+            "evenflow.experiments.pipeline", "items per second and delay through Spark"
+        ),
         "skew": Experiment(
             "evenflow.experiments.skew", "all balancing algorithms on uneven loads (simulated)"
         ),

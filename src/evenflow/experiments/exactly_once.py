@@ -144,7 +144,7 @@ class Trial:
             self._publish(publisher, ids[2 * third :], seconds / 3)
             self._tell(f"{items:,} items published; waiting until all are committed")
             publisher.close(180.0)
-            summary = query.end()["ended"]
+            summary = query.end()
             return summary, batches + len(query.hear())
         finally:
             query.kill()

@@ -1,8 +1,9 @@
 """A Spark query in a process of its own, for experiments that measure it or kill it.
 
-The process runs ``format("evenflow")`` into a sink and says on its output, a line of JSON each,
-what happens: ``{"started": ...}``, one ``{"batch": ...}`` for each micro-batch with rows, and at
-the end ``{"ended": ...}``. It ends when its input is closed. Killing it kills Spark with it.
+The process runs a source, ``format("evenflow")`` unless told otherwise, into a sink and says on its
+output, a line of JSON each, what happens: ``{"started": ...}``, one ``{"batch": ...}`` for each
+micro-batch with rows, and at the end ``{"summary": ...}``. It ends when its input is closed.
+Killing it kills Spark with it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 POLL_S = 0.05
+QUANTILES = 20
+"""Into how many parts the times of a batch's items are divided when they are observed."""
 
 
 class QueryProcess:
@@ -88,9 +92,9 @@ class QueryProcess:
         """End the query in order; what it says at the end."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        said = self.wait_for("ended", timeout_s)
+        summary: dict[str, Any] = self.wait_for("summary", timeout_s)["summary"]
         self._process.wait(timeout_s)
-        return said
+        return summary
 
     def kill(self) -> None:
         """``kill -9`` for the process and its JVM."""
@@ -128,30 +132,50 @@ def main() -> None:
     from evenflow.spark.session import session  # noqa: PLC0415 - Spark in this process alone
 
     spark = session("evenflow experiment")
-    items = spark.readStream.format("evenflow")
-    for name, value in args.option:
-        items = items.option(name, value)
-    query = _sink(items.load(), args)
+    query = _sink(_items(spark, args), args)
     say(started=time.time())
     _follow(query, sys.stdin)
     query.stop()
-    say(ended=_summary(spark, args.out) if args.out else {})
+    say(summary=_summary(spark, args.out) if args.out else {})
     spark.stop()
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--format", default="evenflow")
     parser.add_argument("--option", nargs=2, action="append", default=[])
     parser.add_argument("--out", type=Path, help="Parquet files here; else nowhere")
     parser.add_argument("--checkpoint", type=Path, required=True)
-    parser.add_argument("--trigger-ms", type=int, default=0)
+    parser.add_argument("--observe", action="store_true", help="tell the quantiles of times")
     return parser.parse_args()
 
 
+def _items(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
+    from evenflow.experiments.generator import Generator  # noqa: PLC0415
+    from evenflow.spark.columns import BASE  # noqa: PLC0415
+
+    spark.dataSource.register(Generator)
+    items = spark.readStream.format(args.format)
+    if args.format == "json":
+        items = items.schema(BASE.replace("payload BINARY", "payload STRING"))
+    for name, value in args.option:
+        items = items.option(name, value)
+    return items.load()
+
+
+def _observed(items: DataFrame) -> DataFrame:
+    """Note the quantiles of the items' times in every batch's progress."""
+    from pyspark.sql import functions as f  # noqa: PLC0415
+
+    shares = f.array(*(f.lit(share / QUANTILES) for share in range(QUANTILES + 1)))
+    times = f.percentile_approx(f.unix_micros("time"), shares, 10_000)
+    return items.observe("times", times.alias("quantiles"))
+
+
 def _sink(items: DataFrame, args: argparse.Namespace) -> StreamingQuery:
+    if args.observe:
+        items = _observed(items)
     writer = items.writeStream.option("checkpointLocation", str(args.checkpoint))
-    if args.trigger_ms:
-        writer = writer.trigger(processingTime=f"{args.trigger_ms} milliseconds")
     if args.out is None:
         return writer.format("noop").start()
     return writer.format("parquet").option("path", str(args.out)).start()
@@ -173,12 +197,22 @@ def _follow(query: StreamingQuery, stdin: TextIO) -> None:
         for progress in query.recentProgress:
             if progress.batchId > last and progress.numInputRows > 0:
                 last = progress.batchId
-                say(
-                    batch=progress.batchId,
-                    rows=progress.numInputRows,
-                    ms=dict(progress.durationMs),
-                    time=time.time(),
-                )
+                say(**_batch(progress))
+
+
+def _batch(progress: Any) -> dict[str, Any]:
+    """What is told of a micro-batch; it ended ``triggerExecution`` ms after its timestamp."""
+    ms = dict(progress.durationMs)
+    began = datetime.fromisoformat(progress.timestamp).timestamp()
+    times = progress.observedMetrics.get("times")
+    return {
+        "batch": progress.batchId,
+        "rows": progress.numInputRows,
+        "ms": ms,
+        "began": began,
+        "ended": began + ms["triggerExecution"] / 1_000,
+        "quantiles": list(times.quantiles) if times is not None else [],
+    }
 
 
 def _summary(spark: SparkSession, out: Path) -> dict[str, Any]:

@@ -1,0 +1,119 @@
+"""``evenflow consumers``: who reads a served topic, how far it is, and forgetting one for good."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from evenflow.cli.options import load_config
+from evenflow.domain.channels import CONSUMERS, EPOCHS, PROGRESS, Gone
+from evenflow.domain.cyclone import Participant
+from evenflow.errors import UnknownName
+from evenflow.model.messages import ConsumerCommit, EpochClose, Progress
+from evenflow.slices.consumer_core import ConsumerCore
+
+if TYPE_CHECKING:
+    import argparse
+
+EXAMPLES = """\
+  evenflow consumers                          the consumers of the first served topic
+  evenflow consumers --topic fleet --json
+  evenflow consumers forget alerts            keep nothing for this consumer any more
+
+A consumer stays registered when its query ends, so that it can go on from its checkpoint. Forget
+one that will not come back: until then publishers and nodes keep everything for it.
+"""
+LOOK_S = 1.5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own arguments."""
+    parser.add_argument("action", nargs="?", choices=["list", "forget"], default="list")
+    parser.add_argument("name", nargs="?", help="the consumer to forget")
+    parser.add_argument("--topic", metavar="T", help="the topic (the first served one)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """List the consumers, or forget one."""
+    config = load_config(args)
+    served = [topic.name for topic in config.topics if topic.served]
+    topic = config.topic(args.topic or (served[0] if served else config.topics[0].name)).name
+    with Participant(config.domain) as participant:
+        view = _View(topic)
+        view.look(participant)
+        if args.action == "forget":
+            return _forget(participant, view, args.name or "")
+    rows = view.rows()
+    if args.json:
+        print(json.dumps({"topic": topic, "consumers": rows}, indent=2))
+    else:
+        table = Table("consumer", "running", "items behind", title=f"topic {topic}")
+        for row in rows:
+            behind = "?" if row["behind"] is None else f"{row['behind']:,}"
+            table.add_row(row["consumer"], "yes" if row["running"] else "no", behind)
+        Console().print(table)
+    return 0
+
+
+class _View:
+    """What is kept in the domain about the consumers of a topic."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        self.core = ConsumerCore(topic, "", 0)
+        self.running: dict[str, ConsumerCommit] = {}
+
+    def look(self, participant: Participant) -> None:
+        waiter = participant.waiter()
+        readers = [participant.reader(channel) for channel in (PROGRESS, EPOCHS, CONSUMERS)]
+        for reader in readers:
+            waiter.attach(reader)
+        deadline = time.monotonic() + LOOK_S
+        while (left := deadline - time.monotonic()) > 0:
+            waiter.wait(left)
+            for reader in readers:
+                for message in reader.take():
+                    self._see(message)
+
+    def _see(self, message: Any) -> None:
+        if isinstance(message, Gone):
+            if message.message_type is ConsumerCommit and message.key[0] == self.topic:
+                self.running.pop(message.key[1], None)
+        elif message.topic == self.topic:
+            if isinstance(message, ConsumerCommit) and not message.ended:
+                self.running[message.consumer] = message
+            if isinstance(message, ConsumerCommit | EpochClose | Progress):
+                self.core.handle(message, time.monotonic())
+
+    def rows(self) -> list[dict[str, Any]]:
+        found = []
+        for name in self.core.others.names():
+            told = self.running.get(name)
+            behind = None
+            if told is not None:
+                position = dict(zip(told.writers, told.epochs, strict=True))
+                behind = self.core.items_behind(position)
+            found.append({"consumer": name, "running": told is not None, "behind": behind})
+        return found
+
+
+def _forget(participant: Participant, view: _View, name: str) -> int:
+    known = view.core.others.names()
+    if name not in known:
+        raise UnknownName("consumer", name, known)
+    if name in view.running:
+        print(f"evenflow: error: {name} is running: stop its query first", file=sys.stderr)
+        return 1
+    writer = participant.writer(CONSUMERS)
+    number = time.time_ns() // 1_000
+    time.sleep(LOOK_S / 3)  # until the readers of this new writer are known
+    writer.write(ConsumerCommit(view.topic, name, number, (), (), True))  # noqa: FBT003
+    told = writer.wait_acked(LOOK_S)
+    print(f"{name} is forgotten" if told else f"{name}: not everybody has heard it; try again")
+    return 0 if told else 1

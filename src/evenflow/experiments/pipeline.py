@@ -1,0 +1,327 @@
+"""``evenflow experiment pipeline``: items per second, and delay, through the whole path into Spark.
+
+*Whole path*: one publisher, DDS, serving nodes, Flight, a Spark query, a sink that does nothing;
+all on this machine at once. The publisher offers items as fast as they are taken, and what it could
+publish while the batches were timed must not be less than what Spark read. Beside it, one after the
+other, the same query on two other sources: the *ceiling* makes its rows inside Spark, in batches of
+the same size; *json files* is Spark's own file source on the same items as JSON lines.
+
+*Delay*: at a modest rate, the time from an item's publication until the micro-batch with it has
+ended, from the quantiles of the items' times in each batch. Beside it the duration of an empty
+micro-batch: a query whose batches have one row for each partition.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+import threading
+import time
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenflow.cli.options import overrides
+from evenflow.config import Config
+from evenflow.domain.cyclone import Participant
+from evenflow.errors import ClosedError, DeliveryTimeout
+from evenflow.experiments.exactly_once import TOPIC, await_owners, serve
+from evenflow.experiments.query import QueryProcess
+from evenflow.experiments.report import Progress, print_table, write_json, write_plot
+from evenflow.slices.local import LocalCluster
+from evenflow.slices.observer import Observer
+from evenflow.slices.publisher import Publisher
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = """\
+Items per second through publisher, DDS, serving nodes, Flight and Spark, beside a source inside
+Spark and Spark's JSON file source; and the delay from publication to the end of the micro-batch."""
+
+NODES = 2
+SENDERS = 1_000
+CHUNK_OCTETS = 4 << 20
+WARM_BATCHES = 3
+"""Batches that count as warming up: the JVM compiles, Python imports."""
+DELAY_RATE = 5_000
+DELAY_OCTETS = 100
+FILE_ROWS = 100_000
+STARTED_S = 120.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment's own arguments."""
+    parser.add_argument("--seconds", metavar="S", type=float, default=0.0, help="each path (30)")
+    parser.add_argument(
+        "--bytes", metavar="B", type=int, action="append", help="payload (100 and 7300)"
+    )
+    parser.add_argument("--nodes", metavar="N", type=int, default=NODES, help="serving nodes (2)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure all paths and report."""
+    progress = Progress("pipeline")
+    seconds = args.seconds or (10.0 if args.quick else 30.0)
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="evenflow-pipeline-") as name:
+        bench = Bench(_config(args), Path(name), progress, seconds, args.nodes)
+        for octets in args.bytes or ([100] if args.quick else [100, 7_300]):
+            rows += bench.throughput(octets)
+        delay = bench.delay()
+    figures = {"rows": rows, **delay}
+    show(figures)
+    write_json(args.json, figures)
+    if args.plot:
+        plot(args.plot, rows)
+    return 0
+
+
+def _config(args: argparse.Namespace) -> Config:
+    return Config.load(
+        args.config,
+        {
+            "domain.id": 94,
+            "topics": {TOPIC: {"slices": 32, "served": True, "assignment": "hash:sender"}},
+            "publisher.retention_bytes": 256 << 20,
+            "publisher.batch_items": 10_000,
+            "node.cache_bytes": 512 << 20,
+            **overrides(args),
+        },
+    )
+
+
+class Bench:
+    """Measures one path after the other."""
+
+    def __init__(
+        self, config: Config, folder: Path, progress: Progress, seconds: float, nodes: int
+    ) -> None:
+        self._config = config
+        self._folder = folder
+        self._tell = progress
+        self._seconds = seconds
+        self._nodes = nodes
+        self._queries = 0
+
+    def throughput(self, octets: int) -> list[dict[str, Any]]:
+        """Items per second on each path, for one size."""
+        self._tell(f"{octets} B: the whole path")
+        with _Domain(self._config, self._folder, self._nodes) as domain:
+            source = _Source(domain.publisher, octets)
+            try:
+                whole = self._measure(*domain.options(), publisher=domain.publisher)
+            finally:
+                source.end()
+        size = max(self._nodes, int(median(batch["rows"] for batch in whole)))
+        self._tell(f"{octets} B: the ceiling, {size:,} rows a batch")
+        ceiling = self._measure(
+            "--format", "evenflow-generator", "--option", "rows", str(size),
+            "--option", "bytes", str(octets), "--option", "partitions", str(self._nodes),
+        )  # fmt: skip
+        self._tell(f"{octets} B: JSON files")
+        files = self._measure(*self._files(octets, size))
+        paths = {"evenflow": whole, "ceiling": ceiling, "json files": files}
+        return [
+            {
+                "path": path,
+                "bytes": octets,
+                "items_per_s": round(rate(batches)),
+                "rows_a_batch": round(median(batch["rows"] for batch in batches)),
+            }
+            for path, batches in paths.items()
+        ]
+
+    def delay(self) -> dict[str, Any]:
+        """Delay through Spark at a modest rate, and the duration of an empty micro-batch."""
+        self._tell(f"delay at {DELAY_RATE:,} items/s")
+        with _Domain(self._config, self._folder, self._nodes) as domain:
+            source = _Source(domain.publisher, DELAY_OCTETS, DELAY_RATE)
+            try:
+                batches = self._measure(*domain.options(), "--observe")
+            finally:
+                source.end()
+        self._tell("empty micro-batches")
+        empty = self._measure(
+            "--format", "evenflow-generator", "--option", "rows", str(self._nodes),
+            "--option", "bytes", "1", "--option", "partitions", str(self._nodes), "--observe",
+        )  # fmt: skip
+        delays = delays_of(batches)
+        return {
+            "delay_ms": {
+                "p50": round(float(np.percentile(delays, 50))),
+                "p99": round(float(np.percentile(delays, 99))),
+            },
+            "batch_ms": round(median(batch["ms"]["triggerExecution"] for batch in batches)),
+            "empty_batch_ms": round(median(batch["ms"]["triggerExecution"] for batch in empty)),
+        }
+
+    def _measure(self, *arguments: str, publisher: Publisher | None = None) -> list[dict[str, Any]]:
+        """Run a query; its micro-batches after the warm-up, with what was published by then."""
+        self._queries += 1
+        checkpoint = self._folder / f"checkpoint-{self._queries}"
+        log = self._folder / "spark.log"
+        with QueryProcess(*arguments, "--checkpoint", str(checkpoint), log=log) as query:
+            query.wait_for("started", STARTED_S)
+            for _ in range(WARM_BATCHES):
+                query.wait_for("batch", STARTED_S)
+            end = None
+            while end is None or time.monotonic() < end:
+                batch = query.wait_for("batch", STARTED_S)
+                batch["published"] = publisher.stats.published if publisher else None
+                end = end or time.monotonic() + self._seconds
+        return query.batches[WARM_BATCHES:]
+
+    def _files(self, octets: int, size: int) -> list[str]:
+        """Write the items as JSON lines, enough of them, and say how to read them."""
+        folder = self._folder / f"json-{octets}"
+        folder.mkdir()
+        rows = min(FILE_ROWS, max(1_000, size // self._nodes))
+        files = min(200, max(10, (512 << 20) // (rows * (octets + 80))))
+        line = {"slice": 1, "sender": "sender-001", "time": "2026-01-01T00:00:00.000Z"}
+        filler = "x" * octets
+        for number in range(files):
+            with (folder / f"{number:05}.json").open("w", encoding="utf-8") as file:
+                first = number * rows
+                file.writelines(
+                    json.dumps({**line, "id": item, "payload": filler}) + "\n"
+                    for item in range(first, first + rows)
+                )
+        return [
+            "--format", "json",
+            "--option", "path", str(folder),
+            "--option", "maxFilesPerTrigger", str(self._nodes),
+        ]  # fmt: skip
+
+
+class _Domain:
+    """A balancer, serving nodes and a publisher."""
+
+    def __init__(self, config: Config, folder: Path, nodes: int) -> None:
+        self._cluster = LocalCluster(config, log_dir=folder)
+        self._participant = Participant(config.domain)
+        self._file = folder / "evenflow.toml"
+        self._file.write_text(config.as_toml(), encoding="utf-8")
+        self._cluster.start_balancer()
+        for number in range(nodes):
+            serve(self._cluster, f"node-{number + 1}")
+        await_owners(Observer(self._participant), nodes)
+        self.publisher = Publisher(TOPIC, config=config, participant=self._participant)
+
+    def options(self) -> list[str]:
+        """How a query reads this domain."""
+        return ["--option", "topic", TOPIC, "--option", "config", str(self._file)]
+
+    def __enter__(self) -> _Domain:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(DeliveryTimeout):
+            self.publisher.close(0.0)
+        self._participant.close()
+        self._cluster.close()
+
+
+class _Source:
+    """Publishes items from a thread, as fast as they are taken or at a rate."""
+
+    def __init__(self, publisher: Publisher, octets: int, per_s: float = 0.0) -> None:
+        self._publisher = publisher
+        self._per_s = per_s
+        self._stop = threading.Event()
+        rows = max(1, CHUNK_OCTETS // (octets + 40)) if not per_s else max(1, int(per_s / 200))
+        self._payloads = np.zeros((rows, octets), np.uint8)
+        names = np.array([f"sender-{i:03}" for i in range(SENDERS)])
+        self._senders = names[np.arange(rows) % SENDERS]
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        due = time.monotonic()
+        rows = len(self._payloads)
+        while not self._stop.is_set():
+            try:
+                self._publisher.publish_columns(
+                    self._payloads, senders=self._senders, timeout=STARTED_S
+                )
+            except ClosedError:
+                return
+            if self._per_s:
+                due += rows / self._per_s
+                time.sleep(max(0.0, due - time.monotonic()))
+
+    def end(self) -> None:
+        """Stop publishing."""
+        self._stop.set()
+        self._thread.join(1.0)
+
+
+def rate(batches: list[dict[str, Any]]) -> float:
+    """Rows per second from the end of the first batch to the end of the last.
+
+    Not more than was published in that time: reading off what had gathered before does not count.
+    """
+    first, last = batches[0], batches[-1]
+    rows = sum(batch["rows"] for batch in batches[1:])
+    if last["published"] is not None:
+        rows = min(rows, last["published"] - first["published"])
+    return float(rows / (last["ended"] - first["ended"]))
+
+
+def delays_of(batches: list[dict[str, Any]]) -> list[float]:
+    """Milliseconds from an item's time to the end of its batch, by quantiles, weighted by rows."""
+    least = min(batch["rows"] for batch in batches)
+    found: list[float] = []
+    for batch in batches:
+        delays = [batch["ended"] * 1_000 - micros / 1_000 for micros in batch["quantiles"]]
+        found += delays * max(1, round(batch["rows"] / least))
+    return found
+
+
+def show(figures: dict[str, Any]) -> None:
+    """Print the tables."""
+    by_size: dict[int, dict[str, float]] = {}
+    for row in figures["rows"]:
+        by_size.setdefault(row["bytes"], {})[row["path"]] = row["items_per_s"]
+    print_table(
+        "Items per second into Spark",
+        ["path", "bytes", "items/s", "rows a batch", "of the ceiling"],
+        [
+            [
+                row["path"],
+                row["bytes"],
+                row["items_per_s"],
+                row["rows_a_batch"],
+                f"{row['items_per_s'] / by_size[row['bytes']]['ceiling']:.0%}",
+            ]
+            for row in figures["rows"]
+        ],
+    )
+    delay, empty = figures["delay_ms"], figures["empty_batch_ms"]
+    print_table(
+        f"Delay at {DELAY_RATE:,} items/s, ms",
+        ["p50", "p99", "micro-batch", "empty micro-batch", "p50 / empty"],
+        [[delay["p50"], delay["p99"], figures["batch_ms"], empty, f"{delay['p50'] / empty:.2f}"]],
+    )
+
+
+def plot(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Draw the rates."""
+    import matplotlib as mpl  # noqa: PLC0415
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415
+
+    sizes = sorted({row["bytes"] for row in rows})
+    figure, axes = plt.subplots(1, len(sizes), figsize=(4 * len(sizes), 3), squeeze=False)
+    for axis, size in zip(axes[0], sizes, strict=True):
+        chosen = [row for row in rows if row["bytes"] == size]
+        axis.bar([row["path"] for row in chosen], [row["items_per_s"] for row in chosen])
+        axis.set_title(f"{size} B")
+        axis.set_ylabel("items/s")
+    figure.tight_layout()
+    write_plot(path, figure)
+    plt.close(figure)
