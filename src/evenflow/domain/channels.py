@@ -98,10 +98,12 @@ MAPS: Final = _kept("maps", messages.SliceMap, 1)
 RECEIPTS: Final = _kept("receipts", messages.Receipt, 1_000)
 MOVES: Final = _kept("moves", messages.MoveRequest, 64)
 REPLIES: Final = _kept("replies", messages.MoveReply, 64)
+PROPERTIES: Final = _kept("properties", messages.PropertyReport, 1, liveliness=True)
+EVENTS: Final = _kept("events", messages.EventNotice, 1)
 
 CONTROL: Final = (
     EPOCHS, COMMITS, CONSUMERS, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS, LOADS,
-    BEATS, MAPS, RECEIPTS, MOVES, REPLIES,
+    BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
 )  # fmt: skip
 """All channels but those of the items."""
 

@@ -27,6 +27,8 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.SliceLoads: (("slices", "terms", "items", "octets", "busy_us"),),
     messages.Beat: (("nodes", "numbers"),),
     messages.SliceMap: (("owners", "terms"),),
+    messages.PropertyReport: (("names", "values", "ranges"),),
+    messages.EventNotice: (("names", "values", "times"),),
 }
 """Fields that are columns of one table."""
 

@@ -1,4 +1,4 @@
-"""The messages of the slice protocol, each the type of one DDS topic.
+"""The messages of the domain, each the type of one DDS topic.
 
 Who says what to whom (one evenflow topic; ``docs/protocol.md`` tells the whole story):
 
@@ -21,6 +21,8 @@ message            from -> to              meaning
 ``Receipt``        balancer -> everybody   what one move did
 ``MoveRequest``    operator -> balancer    move slices from one node to another
 ``MoveReply``      balancer -> operator    accepted, or refused and why
+``PropertyReport`` any process -> all      what its monitors read, when something changed its range
+``EventNotice``    any process -> all      a local event began or ended there
 =================  ======================  =====================================================
 
 Items travel in :class:`evenflow.model.items.Batch`. Every message may be lost, repeated, delayed or
@@ -38,6 +40,7 @@ from evenflow.model.wire import (
     U32,
     U64,
     Bool,
+    F64s,
     KeyText,
     KeyU64,
     Octets,
@@ -395,3 +398,38 @@ class MoveReply:
     accepted: Bool
     reason: Text
     term: U64
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyReport:
+    """What the monitors of a process read (MAPE-SDDL, section III.B.1). Always the whole state."""
+
+    source: KeyText
+    """Id of the process: a node's id for a node."""
+    time: F64
+    """Seconds since 1970, by the source's clock."""
+    names: Texts
+    """The properties."""
+    values: F64s
+    """For each property: its newest value."""
+    ranges: U32s
+    """For each property: the operation range it is in, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventNotice:
+    """A local event began or ended (MAPE-SDDL, Listing 1)."""
+
+    source: KeyText
+    """Id of the process where it happened."""
+    event: KeyText
+    """Id of the event."""
+    raised: Bool
+    """Whether it began; else it ended."""
+    time: F64
+    """Seconds since 1970, by the source's clock."""
+    names: Texts
+    """The properties that were seen then."""
+    values: F64s
+    times: F64s
+    """For each property: when it was read."""

@@ -39,6 +39,7 @@ Octets = Annotated[bytes, Kind("uint8", sequence=True)]
 U8s = Annotated[tuple[int, ...], Kind("uint8", sequence=True)]
 U32s = Annotated[tuple[int, ...], Kind("uint32", sequence=True)]
 U64s = Annotated[tuple[int, ...], Kind("uint64", sequence=True)]
+F64s = Annotated[tuple[float, ...], Kind("float64", sequence=True)]
 Texts = Annotated[tuple[str, ...], Kind("string", sequence=True)]
 
 

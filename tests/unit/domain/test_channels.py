@@ -52,6 +52,7 @@ def test_what_announces_a_process_is_keyed_watched_and_kept() -> None:
         messages.Beat,
         messages.ConsumerCommit,
         messages.Progress,
+        messages.PropertyReport,
     }
     for channel in CONTROL:
         if channel.keyed:

@@ -20,9 +20,11 @@ from evenflow.model.messages import (
     Beat,
     CacheChunk,
     EpochClose,
+    EventNotice,
     MoveReply,
     NodeReport,
     Order,
+    PropertyReport,
     ReplayAnswer,
     SliceMap,
     SliceState,
@@ -111,7 +113,7 @@ def test_the_stock_codec_reads_ours_and_ours_reads_its(message: Any) -> None:
 
 
 @some_hundred
-@given(st.sampled_from([EpochClose, NodeReport, Beat, SliceMap]).flatmap(messages_of))
+@given(st.sampled_from([EpochClose, NodeReport, Beat, SliceMap, EventNotice]).flatmap(messages_of))
 def test_the_key_alone_is_decoded_from_the_stock_key(message: Any) -> None:
     codec = codec_of(type(message))
     assert codec.decode_key(stock_of(message).serialize_key()) == codec.key_of(message)
@@ -238,6 +240,8 @@ REPORT = NodeReport(
         (SliceMap("t", 1, 1, ("n",), (2,), (1,)), "an owner beyond 1 nodes"),
         (CacheChunk("t", 1, "a", "b", 2, 2, 0, (), (), (), (), (), b""), "chunk 2 of 2"),
         (CacheChunk("t", 1, "a", "b", 0, 1, 0, (), (), (), (), (3,), b"12"), "3 bytes of batches"),
+        (PropertyReport("n", 1.0, ("cpu",), (), (1,)), "columns names, values, ranges of 1, 0, 1"),
+        (EventNotice("n", "hot", True, 1.0, ("cpu",), (9.0,), ()), "columns names, values, times"),
     ],
 )
 def test_well_encoded_messages_that_make_no_sense_are_refused(foreign: Any, fault: str) -> None:
