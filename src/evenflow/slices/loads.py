@@ -48,8 +48,12 @@ class Loads:
         for slice_id, term, items, octets, busy_us in rows:
             counts = _Counts(report.node, term, now, items, octets, busy_us)
             before = self._counts.get(slice_id)
+            if before is not None and before[:2] != counts[:2]:
+                before = None
+            if before is not None and (items < before.items or busy_us < before.busy_us):
+                continue  # an older report that came late
             self._counts[slice_id] = counts
-            if before is None or before[:2] != counts[:2] or now <= before.time:
+            if before is None or now <= before.time:
                 continue
             elapsed = now - before.time
             cost = SliceLoad(

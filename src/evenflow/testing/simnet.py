@@ -10,7 +10,6 @@ processed it, who committed it; what must always hold is checked as it happens
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -47,6 +46,8 @@ from evenflow.testing.books import Books, Violation
 TOPIC = "items"
 TICK = 0.04
 """Steps of the time in which everything takes its course."""
+LIMITS = Limits(items=3, octets=10_000, linger_s=0.01, retained=1_000_000, epoch_s=0.1)
+"""Of every publisher."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +90,9 @@ class SimCluster:
         self.slice_count = slice_count
         self.node_settings = node_settings or NodeSettings(deliver_items=2)
         self.balancer_settings = balancer_settings or BalancerSettings(join_after=0.0)
-        limits = Limits(items=3, octets=10_000, linger_s=0.01, retained=1_000_000, epoch_s=0.1)
-        self.publishers = {
-            f"{writer:016x}": PublisherCore(TOPIC, writer, slice_count, limits)
-            for writer in range(1, publishers + 1)
-        }
+        self.publishers: dict[str, PublisherCore] = {}
+        for _ in range(publishers):
+            self.start_publisher()
         self.nodes: dict[str, SimNode] = {}
         self.balancer: BalancerCore | None = None
         self.wire: list[Parcel] = []
@@ -105,6 +104,12 @@ class SimCluster:
         self._started = self._moves = 0
 
     # -- the life of processes ------------------------------------------------------------------
+
+    def start_publisher(self) -> str:
+        """A new publisher process; returns its writer id, as addresses have it."""
+        writer = len(self.publishers) + 1
+        self.publishers[f"{writer:016x}"] = PublisherCore(TOPIC, writer, self.slice_count, LIMITS)
+        return f"{writer:016x}"
 
     def start_node(self) -> str:
         """A new node process; returns its id."""
@@ -384,63 +389,3 @@ class SimCluster:
             new = owned and self.books.own(actor, slice_id, held.term)
             if new and held.term <= self._stale_terms.get(actor, 0):
                 self.books.distrust(held)
-
-
-def random_schedule(seed: int, steps: int = 200) -> SimCluster:
-    """Run one random schedule and settle; for exploring seeds outside of a property test."""
-    rng = random.Random(seed)
-    cluster = SimCluster()
-    cluster.start_balancer()
-    for _ in range(3):
-        cluster.start_node()
-    for _ in range(steps):
-        one_random_step(cluster, rng)
-    cluster.settle()
-    return cluster
-
-
-def one_random_step(cluster: SimCluster, rng: random.Random) -> None:
-    """One step of anything that may happen."""
-    alive = [node for node, sim in cluster.nodes.items() if not sim.stopped]
-    choice = rng.random()
-    if choice < 0.25:
-        cluster.publish(rng.choice(list(cluster.publishers)), rng.randrange(cluster.slice_count))
-    elif choice < 0.35:
-        cluster.advance(rng.choice([0.01, 0.05, 0.1, 0.3, 1.2]))
-    elif choice < 0.81:
-        _disturb_network(cluster, rng, choice)
-    elif choice < 0.94 and alive:
-        (cluster.begin if choice < 0.88 else cluster.finish)(rng.choice(alive))
-    elif choice < 0.96 and len(alive) > 1:
-        giver, taker = rng.sample(alive, 2)
-        cluster.move(giver, taker, 1)
-    else:
-        _disturb_processes(cluster, rng, alive)
-
-
-def _disturb_network(cluster: SimCluster, rng: random.Random, choice: float) -> None:
-    """Deliver some parcels, or lose or repeat one."""
-    if choice < 0.75:
-        for _ in range(rng.randrange(1, 8)):
-            if cluster.wire:
-                cluster.deliver(rng.randrange(min(len(cluster.wire), rng.choice([1, 1000]))))
-    elif cluster.wire:
-        (cluster.lose if choice < 0.78 else cluster.repeat)(rng.randrange(len(cluster.wire)))
-
-
-def _disturb_processes(cluster: SimCluster, rng: random.Random, alive: list[str]) -> None:
-    """Kill, stop, continue or start something."""
-    choice = rng.random()
-    stopped = [node for node, sim in cluster.nodes.items() if sim.stopped]
-    if choice < 0.25 and alive:
-        cluster.kill_node(rng.choice(alive))
-    elif choice < 0.4 and alive:
-        cluster.stop_node(rng.choice(alive))
-    elif choice < 0.55 and stopped:
-        cluster.continue_node(rng.choice(stopped))
-    elif choice < 0.7:
-        cluster.kill_balancer()
-    elif choice < 0.85 and cluster.balancer is None:
-        cluster.start_balancer()
-    elif len(cluster.nodes) < 5:
-        cluster.start_node()

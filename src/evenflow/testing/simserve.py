@@ -21,7 +21,8 @@ from evenflow.slices.node_core import NodeSettings
 from evenflow.slices.publisher_core import PublisherCore
 from evenflow.slices.serving import Range, Refusal
 from evenflow.testing.books import Violation
-from evenflow.testing.simnet import TICK, TOPIC, Parcel, SimCluster, SimNode, one_random_step
+from evenflow.testing.schedules import one_random_step
+from evenflow.testing.simnet import TICK, TOPIC, Parcel, SimCluster, SimNode
 
 Number = tuple[int, int, int]
 """An item by writer, slice and sequence number."""

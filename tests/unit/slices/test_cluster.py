@@ -35,12 +35,16 @@ from evenflow.model.messages import (
 from evenflow.slices.balancer_core import BalancerSettings
 from evenflow.slices.handover import ORDERS, Session, Stage
 from evenflow.slices.node_core import NodeSettings
+from evenflow.testing.schedules import random_schedule
 from evenflow.testing.simnet import Parcel, SimCluster
 
 VICTIMS = ("giver", "taker", "balancer", "stopped giver", "stopped taker")
 MOMENTS = ("ordered", "done")
 """When a crash comes: the step is ordered and not yet done, or done and not yet acknowledged."""
+LOSABLE = [Ack, Commit, NodeReport, ReplayRequest, ReplayAnswer, Batch, CacheChunk, SliceMap]
 SLICES = 4
+BUSY_TICK = 0.05
+pytestmark = pytest.mark.timeout(900)
 THOROUGH = settings().max_examples >= 2_000
 """Whether this is the full run."""
 REACHED: Counter[tuple[Stage, str]] = Counter()
@@ -175,11 +179,13 @@ def busy_event(cluster: SimCluster, lost: type | None = None) -> None:
     if cluster.wire:
         cluster.deliver(0)
         return
-    publish_everywhere(cluster)
+    slice_id = round(cluster.now / BUSY_TICK) % cluster.slice_count
+    for writer in cluster.publishers:
+        cluster.publish(writer, slice_id)
     for node in cluster.nodes:
         cluster.finish(node)
         cluster.begin(node)
-    cluster.advance(0.05)
+    cluster.advance(BUSY_TICK)
 
 
 def joining_node() -> SimCluster:
@@ -213,9 +219,7 @@ def test_a_crash_after_any_message_loses_and_repeats_nothing(
         crash_after += 1 if THOROUGH else 11
 
 
-@pytest.mark.parametrize(
-    "lost", [Ack, Commit, NodeReport, ReplayRequest, ReplayAnswer, Batch, CacheChunk, SliceMap]
-)
+@pytest.mark.parametrize("lost", LOSABLE)
 def test_whatever_is_lost_nothing_is_repeated_without_a_crash(lost: type) -> None:
     cluster = joining_node()
     busy_time(cluster, 2.0, lost)
@@ -236,35 +240,55 @@ def test_a_handover_leaves_a_receipt() -> None:
 
 # -- anything at any time ------------------------------------------------------------------------
 
+
+@pytest.mark.parametrize("block", range(8))
+def test_long_random_schedules(block: int) -> None:
+    count = 250 if THOROUGH else 10
+    for seed in range(block * count, (block + 1) * count):
+        try:
+            random_schedule(seed)
+        except Exception as error:
+            error.add_note(f"random_schedule({seed})")
+            raise
+
+
 ANY = st.integers(0, 999)
 """Chooses among things whose number is not known beforehand."""
 
 
-class Disturbed(RuleBasedStateMachine):
-    """Anything that may happen to a cluster, in any order."""
+class Restless(RuleBasedStateMachine):
+    """Nobody dies but balancers; messages are late, repeated, lost, and slices move."""
 
     cluster: SimCluster
 
-    @initialize(nodes=st.integers(1, 3), small=st.booleans())
-    def begin_working(self, nodes: int, small: bool) -> None:
-        self.cluster = working_cluster(nodes, cache_octets=300 if small else 1 << 20)
+    @initialize(nodes=st.integers(2, 3), small=st.booleans(), busy=st.booleans())
+    def begin_working(self, nodes: int, small: bool, busy: bool) -> None:
+        self.cluster = working_cluster(nodes, cache_octets=1_000 if small else 1 << 20)
         self.late: list[Parcel] = []
+        if busy:
+            work_in_hand(self.cluster)
 
     # -- items
 
-    @rule(writer=st.integers(0, 1), slice_id=st.integers(0, SLICES - 1), count=st.integers(1, 4))
+    @rule(writer=ANY, slice_id=st.integers(0, SLICES - 1), count=st.integers(1, 4))
     def publish(self, writer: int, slice_id: int, count: int) -> None:
+        writers = list(self.cluster.publishers)
         for _ in range(count):
-            self.cluster.publish(list(self.cluster.publishers)[writer], slice_id)
+            self.cluster.publish(writers[writer % len(writers)], slice_id)
+
+    @rule()
+    def start_publisher(self) -> None:
+        if len(self.cluster.publishers) < 4:
+            self.cluster.start_publisher()
 
     @rule(which=ANY, slow=st.booleans())
     def begin(self, which: int, slow: bool) -> None:
-        if node := self._running(which):
+        if node := self.running(which):
             self.cluster.begin(node, slow=slow)
 
     @rule(which=ANY)
     def finish(self, which: int) -> None:
-        if node := self._running(which):
+        if node := self.running(which):
             self.cluster.finish(node)
 
     # -- network and time
@@ -309,11 +333,11 @@ class Disturbed(RuleBasedStateMachine):
     def advance(self, seconds: float) -> None:
         self.cluster.advance(seconds)
 
-    @rule(seconds=st.sampled_from([0.1, 0.6, 1.2, 4.0]))
-    def quiet(self, seconds: float) -> None:
-        self.cluster.run_until(lambda: False, seconds)
+    @rule(seconds=st.sampled_from([0.1, 0.3, 0.6, 1.2]), lost=st.sampled_from([None, *LOSABLE]))
+    def busy_time(self, seconds: float, lost: type | None) -> None:
+        busy_time(self.cluster, seconds, lost)
 
-    # -- operators and processes
+    # -- operators and the balancer
 
     @rule(giver=ANY, taker=ANY, count=st.integers(1, SLICES))
     def move(self, giver: int, taker: int, count: int) -> None:
@@ -321,53 +345,17 @@ class Disturbed(RuleBasedStateMachine):
         if len(nodes) > 1:
             self.cluster.move(nodes[giver % len(nodes)], nodes[taker % len(nodes)], count)
 
-    @rule()
-    def start_node(self) -> None:
-        if len(self.cluster.nodes) < 4:
-            self.cluster.start_node()
-
-    @rule(which=ANY, how=st.sampled_from(["kill", "stop", "lose sight", "leave"]))
-    def disturb_node(self, which: int, how: str) -> None:
-        node = self._running(which)
-        if node is None:
-            return
-        if how == "kill":
-            self.cluster.kill_node(node)
-        elif how == "stop":
-            self.cluster.stop_node(node)
-        elif how == "lose sight":
-            self.cluster.lose_sight_of(node)
-        else:
-            self.cluster.nodes[node].core.leave()
-
-    @rule()
-    def continue_nodes(self) -> None:
-        for node, sim in self.cluster.nodes.items():
-            if sim.stopped:
-                self.cluster.continue_node(node)
-
-    @rule()
-    def restart_balancer(self) -> None:
-        if self.cluster.balancer is None:
-            self.cluster.start_balancer()
-        else:
-            self.cluster.kill_balancer()
-
     @rule(stage=st.sampled_from(list(ORDERS)), moment=st.sampled_from(MOMENTS))
     def hand_over(self, stage: Stage, moment: str) -> None:
         drive_to(self.cluster, stage, moment)
 
-    @rule(
-        stage=st.sampled_from(list(ORDERS)),
-        moment=st.sampled_from(MOMENTS),
-        victim=st.sampled_from(VICTIMS),
-    )
-    def crash_in_session(self, stage: Stage, moment: str, victim: str) -> None:
-        session = drive_to(self.cluster, stage, moment)
-        if session is not None:
-            event(f"{victim} crashed in {stage.name}")
-            REACHED[stage, victim] += 1
-            crash(self.cluster, session, victim)
+    @rule(dead=st.booleans())
+    def restart_balancer(self, dead: bool) -> None:
+        """Kill it, and start the next one at once or later."""
+        if self.cluster.balancer is not None:
+            self.cluster.kill_balancer()
+        if not dead:
+            self.cluster.start_balancer()
 
     # -- the end
 
@@ -387,16 +375,59 @@ class Disturbed(RuleBasedStateMachine):
             return
         self.cluster.wire += self.late
         publish_everywhere(self.cluster)
-        self.cluster.settle()
+        self.cluster.settle(120.0)
 
-    def _running(self, which: int) -> str | None:
+    def running(self, which: int) -> str | None:
         running = [node for node, sim in self.cluster.nodes.items() if not sim.stopped]
         return running[which % len(running)] if running else None
 
 
+class Disturbed(Restless):
+    """The same, and nodes come, go, die, stand still and are taken for dead."""
+
+    @rule()
+    def start_node(self) -> None:
+        if len(self.cluster.nodes) < 4:
+            self.cluster.start_node()
+
+    @rule(which=ANY, how=st.sampled_from(["kill", "stop", "lose sight", "leave"]))
+    def disturb_node(self, which: int, how: str) -> None:
+        node = self.running(which)
+        if node is None:
+            return
+        if how == "kill":
+            self.cluster.kill_node(node)
+        elif how == "stop":
+            self.cluster.stop_node(node)
+        elif how == "lose sight":
+            self.cluster.lose_sight_of(node)
+        else:
+            self.cluster.nodes[node].core.leave()
+
+    @rule()
+    def continue_nodes(self) -> None:
+        for node, sim in self.cluster.nodes.items():
+            if sim.stopped:
+                self.cluster.continue_node(node)
+
+    @rule(
+        stage=st.sampled_from(list(ORDERS)),
+        moment=st.sampled_from(MOMENTS),
+        victim=st.sampled_from(VICTIMS),
+    )
+    def crash_in_session(self, stage: Stage, moment: str, victim: str) -> None:
+        session = drive_to(self.cluster, stage, moment)
+        if session is not None:
+            event(f"{victim} crashed in {stage.name}")
+            REACHED[stage, victim] += 1
+            crash(self.cluster, session, victim)
+
+
+CASES = settings().max_examples if THOROUGH else 20
+TestRestless = Restless.TestCase
+TestRestless.settings = settings(max_examples=CASES // 4, stateful_step_count=30)
 TestDisturbed = Disturbed.TestCase
-TestDisturbed.settings = settings(stateful_step_count=40)
-TestDisturbed = pytest.mark.timeout(900)(TestDisturbed)
+TestDisturbed.settings = settings(max_examples=CASES, stateful_step_count=30)
 
 
 @pytest.mark.skipif(not THOROUGH, reason="too few cases to reach every step by chance")

@@ -51,6 +51,17 @@ def test_strength_is_learned_from_what_busy_nodes_achieve():
     assert capacities["strong"] == pytest.approx(4 * capacities["weak"], rel=0.01)
 
 
+def test_an_older_report_that_comes_late_changes_nothing():
+    loads = Loads()
+    loads.observe(told("a", (3, 0, 0.0)), now=0.0)
+    loads.observe(told("a", (3, 10, 0.1)), now=1.0)
+    loads.observe(told("a", (3, 4, 0.0)), now=2.0)
+    assert loads.of(3) > 0
+    before = loads.of(3)
+    loads.observe(told("a", (3, 30, 0.3)), now=3.0)
+    assert loads.of(3) == pytest.approx(before)
+
+
 def test_a_report_repeated_at_the_same_time_changes_nothing():
     loads = Loads()
     loads.observe(told("a", (3, 0, 0.0)), now=0.0)

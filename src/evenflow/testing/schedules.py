@@ -1,0 +1,121 @@
+"""Random schedules of a simulated cluster: cheap to run by the thousand, and each named by a seed.
+
+A schedule is a random walk over everything that may happen. It begins with a cluster that works, so
+that there is something to disturb, and ends with a quiet time in which everything must come right.
+"""
+
+from __future__ import annotations
+
+import random
+
+from evenflow.slices.balancer_core import BalancerSettings
+from evenflow.slices.node_core import NodeSettings
+from evenflow.testing.simnet import Parcel, SimCluster
+
+PATIENCE = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0, join_after=0.0)
+"""Short times, so that a short schedule sees them pass."""
+
+
+def random_schedule(seed: int, steps: int = 250) -> SimCluster:
+    """Run one random schedule and settle."""
+    rng = random.Random(seed)
+    octets = rng.choice([1_000, 1 << 20, 1 << 20])
+    cluster = SimCluster(
+        4,
+        node_settings=NodeSettings(deliver_items=2, cache_octets=octets),
+        balancer_settings=PATIENCE,
+    )
+    cluster.start_balancer()
+    for _ in range(rng.randint(1, 3)):
+        cluster.start_node()
+    cluster.run_until(lambda: False, 1.0)
+    late: list[Parcel] = []
+    deaths = rng.choice([0.0, 0.02, 0.06])
+    for _ in range(steps):
+        if rng.random() < deaths:
+            _disturb_processes(cluster, rng)
+        elif rng.random() < 0.06:
+            _hold_back(cluster, rng, late)
+        elif rng.random() < 0.01 and len(cluster.publishers) < 4:
+            cluster.start_publisher()
+        else:
+            one_random_step(cluster, rng)
+    cluster.wire += late
+    cluster.settle(120.0)
+    return cluster
+
+
+def one_random_step(cluster: SimCluster, rng: random.Random) -> None:
+    """One step of anything that may happen, deaths rarely."""
+    running = _running(cluster)
+    choice = rng.random()
+    if choice < 0.25:
+        cluster.publish(rng.choice(list(cluster.publishers)), rng.randrange(cluster.slice_count))
+    elif choice < 0.35:
+        cluster.advance(rng.choice([0.01, 0.05, 0.1, 0.3, 1.2]))
+    elif choice < 0.81:
+        _disturb_network(cluster, rng, choice)
+    elif choice < 0.94 and running:
+        node = rng.choice(running)
+        if choice < 0.88:
+            cluster.begin(node, slow=rng.random() < 0.2)
+        else:
+            cluster.finish(node)
+    elif choice < 0.98 and len(running) > 1:
+        giver, taker = rng.sample(running, 2)
+        cluster.move(giver, taker, rng.randint(1, 3))
+    elif choice > 0.99:
+        _disturb_processes(cluster, rng)
+
+
+def _running(cluster: SimCluster) -> list[str]:
+    return [node for node, sim in cluster.nodes.items() if not sim.stopped]
+
+
+def _disturb_network(cluster: SimCluster, rng: random.Random, choice: float) -> None:
+    """Deliver some parcels, or lose or repeat one."""
+    if choice < 0.75:
+        for _ in range(rng.choice([1, 3, 8, 40])):
+            if cluster.wire:
+                cluster.deliver(rng.randrange(min(len(cluster.wire), rng.choice([1, 1, 1000]))))
+    elif cluster.wire:
+        (cluster.lose if choice < 0.78 else cluster.repeat)(rng.randrange(len(cluster.wire)))
+
+
+def _hold_back(cluster: SimCluster, rng: random.Random, late: list[Parcel]) -> None:
+    """Lose, or keep for later, all that is on its way to somebody or all of a kind."""
+    if late and rng.random() < 0.4:
+        cluster.wire += late
+        late.clear()
+    if not cluster.wire:
+        return
+    chosen = rng.choice(cluster.wire)
+    of_a_kind, kept = rng.random() < 0.6, rng.random() < 0.5
+    rest: list[Parcel] = []
+    for parcel in cluster.wire:
+        same = type(parcel.what) is type(chosen.what) if of_a_kind else parcel.to == chosen.to
+        if parcel.certain or not same:
+            rest.append(parcel)
+        elif kept:
+            late.append(parcel)
+    cluster.wire[:] = rest
+
+
+def _disturb_processes(cluster: SimCluster, rng: random.Random) -> None:
+    """Kill, stop, continue or start something, or take it for dead."""
+    running = _running(cluster)
+    stopped = [node for node in cluster.nodes if node not in running]
+    choice = rng.random()
+    if choice < 0.35 and running:
+        rng.choice([cluster.kill_node, cluster.stop_node, cluster.lose_sight_of])(
+            rng.choice(running)
+        )
+    elif choice < 0.5 and stopped:
+        cluster.continue_node(rng.choice(stopped))
+    elif choice < 0.6:
+        cluster.kill_balancer()
+    elif choice < 0.8:
+        if cluster.balancer is None:
+            cluster.start_balancer()
+    elif len(cluster.nodes) < 4:
+        cluster.start_node()
