@@ -13,16 +13,25 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tomllib
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from evenflow.errors import ConfigError, did_you_mean
+from evenflow.loop_config import (
+    ElasticConfig,
+    EventConfig,
+    GroupConfig,
+    HistoryConfig,
+    MonitorConfig,
+    PlannerConfig,
+    RuleConfig,
+)
+from evenflow.section import NAME, Section, integer, number, text, texts, yes_or_no
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 DEFAULT_FILE = "evenflow.toml"
 FILE_VARIABLE = "EVENFLOW_CONFIG"
@@ -31,87 +40,8 @@ COMMAND_LINE = "command line"
 MIB = 1 << 20
 TIB = 1 << 40
 
-_NAME = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
 _FIELD = r"[A-Za-z_]\w*"
 _DOTTED = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """What a setting accepts: ``read`` returns the value, or raises `ValueError`."""
-
-    read: Callable[[object], object]
-    allowed: str
-
-
-def _integer(default: int, low: int, high: int) -> int:
-    def read(raw: object) -> int:
-        if isinstance(raw, bool) or not isinstance(raw, int) or not low <= raw <= high:
-            raise ValueError
-        return raw
-
-    rule = Rule(read, f"must be a whole number from {low} to {high}")
-    return field(default=default, metadata={"rule": rule})
-
-
-def _number(default: float, low: float, high: float) -> float:
-    def read(raw: object) -> float:
-        if isinstance(raw, bool) or not isinstance(raw, int | float) or not low <= raw <= high:
-            raise ValueError
-        return float(raw)
-
-    rule = Rule(read, f"must be a number from {low:g} to {high:g}")
-    return field(default=default, metadata={"rule": rule})
-
-
-def _yes_or_no(default: bool) -> bool:  # noqa: FBT001 - a default is no switch
-    def read(raw: object) -> bool:
-        if raw is not True and raw is not False:
-            raise ValueError
-        return raw
-
-    return field(default=default, metadata={"rule": Rule(read, "must be true or false")})
-
-
-def _text(default: str, pattern: str, allowed: str) -> str:
-    def read(raw: object) -> str:
-        if not isinstance(raw, str) or not re.fullmatch(pattern, raw):
-            raise ValueError
-        return raw
-
-    return field(default=default, metadata={"rule": Rule(read, f"must be {allowed}")})
-
-
-def _texts() -> tuple[str, ...]:
-    def read(raw: object) -> tuple[str, ...]:
-        if not isinstance(raw, list | tuple) or not all(
-            isinstance(one, str) and one for one in raw
-        ):
-            raise ValueError
-        return tuple(raw)
-
-    return field(default=(), metadata={"rule": Rule(read, "must be a list of non-empty strings")})
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A table of the file; checks its own fields when it is made."""
-
-    table: ClassVar[str] = ""
-
-    def __post_init__(self) -> None:
-        for one in fields(self):
-            rule: Rule = one.metadata["rule"]
-            raw = getattr(self, one.name)
-            try:
-                value = rule.read(raw)
-            except ValueError:
-                raise ConfigError(self.key(one.name), raw, rule.allowed) from None
-            object.__setattr__(self, one.name, value)
-
-    def key(self, name: str) -> str:
-        """Dotted key of a field of this section."""
-        return f"{self.table}.{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +50,15 @@ class DomainConfig(Section):
 
     table: ClassVar[str] = "domain"
 
-    id: int = _integer(0, 0, 230)
+    id: int = integer(0, 0, 230)
     """DDS domain id; processes of different ids do not see one another."""
-    interface: str = _text("lo", r"\S+", "the name or address of a network interface")
+    interface: str = text("lo", r"\S+", "the name or address of a network interface")
     """Network interface the domain uses."""
-    peers: tuple[str, ...] = _texts()
+    peers: tuple[str, ...] = texts()
     """Hosts to look for by unicast; empty: multicast discovery on the interface."""
-    liveliness_s: float = _number(0.6, 0.1, 30.0)
+    liveliness_s: float = number(0.6, 0.1, 30.0)
     """A process that is silent for this long is dead to the others."""
-    participant_lease_s: float = _number(2.0, 0.5, 60.0)
+    participant_lease_s: float = number(2.0, 0.5, 60.0)
     """After this silence DDS itself forgets a participant and its endpoints."""
 
 
@@ -136,19 +66,21 @@ class DomainConfig(Section):
 class TopicConfig(Section):
     """``[topics.NAME]``: a balanced topic."""
 
-    name: str = _text(
-        "items", _NAME, "a letter, then letters, digits, '_' or '-' (at most 64 characters)"
+    table: ClassVar[str] = "topics"
+
+    name: str = text(
+        "items", NAME, "a letter, then letters, digits, '_' or '-' (at most 64 characters)"
     )
     """Name of the topic; the table's own name in the file."""
-    slices: int = _integer(100, 1, 100_000)
+    slices: int = integer(100, 1, 100_000)
     """Into how many slices the topic is cut; all processes of a domain must agree."""
-    assignment: str = _text(
+    assignment: str = text(
         "hash:sender",
         rf"random|(modulo|hash):{_FIELD}|geo:{_FIELD},{_FIELD}|call:{_DOTTED}:{_DOTTED}",
         "'random', 'modulo:FIELD', 'hash:FIELD', 'geo:LATFIELD,LONFIELD' or 'call:MODULE:NAME'",
     )
     """Which slice an item gets."""
-    served: bool = _yes_or_no(False)  # noqa: FBT003
+    served: bool = yes_or_no(False)  # noqa: FBT003
     """Whether consumers (Spark) read the items from serving nodes and say when to forget them."""
 
     def key(self, name: str) -> str:
@@ -162,17 +94,17 @@ class PublisherConfig(Section):
 
     table: ClassVar[str] = "publisher"
 
-    linger_ms: int = _integer(5, 0, 1_000)
+    linger_ms: int = integer(5, 0, 1_000)
     """How long an item waits for others of its slice; 0 sends at once."""
-    batch_items: int = _integer(1_000, 1, 1_000_000)
+    batch_items: int = integer(1_000, 1, 1_000_000)
     """Items that fill a batch."""
-    batch_bytes: int = _integer(262_144, 1_024, 64 * MIB)
+    batch_bytes: int = integer(262_144, 1_024, 64 * MIB)
     """Payload bytes that fill a batch."""
-    retention_bytes: int = _integer(64 * MIB, MIB, TIB)
+    retention_bytes: int = integer(64 * MIB, MIB, TIB)
     """Bound of what is kept until it is committed; beyond it, publishing blocks."""
-    epoch_ms: int = _integer(100, 10, 60_000)
+    epoch_ms: int = integer(100, 10, 60_000)
     """How often an epoch is closed."""
-    block_s: float = _number(30.0, 0.0, 3_600.0)
+    block_s: float = number(30.0, 0.0, 3_600.0)
     """How long publishing may block before it gives up."""
 
 
@@ -182,23 +114,23 @@ class NodeConfig(Section):
 
     table: ClassVar[str] = "node"
 
-    app: str = _text("", rf"|{_DOTTED}:{_DOTTED}", "'MODULE:CALLABLE', or empty for none")
+    app: str = text("", rf"|{_DOTTED}:{_DOTTED}", "'MODULE:CALLABLE', or empty for none")
     """The application that is given the items."""
-    deliver_items: int = _integer(256, 1, 1_000_000)
+    deliver_items: int = integer(256, 1, 1_000_000)
     """Most items given to the application at once."""
-    cache_bytes: int = _integer(256 * MIB, MIB, TIB)
+    cache_bytes: int = integer(256 * MIB, MIB, TIB)
     """Bound of the uncommitted items held for all slices."""
-    commit_ms: int = _integer(100, 1, 60_000)
+    commit_ms: int = integer(100, 1, 60_000)
     """How often processed epochs are committed."""
-    report_ms: int = _integer(250, 10, 60_000)
+    report_ms: int = integer(250, 10, 60_000)
     """How often the node reports its slices and load."""
-    lease_s: float = _number(30.0, 0.5, 3_600.0)
+    lease_s: float = number(30.0, 0.5, 3_600.0)
     """A node that has not heard from the balancer for this long stops delivering."""
-    stall_s: float = _number(1.0, 0.1, 60.0)
+    stall_s: float = number(1.0, 0.1, 60.0)
     """A node that did not run for this long checks its term before it goes on."""
-    on_error: str = _text("skip", "skip|stop", "'skip' or 'stop'")
+    on_error: str = text("skip", "skip|stop", "'skip' or 'stop'")
     """What an exception of the application does: skip the batch and count it, or stop the node."""
-    flight_port: int = _integer(0, 0, 65_535)
+    flight_port: int = integer(0, 0, 65_535)
     """Port at which a serving node is read; 0 takes any that is free."""
 
 
@@ -208,17 +140,24 @@ class BalancerConfig(Section):
 
     table: ClassVar[str] = "balancer"
 
-    algorithm: str = _text("count", rf"{_NAME}", "the name of a balancing algorithm")
+    algorithm: str = text("count", rf"{NAME}", "the name of a balancing algorithm")
     """Name of the balancing algorithm."""
-    beat_ms: int = _integer(200, 10, 10_000)
+    beat_ms: int = integer(200, 10, 10_000)
     """How often the balancer tells the nodes the term and the assignment."""
-    settle_s: float = _number(1.0, 0.0, 60.0)
+    settle_s: float = number(1.0, 0.0, 60.0)
     """How long a new balancer listens to the nodes' reports before it decides."""
-    step_deadline_s: float = _number(5.0, 0.1, 60.0)
+    step_deadline_s: float = number(5.0, 0.1, 60.0)
     """How long one step of a handover may take before it is taken back."""
+    analyze_s: float = number(10.0, 0.0, 3_600.0)
+    """How often the loads are looked at; twice in a row uneven means a plan. 0: never."""
 
 
-_SINGLE: tuple[type[Section], ...] = (DomainConfig, PublisherConfig, NodeConfig, BalancerConfig)
+_SINGLE: tuple[type[Section], ...] = (
+    DomainConfig, PublisherConfig, NodeConfig, BalancerConfig, MonitorConfig, HistoryConfig,
+    ElasticConfig,
+)  # fmt: skip
+_NAMED: tuple[type[Section], ...] = (TopicConfig, GroupConfig, EventConfig, PlannerConfig)
+"""Tables with tables in them, one for each name."""
 S = TypeVar("S", bound=Section)
 
 
@@ -231,6 +170,13 @@ class Config:
     publisher: PublisherConfig = field(default_factory=PublisherConfig)
     node: NodeConfig = field(default_factory=NodeConfig)
     balancer: BalancerConfig = field(default_factory=BalancerConfig)
+    monitor: MonitorConfig = field(default_factory=MonitorConfig)
+    history: HistoryConfig = field(default_factory=HistoryConfig)
+    elastic: ElasticConfig = field(default_factory=ElasticConfig)
+    groups: tuple[GroupConfig, ...] = ()
+    events: tuple[EventConfig, ...] = ()
+    planners: tuple[PlannerConfig, ...] = ()
+    rules: tuple[RuleConfig, ...] = ()
     file: Path | None = None
     """File it was read from, when there was one."""
 
@@ -265,21 +211,33 @@ class Config:
             source=str(self.file or ""),
         )
 
+    @property
+    def history_file(self) -> Path:
+        """Where the history is."""
+        return (self.file.parent if self.file else Path()) / self.history.path
+
     def as_tables(self) -> dict[str, Any]:
         """Return the configuration in the shape of its file."""
         tables = asdict(self)
         del tables["file"]
-        tables["topics"] = {topic.pop("name"): topic for topic in tables["topics"]}
+        for kind in _NAMED:
+            tables[kind.table] = {one.pop("name"): one for one in tables[kind.table]}
+        for one in tables["planners"].values():
+            one.update(one.pop("settings"))
         return tables
 
     def as_toml(self) -> str:
         """Write the configuration as the file it could have been read from."""
         tables = self.as_tables()
-        topics = {f"topics.{name}": table for name, table in tables.pop("topics").items()}
-        # JSON writes these values (numbers, strings, lists of strings, booleans) as TOML does.
+        rules = tables.pop("rules")
+        for kind in _NAMED:
+            named = tables.pop(kind.table)
+            tables |= {f"{kind.table}.{name}": table for name, table in named.items()}
+        parts = [(f"[{name}]", table) for name, table in tables.items()]
+        parts += [("[[rules]]", rule) for rule in rules]
         return "\n\n".join(
-            "\n".join([f"[{name}]", *(f"{key} = {json.dumps(v)}" for key, v in table.items())])
-            for name, table in {**tables, **topics}.items()
+            "\n".join([head, *(f"{key} = {_toml(value)}" for key, value in table.items())])
+            for head, table in parts
         )
 
     @classmethod
@@ -308,16 +266,26 @@ class Config:
 
     @classmethod
     def _from_tables(cls, tables: Mapping[str, Any], file: Path | None) -> Config:
-        _refuse_unknown("", tables, [*(one.table for one in _SINGLE), "topics"])
+        _refuse_unknown("", tables, [one.table for one in (*_SINGLE, *_NAMED)] + ["rules"])
         topics = tables["topics"]
         if not isinstance(topics, dict) or not topics:
             raise ConfigError("topics", topics, "must hold at least one table [topics.NAME]")
+        rules = tables.get("rules", [])
+        if not isinstance(rules, list):
+            raise ConfigError("rules", rules, "must be a list of tables [[rules]]")
         return cls(
             domain=_section(DomainConfig, "domain", tables),
-            topics=tuple(_topic(name, topics) for name in topics),
+            topics=_named(TopicConfig, tables),
             publisher=_section(PublisherConfig, "publisher", tables),
             node=_section(NodeConfig, "node", tables),
             balancer=_section(BalancerConfig, "balancer", tables),
+            monitor=_section(MonitorConfig, "monitor", tables),
+            history=_section(HistoryConfig, "history", tables),
+            elastic=_section(ElasticConfig, "elastic", tables),
+            groups=_named(GroupConfig, tables),
+            events=_named(EventConfig, tables),
+            planners=_planners(tables),
+            rules=tuple(_section(RuleConfig, "rules", {"rules": rule}) for rule in rules),
             file=file,
         )
 
@@ -358,11 +326,38 @@ def _section(kind: type[S], name: str, tables: Mapping[str, Any]) -> S:
     return kind(**table)
 
 
-def _topic(name: str, topics: Mapping[str, Any]) -> TopicConfig:
-    table = _table(f"topics.{name}", topics[name])
-    known = [one.name for one in fields(TopicConfig) if one.name != "name"]
-    _refuse_unknown(f"topics.{name}.", table, known)
-    return TopicConfig(name=name, **table)
+def _named(kind: type[S], tables: Mapping[str, Any]) -> tuple[S, ...]:
+    """The sections of ``[KIND.NAME]`` tables."""
+    made = []
+    for name, raw in _table(kind.table, tables.get(kind.table, {})).items():
+        table = _table(f"{kind.table}.{name}", raw)
+        known = [one.name for one in fields(kind) if one.name != "name"]
+        _refuse_unknown(f"{kind.table}.{name}.", table, known)
+        made.append(kind(**{"name": name, **table}))
+    return tuple(made)
+
+
+def _planners(tables: Mapping[str, Any]) -> tuple[PlannerConfig, ...]:
+    """Planners; whatever is not the planner's name is one of its settings."""
+    shaped = {
+        name: {"planner": raw.get("planner", ""), "settings": _but(raw, "planner")}
+        if isinstance(raw, dict)
+        else raw
+        for name, raw in _table("planners", tables.get("planners", {})).items()
+    }
+    return _named(PlannerConfig, {"planners": shaped})
+
+
+def _but(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if name != key}
+
+
+def _toml(value: object) -> str:
+    """Write a value; JSON writes numbers, strings, lists and booleans as TOML does."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{json.dumps(key)} = {_toml(one)}" for key, one in value.items())
+        return f"{{ {inner} }}"
+    return json.dumps(value)
 
 
 def _table(key: str, value: object) -> dict[str, Any]:

@@ -84,6 +84,40 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert config.node.on_error == "stop"
 
 
+def test_self_management_survives_being_written_and_read_again(tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "site.toml",
+        """
+        [monitor.ranges]
+        cpu = [30, 70]
+        speed = []
+        [groups.north]
+        nodes = "north-*"
+        [events.overload]
+        expression = 'cpu > 70 && memory > "x"'
+        duration_s = 10
+        [events.hot]
+        events = ["overload"]
+        need = 3
+        group = "north"
+        [planners.items]
+        planner = "weighted"
+        tolerance = 0.1
+        [[rules]]
+        event = "hot"
+        planner = "items"
+        settings = { tolerance = 0.2 }
+        """,
+    )
+    config = Config.load(file)
+    assert config.monitor.ranges == {"cpu": (30.0, 70.0), "speed": ()}
+    assert config.planners[0].settings == {"tolerance": 0.1}
+    assert config.rules[0].settings == {"tolerance": 0.2}
+    assert config.history_file == tmp_path / "evenflow-history.db"
+    again = Config.load(write(tmp_path / "again.toml", config.as_toml()))
+    assert again.as_tables() == config.as_tables()
+
+
 def test_overrides_win_over_the_file(tmp_path: Path) -> None:
     file = write(tmp_path / "site.toml", "node.deliver_items = 8\nnode.commit_ms = 20")
     config = Config.load(file, {"node.deliver_items": 64, "topics.items.slices": 10})
@@ -113,6 +147,15 @@ def test_overrides_win_over_the_file(tmp_path: Path) -> None:
         ("topics.items.slcies = 3", "topics.items.slcies", 3, "did you mean 'slices'?"),
         ("nodes = 3", "nodes", 3, "did you mean 'node'?"),
         ("node.lease_s = 0.5", "node.lease_s", 0.5, "at least 0.6"),
+        ("monitor.ranges.cpu = [70, 30]", "monitor.ranges", None, "rising order"),
+        ("monitor.ranges.'c p' = [1]", "monitor.ranges", None, "a name"),
+        ("events.hot.need = 0", "events.hot.need", 0, '"all", "any"'),
+        ("events.hot.expresion = 'x'", "events.hot.expresion", "x", "did you mean 'expression'?"),
+        ("groups.north = 3", "groups.north", 3, "table"),
+        ("rules = 3", "rules", 3, "[[rules]]"),
+        ("[[rules]]\nevent = 'a'\nplanner = 'b'\nverb = 'do'", "rules.verb", "do", "'swap'"),
+        ("planners.items.tolerance = 1", "planners.items.planner", "", "'elastic'"),
+        ("planners.items = 3", "planners.items", 3, "table"),
         ("publisher.retention_bytes = 1048576\npublisher.batch_bytes = 2097152",
          "publisher.batch_bytes", 2097152, "publisher.retention_bytes = 1048576"),
     ],
