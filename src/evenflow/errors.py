@@ -15,10 +15,11 @@
     │   ├── OverlayError         an overlay that cannot be built, or a topic it cannot hold
     │   │   └── DelegationError  a change that a topic's delegate list cannot take
     │   └── ExperimentError      an experiment that cannot run here
+    ├── StorageError             a broker's disk cannot be used
+    ├── StoreTimeout             the overlay store did not answer in time
     ├── PublishTimeout           nobody commits: the stream is blocked for too long
     ├── DeliveryTimeout          a flush or close before the nodes had everything
     ├── DomainError              the DDS domain failed or does not answer
-    │   ├── NodeNameInUse        another live node has this name
     │   └── BalancerRunning      the domain has a balancer already
     └── PeerError                what another process sent or refused
         ├── DecodeError          a damaged or foreign sample
@@ -50,7 +51,6 @@ __all__ = [
     "ExperimentError",
     "ExpressionError",
     "MoveRefused",
-    "NodeNameInUse",
     "OverlayError",
     "PeerError",
     "PlanError",
@@ -58,6 +58,8 @@ __all__ = [
     "ReadFailed",
     "RegistryError",
     "SnapshotError",
+    "StorageError",
+    "StoreTimeout",
     "UnknownName",
     "UsageError",
     "did_you_mean",
@@ -252,6 +254,36 @@ class ExperimentError(UsageError):
         super().__init__(f"experiment {experiment}: {reason}")
 
 
+class StorageError(EvenflowError):
+    """A broker's storage cannot be opened, read or written.
+
+    Attributes:
+        path: The file.
+        reason: What went wrong, and what to look at.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"storage {path}: {reason}")
+
+
+class StoreTimeout(EvenflowError):
+    """The overlay store did not answer in time.
+
+    Attributes:
+        operation: What was tried ("publish to 'meters'").
+        waited_s: Seconds spent waiting.
+        reason: What may be the cause, and what to do.
+    """
+
+    def __init__(self, operation: str, waited_s: float, reason: str) -> None:
+        self.operation = operation
+        self.waited_s = waited_s
+        self.reason = reason
+        super().__init__(f"{operation}: no answer after {waited_s:.1f} s: {reason}")
+
+
 class PublishTimeout(EvenflowError):
     """Publishing was blocked by full retention for longer than the limit.
 
@@ -339,23 +371,6 @@ class DomainError(EvenflowError):
         self.operation = operation
         self.reason = reason
         super().__init__(f"{operation}: {reason}")
-
-
-class NodeNameInUse(DomainError):
-    """Another live node of the domain has this name.
-
-    Attributes:
-        name: The name.
-        domain: Domain id.
-    """
-
-    def __init__(self, name: str, domain: int) -> None:
-        self.name = name
-        self.domain = domain
-        super().__init__(
-            f"node {name!r} in domain {domain}",
-            "another live node has this name: choose one with --name, or stop the other",
-        )
 
 
 class BalancerRunning(DomainError):
