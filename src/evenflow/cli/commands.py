@@ -48,6 +48,7 @@ COMMANDS: Registry[Command] = Registry(
     "command",
     {
         "balancer": Command("evenflow.cli.balancer", "assign slices to nodes and move them"),
+        "broker": Command("evenflow.cli.broker", "store topics as part of the overlay"),
         "config": Command("evenflow.cli.config", "check the configuration and print it"),
         "consumers": Command("evenflow.cli.consumers", "list who reads a served topic"),
         "experiment": Command("evenflow.cli.experiment", "measure, beside the papers' figures"),

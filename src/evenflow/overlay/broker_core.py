@@ -1,0 +1,402 @@
+"""A broker without sockets, clock or disk: events in, actions out.
+
+The shell tells the core what happened (`Linked`, `Unlinked`, `Arrived`, `Asked`, `Tick`) and does
+what the core answers (`Connect`, `Disconnect`, `Transmit`, `Reply`), after the store is committed.
+The core holds the members and the links (`membership`, `routing`), and for each shelf a `Keeper`:
+the copy (`replica`), its clients (`serving`), and its delegation (`moving`).
+
+A neighbour is dead when it has been silent for too long. The one who notices tells all.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from evenflow.errors import DecodeError, OverlayError
+from evenflow.overlay.keeper import Keeper
+from evenflow.overlay.membership import Membership
+from evenflow.overlay.messages import (
+    LETTERS,
+    Condition,
+    Fetch,
+    Heartbeat,
+    Inquire,
+    Join,
+    Known,
+    Member,
+    Members,
+    Move,
+    Publish,
+    Routed,
+    Shelf,
+    Status,
+    Welcome,
+)
+from evenflow.overlay.nursery import Nursery
+from evenflow.overlay.replica import State
+from evenflow.overlay.routing import MOST_HOPS, Fate, next_hop
+
+if TYPE_CHECKING:
+    from evenflow.overlay.geometry import Coordinate
+    from evenflow.overlay.record import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a broker behaves."""
+
+    heartbeat_s: float = 0.25
+    """Time between two signs of life on a link."""
+    silence_s: float = 2.0
+    """A neighbour that is silent for this long is dead."""
+    lease_s: float = 1.0
+    """A primary that has not heard from its secondary for this long answers no reader."""
+    age_s: float = 0.0
+    """Messages older than this expire; 0: never."""
+    shelf_octets: int = 0
+    """Payload that a shelf keeps; the oldest expire; 0: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """Event: there is a connection to another broker, which said who it is."""
+
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
+class Unlinked:
+    """Event: the connection to a broker broke, or could not be made."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Event: a message came over a link."""
+
+    link: str
+    message: object
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Event: a client of this broker sent a letter."""
+
+    client: int
+    letter: Routed
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Event: some time has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """Action: keep a connection to this broker."""
+
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnect:
+    """Action: this broker is no neighbour (any more)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transmit:
+    """Action: send a message over a link."""
+
+    link: str
+    message: Members | Heartbeat | Routed
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Action: send a letter to a client of this broker."""
+
+    client: int
+    letter: Routed
+
+
+Event = Linked | Unlinked | Arrived | Asked | Tick
+Action = Connect | Disconnect | Transmit | Reply
+
+
+@dataclass(slots=True)
+class Counters:
+    """What went wrong, counted."""
+
+    damaged: int = 0
+    """Letters that could not be read."""
+    lost: int = 0
+    """Letters without a way on."""
+    refused: int = 0
+    """Letters that clients may not send."""
+
+
+class BrokerCore:
+    """One broker.
+
+    Args:
+        me: Who we are.
+        store: Our disk; what it has is taken up, unsure at first.
+        settings: How we behave.
+        now: Monotonic seconds.
+        wall: Time of day in nanoseconds.
+    """
+
+    def __init__(self, me: Member, store: Store, settings: Settings, now: float, wall: int) -> None:
+        self.members = Membership(me)
+        self.store = store
+        self.settings = settings
+        self.now = now
+        self.wall = wall
+        self.counters = Counters()
+        self.links: set[str] = set()
+        self.keepers: dict[Shelf, Keeper] = {}
+        self._heard: dict[str, float] = {}
+        self._asked_for: set[str] = set()
+        self._outbox: list[Action] = []
+        self._inbox: deque[Routed] = deque()
+        self._beat = now
+        self._sweep = now
+        self.nursery = Nursery(self)
+        for record, committed in store.load():
+            self.keepers[record.shelf] = Keeper(self, record, committed)
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def handle(self, event: Event, now: float, wall: int) -> list[Action]:
+        """Take an event; return what is to be done, in order, once the store is committed."""
+        stood_still = now - self.now >= self.settings.lease_s
+        self.now, self.wall = now, wall
+        if stood_still:
+            self._wake_up()
+        match event:
+            case Linked(member):
+                self._on_linked(member)
+            case Unlinked(name):
+                self.links.discard(name)
+                # It may be a restart: a short while to come back.
+                patience = self.settings.silence_s / 4
+                self._heard[name] = min(
+                    self._heard.get(name, now), now - self.settings.silence_s + patience
+                )
+            case Arrived(link, message):
+                self._on_arrived(link, message)
+            case Asked(client, letter):
+                self._on_asked(client, letter)
+            case Tick():
+                self._on_tick()
+        while self._inbox:
+            self._open(self._inbox.popleft())
+        actions, self._outbox = self._outbox, []
+        return actions
+
+    def _wake_up(self) -> None:
+        """This process was stopped: others may have gone on without it, and nobody is silent."""
+        self._heard = dict.fromkeys(self._heard, self.now)
+        for keeper in self.keepers.values():
+            keeper.replica.doubt()
+
+    def _on_linked(self, member: Member) -> None:
+        self.links.add(member.name)
+        self._heard[member.name] = self.now
+        self._outbox.append(Transmit(member.name, Members(self.members.everyone())))
+        self._learn([member], "")
+
+    def _on_arrived(self, link: str, message: object) -> None:
+        self._heard[link] = self.now
+        if isinstance(message, Members):
+            self._learn(message.members, link)
+        elif isinstance(message, Routed):
+            self._forward(message)
+        elif not isinstance(message, Heartbeat):
+            self.counters.damaged += 1
+        elif message.digest != self.members.digest():
+            self._outbox.append(Transmit(link, Members(self.members.everyone())))
+
+    def _on_asked(self, client: int, letter: Routed) -> None:
+        if not letter.body or letter.body[0] not in FROM_CLIENTS or letter.answer:
+            self.counters.refused += 1
+            return
+        name = self.members.me.name
+        self._forward(replace(letter, origin=name, client=client, hops=MOST_HOPS))
+
+    def _on_tick(self) -> None:
+        if self.now >= self._beat:
+            self._beat = self.now + self.settings.heartbeat_s
+            digest = self.members.digest()
+            self._outbox.extend(Transmit(link, Heartbeat(digest)) for link in sorted(self.links))
+        self._find_dead()
+        self.nursery.review()
+        sweep = self.now >= self._sweep
+        if sweep:
+            self._sweep = self.now + 1.0
+        for keeper in list(self.keepers.values()):
+            keeper.review()
+            if sweep:
+                keeper.expire()
+
+    # -- members --------------------------------------------------------------------------------
+
+    def welcome(self) -> Welcome:
+        """Return what a new client is told: this broker, then the others alive."""
+        others = [m for m in self.members.everyone() if m.alive and m != self.members.me]
+        return Welcome((self.members.me, *others))
+
+    def heard(self, node: str) -> bool:
+        """Say whether another broker gave a sign of life just now."""
+        return self.now - self._heard.get(node, float("-inf")) < self.settings.lease_s
+
+    def _find_dead(self) -> None:
+        dead = []
+        for name in sorted(self.members.neighbours()):
+            self._heard.setdefault(name, self.now)
+            if self.now - self._heard[name] >= self.settings.silence_s:
+                dead.append(replace(self.members[name], alive=False))
+        if dead:
+            self._learn(dead, "")
+
+    def _learn(self, news: list[Member] | tuple[Member, ...], source: str) -> None:
+        me = self.members.me
+        fresh = self.members.merge(news)
+        if not fresh:
+            return
+        if any(member.name == me.name for member in fresh):
+            # We were taken for dead, or our own name is used twice: speak up, and be unsure.
+            newest = self.members[me.name].incarnation + 1
+            self.members.revive(replace(me, incarnation=newest))
+            fresh = [*(m for m in fresh if m.name != me.name), self.members.me]
+            source = ""
+            for keeper in self.keepers.values():
+                keeper.replica.doubt()
+        for member in fresh:
+            if member.alive and member.name not in self.links:
+                self._heard.pop(member.name, None)
+        for link in sorted(self.links - {source}):
+            self._outbox.append(Transmit(link, Members(tuple(fresh))))
+        self.nursery.members_changed()
+        self._relink()
+        for keeper in list(self.keepers.values()):
+            keeper.review()
+
+    def _relink(self) -> None:
+        """Ask for the links that the triangulation has, and for no others."""
+        wanted = set(self.members.neighbours())
+        for name in sorted(wanted - self._asked_for):
+            self._heard[name] = self.now
+            self._outbox.append(Connect(self.members[name]))
+        for name in sorted(self._asked_for - wanted):
+            self._heard.pop(name, None)
+            self._outbox.append(Disconnect(name))
+        self._asked_for = wanted
+
+    # -- letters --------------------------------------------------------------------------------
+
+    def tell(self, node: str, body: Any) -> None:
+        """Send a letter to a broker."""
+        member = self.members.get(node)
+        if member is not None:
+            self._post(member.coordinate, node, body)
+
+    def mail(self, coordinate: Coordinate, body: Any) -> None:
+        """Send a letter to whoever is closest to a coordinate."""
+        self._post(coordinate, "", body)
+
+    def answer(self, letter: Routed, body: Any) -> None:
+        """Answer a letter: to a client through its broker, or to the broker itself."""
+        member = self.members.get(letter.origin)
+        if member is not None:
+            self._post(member.coordinate, letter.origin, body, letter.client, letter.request)
+
+    def redirect(self, letter: Routed, node: str) -> None:
+        """Send a letter on to another broker, as it came."""
+        member = self.members.get(node)
+        if member is not None and letter.hops > 0:
+            on = replace(letter, target=member.coordinate, node=node, hops=letter.hops - 1)
+            self._forward(on)
+
+    def mail_on(self, letter: Routed, body: Any) -> None:
+        """Send a letter on to another coordinate, with another body; answers go to its sender."""
+        if letter.hops > 0:
+            target, octets = body.shelf.coordinate, LETTERS.encode(body)
+            self._forward(
+                replace(letter, target=target, node="", hops=letter.hops - 1, body=octets)
+            )
+
+    def _post(
+        self, target: Coordinate, node: str, body: Any, client: int = 0, request: int = 0
+    ) -> None:
+        me = self.members.me.name
+        answer = client != 0
+        octets = LETTERS.encode(body)
+        self._forward(Routed(target, node, MOST_HOPS, me, client, request, answer, octets))
+
+    def _forward(self, letter: Routed) -> None:
+        hop = next_hop(letter, self.members, self.links)
+        if isinstance(hop, str):
+            self._outbox.append(Transmit(hop, replace(letter, hops=letter.hops - 1)))
+        elif hop is Fate.LOST:
+            self.counters.lost += 1
+        elif letter.answer:
+            self._outbox.append(Reply(letter.client, letter))
+        else:
+            self._inbox.append(letter)
+
+    def _open(self, letter: Routed) -> None:
+        """Read a letter that has arrived, and hand it to whom it concerns."""
+        try:
+            body = LETTERS.decode(letter.body)
+        except DecodeError:
+            self.counters.damaged += 1
+            return
+        try:
+            self._hand_over(letter, body)
+        except OverlayError:
+            self.counters.damaged += 1  # each value was sound, and all together are not
+
+    def _hand_over(self, letter: Routed, body: Any) -> None:
+        if isinstance(body, Status):
+            self.answer(letter, self.condition())
+            return
+        shelf = getattr(body, "shelf", None)
+        if not isinstance(shelf, Shelf):
+            self.counters.damaged += 1
+            return
+        to_home = type(body) in Keeper.TO_HOME
+        keeper = self.keepers.get(Shelf(shelf.topic, shelf.home) if to_home else shelf)
+        if keeper is not None:
+            keeper.handle(letter, body)
+        elif isinstance(body, Known):
+            self.nursery.on_known(letter.origin, body)
+        elif isinstance(body, Inquire):
+            self.answer(letter, Known(shelf, 0, ""))
+        else:
+            self.nursery.handle(letter, body)
+
+    def condition(self) -> Condition:
+        """Return how this broker is."""
+        replicas = [keeper.replica for keeper in self.keepers.values()]
+        following = sum(replica.state is State.FOLLOWING for replica in replicas)
+        settled = sum(replica.settled for replica in replicas)
+        return Condition(
+            self.members.me.name,
+            len(self.members.living),
+            len(self.links),
+            len(replicas),
+            sum(replica.leading for replica in replicas),
+            settled,
+            len(replicas) - settled - following,
+            sum(self.store.octets(replica.shelf) for replica in replicas),
+        )
+
+
+FROM_CLIENTS = frozenset(LETTERS.kinds.index(kind) for kind in (Join, Publish, Fetch, Move, Status))
+"""Types of letters that a client may send."""

@@ -1,0 +1,198 @@
+"""Brokers as processes on the loopback interface: killed, returned, moved between, and healed."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from evenflow.config import Config
+from evenflow.errors import EvenflowError
+from evenflow.overlay.client import Client
+from evenflow.overlay.geometry import Coordinate
+from evenflow.slices.local import LocalCluster
+
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(150)]
+
+PLACES = [(0.2, 0.3), (0.7, 0.2), (0.5, 0.6), (0.15, 0.8), (0.85, 0.75)]
+
+
+class Brokers:
+    """Five brokers; a dead one can be started again where it was."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cluster = LocalCluster(Config.load(None, {}), log_dir=folder)
+        self.addresses: dict[str, str] = {}
+        names = [f"b{number}" for number in range(len(PLACES))]
+        self.start(names[0])
+        for name in names[1:]:
+            self.launch(name)
+        for name in names[1:]:
+            self.wait_for(name)
+
+    def start(self, name: str) -> None:
+        self.launch(name)
+        self.wait_for(name)
+
+    def launch(self, name: str) -> None:
+        x, y = PLACES[int(name[1:])]
+        contacts = [f"--contact={address}" for address in list(self.addresses.values())[:2]]
+        listen = self.addresses.get(name, "127.0.0.1:0")
+        command = [
+            "broker", "--name", name, "--at", f"{x},{y}", "--listen", listen, "--silence", "1.5s",
+            "--data", str(self.folder), *contacts,
+        ]  # fmt: skip
+        if name in self.addresses:
+            (self.folder / f"{name}.log").unlink()
+        self.cluster.start(name, command)
+
+    def wait_for(self, name: str) -> None:
+        deadline = time.monotonic() + 30
+        while not (found := re.search(r"listens at (\S+)", self.cluster.log(name))):
+            assert time.monotonic() < deadline, self.cluster.log(name)
+            assert self.cluster.processes[name].poll() is None, self.cluster.log(name)
+            time.sleep(0.02)
+        self.addresses[name] = found[1]
+
+    def kill(self, name: str) -> None:
+        self.cluster.kill(name)
+
+    def client(self) -> Client:
+        live = [self.addresses[name] for name in self.cluster.processes]
+        return Client(live, timeout_s=40)
+
+    def conditions(self) -> list:
+        found = []
+        for name in list(self.cluster.processes):
+            with Client([self.addresses[name]], timeout_s=10) as client:
+                found.append(client.status())
+        return found
+
+    def wait_healed(self, timeout_s: float = 40.0) -> list:
+        """Wait until all agree on the members and every shelf has its copies."""
+        deadline = time.monotonic() + timeout_s
+        count = len(self.cluster.processes)
+        while True:
+            found = self.conditions()
+            if all(c.members == count and not c.unsettled for c in found):
+                return found
+            assert time.monotonic() < deadline, found
+            time.sleep(0.1)
+
+
+@pytest.fixture
+def brokers(tmp_path):
+    brokers = Brokers(tmp_path)
+    yield brokers
+    brokers.cluster.close()
+
+
+class Writer(threading.Thread):
+    """Publishes numbered messages to some topics until it is told to stop."""
+
+    def __init__(self, brokers: Brokers, topics: list[str], level: int) -> None:
+        super().__init__(daemon=True)
+        self.topics, self.level = topics, level
+        self.client = brokers.client()
+        self.acknowledged = dict.fromkeys(topics, 0)
+        self.error: Exception | None = None
+        self._stop = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                for topic in self.topics:
+                    number = self.acknowledged[topic] + 1
+                    self.client.publish(topic, b"%d" % number, level=self.level)
+                    self.acknowledged[topic] = number
+        except EvenflowError as error:
+            self.error = error
+
+    def end(self) -> dict[str, int]:
+        self._stop.set()
+        self.join(60)
+        self.client.close()
+        assert self.error is None, self.error
+        return self.acknowledged
+
+
+def check_all_there(brokers: Brokers, acknowledged: dict[str, int]) -> None:
+    with brokers.client() as client:
+        for topic, count in acknowledged.items():
+            found = [int(m.payload) for m in client.read(topic, 0, time.time_ns())]
+            assert found == list(range(1, count + 1)), topic
+
+
+def test_a_late_reader_gets_the_past_then_the_present(brokers) -> None:
+    with brokers.client() as client, brokers.client() as other:
+        begin = time.time_ns()
+        client.publish_all("meters", [b"%d" % number for number in range(1000)])
+        messages = other.subscribe("meters", start=begin)
+        past = [int(next(messages).payload) for _ in range(1000)]
+        client.publish("meters", b"1000")
+        assert [*past, int(next(messages).payload)] == list(range(1001))
+        middle = list(other.read("meters", begin, time.time_ns()))
+        times = [message.time for message in middle]
+        assert times == sorted(set(times))
+        part = list(other.read("meters", times[10], times[20]))
+        assert part == middle[10:20]
+        assert list(other.read("meters", 5, 5)) == []
+
+
+def test_brokers_die_and_return_and_nothing_acknowledged_is_lost(brokers) -> None:
+    topics = [f"topic-{number}" for number in range(8)]
+    writer = Writer(brokers, topics, level=2)
+    for victim in ("b2", "b0"):
+        brokers.wait_healed()
+        brokers.kill(victim)
+        brokers.wait_healed()
+        brokers.start(victim)
+    conditions = brokers.wait_healed()
+    acknowledged = writer.end()
+    assert min(acknowledged.values()) > 5
+    # Two copies of each topic and not one more: nobody holds a stale one.
+    assert sum(condition.shelves for condition in conditions) == 2 * len(topics)
+    check_all_there(brokers, acknowledged)
+
+
+def test_at_level_three_a_second_broker_may_die_after_the_third_copy(brokers) -> None:
+    topics = [f"topic-{number}" for number in range(8)]
+    writer = Writer(brokers, topics, level=3)
+    for victim in ("b1", "b2", "b3"):
+        brokers.wait_healed()
+        brokers.kill(victim)
+    brokers.wait_healed()
+    check_all_there(brokers, writer.end())
+
+
+def test_a_subscriber_sees_everything_once_while_the_topic_moves_ten_times(brokers) -> None:
+    begin = time.time_ns()
+    writer = Writer(brokers, ["meters"], level=2)
+    seen: list[int] = []
+    with brokers.client() as subscriber, brokers.client() as operator:
+
+        def follow() -> None:
+            for message in subscriber.subscribe("meters", start=begin):
+                seen.append(int(message.payload))
+                if message.payload == b"last":
+                    return
+
+        reading = threading.Thread(target=follow, daemon=True)
+        reading.start()
+        for number in range(9):
+            x, y = PLACES[number % len(PLACES)]
+            delegates = operator.move("meters", Coordinate(x + 0.01 * number, y))
+            assert len(delegates.entries) == number + 2
+        assert operator.retire("meters").current == delegates.home
+        count = writer.end()["meters"]
+        deadline = time.monotonic() + 20
+        while len(seen) < count:
+            assert time.monotonic() < deadline, (len(seen), count)
+            time.sleep(0.01)
+        assert seen == list(range(1, count + 1))
+        check_all_there(brokers, {"meters": count})
