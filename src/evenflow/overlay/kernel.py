@@ -1,7 +1,7 @@
 """Loads, ordering and selection over arrays, compiled: `resilience` to `selection` in numbers.
 
 The rules are those of the plain modules, and tests hold the two equal decision by decision; what
-differs is the speed, about a thousandfold. Only additions and moves change the tables, and each
+differs is the speed, several hundredfold. Only additions and moves change the tables, and each
 touches three nodes and two failure rows, so its cost does not depend on the number of topics.
 """
 
