@@ -1,4 +1,4 @@
-"""Hypothesis profiles: ``make unit`` runs few cases of each property, ``make test`` all of them."""
+"""Hypothesis profiles: ``make unit`` runs few cases of each property, ``make test`` many."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from hypothesis import HealthCheck, settings
 # Deadlines measure the machine, not the code; shared machines would make them fail by chance.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
-settings.register_profile("quick", max_examples=50, **_COMMON)
-settings.register_profile("full", max_examples=2_000, **_COMMON)
+settings.register_profile("quick", max_examples=25, **_COMMON)
+settings.register_profile("full", max_examples=200, **_COMMON)
 settings.load_profile("quick")

@@ -45,7 +45,7 @@ LOSABLE = [Ack, Commit, NodeReport, ReplayRequest, ReplayAnswer, Batch, CacheChu
 SLICES = 4
 BUSY_TICK = 0.05
 pytestmark = pytest.mark.timeout(900)
-THOROUGH = settings().max_examples >= 2_000
+THOROUGH = settings().max_examples >= 200
 """Whether this is the full run."""
 REACHED: Counter[tuple[Stage, str]] = Counter()
 """Crashes of the state machine by stage and victim."""
@@ -423,7 +423,7 @@ class Disturbed(Restless):
             crash(self.cluster, session, victim)
 
 
-CASES = settings().max_examples if THOROUGH else 20
+CASES = 2_000 if THOROUGH else 20
 TestRestless = Restless.TestCase
 TestRestless.settings = settings(max_examples=CASES // 4, stateful_step_count=30)
 TestDisturbed = Disturbed.TestCase
