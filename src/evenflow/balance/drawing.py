@@ -1,15 +1,16 @@
 """Drawing a levelling plan: the fewest and cheapest moves that bring every node into its band.
 
-A plan is drawn in five steps, each working on what the ones before have left:
+A plan is drawn in six steps, each working on what the ones before have left:
 
-1. *Clear* leaving nodes: every slice goes, the largest first, each to the node that lacks the
-most. 2. *House* giants: each goes to its host, which sheds what it no longer has room for. 3.
-*Shed*: a node above its band gives what lies above. It looks for one slice of that size, or up
-to a fifth larger (but never goes below its share), else gives the largest slice below it and
-looks again. So the moves are few and the moved load is close to the least possible, which is
-the excess itself. 4. *Displace*: where no slice fits anywhere, one goes to a node that sheds
-others in turn. 5. *Fill*: a node still below its band (it has just joined, say) gets slices
-from those furthest above their share.
+1. *Clear* leaving nodes: every slice goes, the largest first, each to the node that lacks the most.
+2. *House* giants: each goes to its host, which sheds what it no longer has room for. 3. *Shed*: a
+node above its band gives what lies above. It looks for one slice of that size, or up to a fifth
+larger (but never goes below its share), else gives the largest slice below it and looks again. So
+the moves are few and the moved load is close to the least possible, which is the excess itself. 4.
+*Displace*: where no slice fits anywhere, one goes to a node that sheds others in turn. 5. *Ease*:
+where slices are too coarse to bring all nodes into their bands, a strained node still gives to one
+that is then less strained than it was. 6. *Fill*: a node still below its band (it has just joined,
+say) gets slices from those furthest above their share.
 
 Except for clearing, no move is drawn unless it pays: it must gain more than it costs. Housing and
 displacing are a bundle of moves each; the whole bundle must pay, or it is taken back.
@@ -23,7 +24,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from evenflow.balance.shares import Weight
     from evenflow.balance.sketch import Sketch
@@ -73,6 +74,7 @@ class Drawing:
             self._shed(name)
         for name in self._ranked(self.sketch.excess):
             self._displace(name, self.sketch.excess(name) * (1 - ROUNDING))
+            self._ease(name)
         for name in self._ranked(self.sketch.deficit):
             self._fill(name)
 
@@ -96,11 +98,8 @@ class Drawing:
         """Find a node that can carry the slice, one with room if possible."""
         if not self.sketch.may_give(misfit.owner, misfit.load, misfit.id):
             return
-        for taker in [host] if host else self._hosts_for(misfit):
-            if taker in (misfit.owner, misfit.barred):
-                continue
-            if self._bundle(misfit.load, misfit.id, misfit.owner, taker):
-                return
+        takers = [host] if host else self._hosts_for(misfit)
+        self._best_bundle(misfit.load, misfit.id, misfit.owner, takers)
 
     def _hosts_for(self, misfit: Weight) -> list[str]:
         """The node that lacks the most if it has room, else those that come closest to it."""
@@ -165,15 +164,43 @@ class Drawing:
 
     def _displace(self, giver: str, size: float) -> None:
         """Give the smallest slice above a size to a node that has to make room for it."""
-        for taker in nsmallest(CHOICES, self.sketch.bands, key=self._above_share):
-            if self.tries <= 0:
+        choice = self.sketch.smallest_above(giver, size)
+        if choice is not None and self.tries > 0:
+            takers = nsmallest(CHOICES, self.sketch.bands, key=self._above_share)
+            self.tries -= len(takers)
+            self._best_bundle(*choice, giver, takers)
+
+    def _best_bundle(self, load: float, slice_id: int, giver: str, takers: Collection[str]) -> None:
+        """Move a slice to the taker that keeps to its band best, then the cheapest, if any pays."""
+        able = [name for name in takers if name != giver and self.sketch.may_go(slice_id, name)]
+        mark = len(self.sketch.moves)
+        scores = []
+        for taker in able:
+            if self._bundle(load, slice_id, giver, taker):
+                over = self.sketch.excess(taker) / self.sketch.bands[taker].strength
+                scores.append((over, self.sketch.moved, taker))
+                self.sketch.take_back(mark)
+        if scores:
+            self._bundle(load, slice_id, giver, min(scores)[2])
+
+    def _ease(self, giver: str) -> None:
+        """Give slices to a node that leaves its band for them but stays below the giver."""
+        sketch = self.sketch
+        while sketch.excess(giver) > 0:
+            taker = sketch.neediest(but=giver)
+            if taker is None:
                 return
-            choice = self.sketch.smallest_above(giver, size, taker)
-            if taker == giver or choice is None:
-                continue
-            self.tries -= 1
-            if self._bundle(*choice, giver, taker):
+            ratio = sketch.bands[taker].strength / sketch.bands[giver].strength
+            gap = sketch.loads[giver] * ratio - sketch.loads[taker]
+            even = gap / (1 + ratio)
+            choice = sketch.largest_up_to(giver, even, taker)
+            if choice is None or choice[0] <= 0:
+                choice = sketch.smallest_above(giver, max(0.0, even), taker)
+            if choice is None or choice[0] >= gap:
                 return
+            if not self.economy.pays(sketch.change(choice[0], giver, taker), choice[0]):
+                return
+            sketch.move(*choice, giver, taker)
 
     def _bundle(self, load: float, slice_id: int, giver: str, taker: str) -> bool:
         """Move a slice and let the taker shed; take all of it back unless it pays."""
@@ -182,6 +209,7 @@ class Drawing:
         worst = self._strain(giver)
         sketch.move(load, slice_id, giver, taker)
         self._shed(taker)
+        self._ease(taker)
         pays = self.economy.pays(outside - sketch.outside, sketch.moved - moved)
         if not pays or (sketch.room(taker) < 0 and self._strain(taker) > worst):
             sketch.take_back(mark)

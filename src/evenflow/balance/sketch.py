@@ -86,15 +86,17 @@ class Sketch:
         below = range(bisect_right(slices, (limit, 1 << 62)) - 1, -1, -1)
         return next((slices[at] for at in below if self.may_go(slices[at][1], taker)), None)
 
-    def smallest_above(self, giver: str, limit: float, taker: str) -> tuple[float, int] | None:
-        """The giver's smallest slice above the limit that may go to the taker."""
+    def smallest_above(
+        self, giver: str, limit: float, taker: str | None = None
+    ) -> tuple[float, int] | None:
+        """The giver's smallest slice above the limit, that may go to the taker if one is named."""
         slices = self.free[giver]
         above = range(bisect_right(slices, (limit, 1 << 62)), len(slices))
         return next((slices[at] for at in above if self.may_go(slices[at][1], taker)), None)
 
-    def may_go(self, slice_id: int, taker: str) -> bool:
-        """Whether the slice may move to the taker."""
-        return self.barred.get(slice_id) != taker
+    def may_go(self, slice_id: int, taker: str | None) -> bool:
+        """Whether the slice may move to the taker; to nobody in particular it always may."""
+        return taker is None or self.barred.get(slice_id) != taker
 
     def may_give(self, name: str, load: float, slice_id: int) -> bool:
         """Whether the slice is the node's and may still move."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -44,6 +46,12 @@ def moved_load(snapshot: LoadSnapshot, plan: Plan) -> float:
         ({"a": [9.0, 1.0, 1.0], "b": [], "c": []}, {"a": 9.0, "b": 1.0, "c": 1.0}),
         # Two giants cannot stay together, and everything beside them goes.
         ({"a": [9.0, 8.0, 1.0], "b": [1.0], "c": []}, {"a": 9.0, "b": 2.0, "c": 8.0}),
+        # Slices too coarse for any band are still spread as evenly as they can be.
+        ({"a": [1.0] * 9, "b": []}, {"a": 5.0, "b": 4.0}),
+        (
+            {"a": [1.0] * 9, "b": [1.0] * 9, "c": [], "d": []},
+            {"a": 5.0, "b": 5.0, "c": 4.0, "d": 4.0},
+        ),
         # Nothing fits until another slice has gone: 6 goes to b, which gives 5 back.
         ({"a": [6.0, 6.0], "b": [5.0, 5.0], "c": [10.0]}, {"a": 11.0, "b": 11.0, "c": 10.0}),
     ],
@@ -198,3 +206,34 @@ def test_plans_come_to_rest(seed: int) -> None:
             return
         snapshot = plan.applied_to(snapshot)
     pytest.fail("still moving slices after six plans for the same loads")
+
+
+def best_of_all(snapshot: LoadSnapshot, rules: Levelling) -> float:
+    """The lowest highest load per strength of all placements there are."""
+    strengths = [rules.strength_of(node) for node in snapshot.nodes]
+    loads = [each.load for each in snapshot.slices]
+    return min(
+        max(
+            sum(load for load, at in zip(loads, places, strict=True) if at == node) / strength
+            for node, strength in enumerate(strengths)
+        )
+        for places in product(range(len(strengths)), repeat=len(loads))
+    )
+
+
+def test_small_clusters_mostly_end_as_evenly_as_is_possible_at_all() -> None:
+    rules = Capacity(horizon_s=1000.0)
+    as_even_as_possible = 0
+    for seed in range(200):
+        random = Random(seed)
+        held: dict[str, list[float]] = {name: [] for name in "abc"}
+        for _ in range(6):
+            held[random.choice("abc")].append(random.choice((1.0, 10.0 * random.random())))
+        capacity = {name: random.choice((1.0, 1.0, 2.0)) for name in "abc"}
+        snapshot = cluster(held, capacity=capacity)
+        after = rules.analyze_load(snapshot).expected
+        highest = max(after[name] / strength for name, strength in capacity.items())
+        allowed = max(best_of_all(snapshot, rules), 1.05 * level_of(snapshot, rules))
+        assert highest <= 1.6 * allowed
+        as_even_as_possible += highest <= allowed * (1 + 1e-9)
+    assert as_even_as_possible >= 155
