@@ -100,12 +100,12 @@ class Writer(threading.Thread):
         self.client = brokers.client()
         self.acknowledged = dict.fromkeys(topics, 0)
         self.error: Exception | None = None
-        self._stop = threading.Event()
+        self._ending = threading.Event()
         self.start()
 
     def run(self) -> None:
         try:
-            while not self._stop.is_set():
+            while not self._ending.is_set():
                 for topic in self.topics:
                     number = self.acknowledged[topic] + 1
                     self.client.publish(topic, b"%d" % number, level=self.level)
@@ -114,7 +114,7 @@ class Writer(threading.Thread):
             self.error = error
 
     def end(self) -> dict[str, int]:
-        self._stop.set()
+        self._ending.set()
         self.join(60)
         self.client.close()
         assert self.error is None, self.error

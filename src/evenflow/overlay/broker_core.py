@@ -384,10 +384,11 @@ class BrokerCore:
     def condition(self) -> Condition:
         """Return how this broker is."""
         replicas = [keeper.replica for keeper in self.keepers.values()]
-        following = sum(replica.state is State.FOLLOWING for replica in replicas)
+        name = self.members.me.name
+        following = sum(r.state is State.FOLLOWING and name in r.wanted() for r in replicas)
         settled = sum(replica.settled for replica in replicas)
         return Condition(
-            self.members.me.name,
+            name,
             len(self.members.living),
             len(self.links),
             len(replicas),

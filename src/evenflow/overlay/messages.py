@@ -514,7 +514,7 @@ class Condition:
     settled: int
     """Of these, shelves with all the copies that their level asks for."""
     unsettled: int
-    """Shelves in any other state than led and settled, or followed."""
+    """Shelves that are neither led and settled nor rightly followed."""
     octets: int
     """Payload it keeps."""
 
