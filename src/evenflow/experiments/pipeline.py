@@ -6,9 +6,10 @@ publish while the batches were timed must not be less than what Spark read. Besi
 other, the same query on two other sources: the *ceiling* makes its rows inside Spark, in batches of
 the same size; *json files* is Spark's own file source on the same items as JSON lines.
 
-*Delay*: at a modest rate, the time from an item's publication until the micro-batch with it has
-ended, from the quantiles of the items' times in each batch. Beside it the duration of an empty
-micro-batch: a query whose batches have one row for each partition.
+*Delay*: at a modest, steady rate, the time from an item's publication until the micro-batch with it
+has ended; a batch's items are spread evenly between its first and its last. Beside it the duration
+of an empty micro-batch, on the same machine with the same stream flowing: a query whose batches have
+one row for each partition.
 """
 
 from __future__ import annotations
@@ -142,13 +143,14 @@ class Bench:
             source = _Source(domain.publisher, DELAY_OCTETS, DELAY_RATE)
             try:
                 batches = self._measure(*domain.options(), "--observe")
+                self._tell("empty micro-batches")
+                empty = self._measure(
+                    "--format", "evenflow-generator", "--option", "rows", str(self._nodes),
+                    "--option", "bytes", "1", "--option", "partitions", str(self._nodes),
+                    "--observe",
+                )  # fmt: skip
             finally:
                 source.end()
-        self._tell("empty micro-batches")
-        empty = self._measure(
-            "--format", "evenflow-generator", "--option", "rows", str(self._nodes),
-            "--option", "bytes", "1", "--option", "partitions", str(self._nodes), "--observe",
-        )  # fmt: skip
         delays = delays_of(batches)
         return {
             "delay_ms": {
@@ -272,12 +274,12 @@ def rate(batches: list[dict[str, Any]]) -> float:
 
 
 def delays_of(batches: list[dict[str, Any]]) -> list[float]:
-    """Milliseconds from an item's time to the end of its batch, by quantiles, weighted by rows."""
-    least = min(batch["rows"] for batch in batches)
+    """Milliseconds from an item's time to the end of its batch: one item of every ten."""
     found: list[float] = []
     for batch in batches:
-        delays = [batch["ended"] * 1_000 - micros / 1_000 for micros in batch["quantiles"]]
-        found += delays * max(1, round(batch["rows"] / least))
+        first, last = batch["times"]
+        times = np.linspace(first, last, max(2, batch["rows"] // 10))
+        found += (batch["ended"] * 1_000 - times / 1_000).tolist()
     return found
 
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -181,6 +182,35 @@ class Batch:
     def _octets(self, bytes_at: int) -> Octets:
         length = _U32.unpack_from(self.encoded, bytes_at - 4)[0]
         return np.frombuffer(self.encoded, np.uint8, length, bytes_at)
+
+    def plain(self) -> tuple[bytes, bytes, list[int], bytes, list[int], bytes]:
+        """The columns as plain bytes, with lengths for offsets: the quick way for few items.
+
+        Returns:
+            Ids, times, lengths of senders, senders, lengths of payloads, payloads.
+        """
+        encoded = self.encoded
+        ids_at = _IDS_AT + 8 * self._begin
+        times_at = ids_at + 8 + 8 * self._whole
+        senders, payloads = self._senders_at, self._payloads_at
+        if self._whole == 1:
+            (sender_size,) = _U32.unpack_from(encoded, senders - 4)
+            (size,) = _U32.unpack_from(encoded, payloads - 4)
+            names, data = encoded[senders : senders + sender_size], encoded[payloads : payloads + size]
+            return (
+                encoded[ids_at : ids_at + 8], encoded[times_at : times_at + 8],
+                [sender_size], names, [size], data,
+            )  # fmt: skip
+        ends, name_ends = self.payload_offsets.tolist(), self.sender_offsets.tolist()
+        width = 8 * self.count
+        return (
+            encoded[ids_at : ids_at + width],
+            encoded[times_at : times_at + width],
+            [b - a for a, b in pairwise(name_ends)],
+            encoded[senders + name_ends[0] : senders + name_ends[-1]],
+            [b - a for a, b in pairwise(ends)],
+            encoded[payloads + ends[0] : payloads + ends[-1]],
+        )
 
     def __len__(self) -> int:
         return self.count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from evenflow.config import Config
@@ -28,6 +29,15 @@ _KNOWN: Final = (
     "fields",
     "readTimeout",
 )
+_KNOWN_TO_SINK: Final = (
+    "topic",
+    "name",
+    "config",
+    "domain",
+    "ledger",
+    "deliverWithin",
+    "checkpointLocation",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +60,7 @@ class Options:
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Options:
         """Read the options of a query; `ConfigError` names the first that cannot be used."""
-        known = {name.lower(): name for name in _KNOWN}
-        found: dict[str, str] = {}
-        for name, value in given.items():
-            if name.lower() not in known:
-                hint = did_you_mean(name, _KNOWN)
-                raise ConfigError(
-                    f"option {name}", value, f"unknown{hint} (known: {', '.join(_KNOWN)})"
-                )
-            found[known[name.lower()]] = value
-        if "topic" not in found:
-            raise ConfigError("option topic", None, 'is missing: add .option("topic", NAME)')
+        found = _known(given, _KNOWN)
         config = _config(found)
         _check_topic(config, found["topic"])
         return cls(
@@ -72,6 +72,52 @@ class Options:
             fields=found.get("fields", ""),
             read_timeout_s=_checked(found, "readTimeout", 120.0, _seconds),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """What a query that writes sets."""
+
+    topic: str
+    config: Config
+    ledger: Path
+    """Folder where the sink notes what it has published; it must outlive the driver."""
+    name: str = "spark"
+    """Name of the sink: of its ledger, and sender of results that name none."""
+    deliver_within_s: float = 10.0
+    """How long a micro-batch waits until nodes have its results."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> SinkOptions:
+        """Read the options of a sink; `ConfigError` names the first that cannot be used."""
+        found = _known(given, _KNOWN_TO_SINK)
+        config = _config(found)
+        config.topic(found["topic"])
+        if not found.get("ledger"):
+            raise ConfigError(
+                "option ledger", found.get("ledger"), "must be a folder that outlives the driver"
+            )
+        return cls(
+            topic=found["topic"],
+            config=config,
+            ledger=Path(found["ledger"]),
+            name=_checked(found, "name", "spark", _name),
+            deliver_within_s=_checked(found, "deliverWithin", 10.0, _seconds),
+        )
+
+
+def _known(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    """The options under their own names, whatever their case; a topic is among them."""
+    known = {name.lower(): name for name in names}
+    found: dict[str, str] = {}
+    for name, value in given.items():
+        if name.lower() not in known:
+            hint = did_you_mean(name, names)
+            raise ConfigError(f"option {name}", value, f"unknown{hint} (known: {', '.join(names)})")
+        found[known[name.lower()]] = value
+    if "topic" not in found:
+        raise ConfigError("option topic", None, 'is missing: add .option("topic", NAME)')
+    return found
 
 
 def _config(found: Mapping[str, str]) -> Config:

@@ -25,9 +25,10 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from evenflow.errors import UsageError
 from evenflow.slices.ticket import position_from_json, position_to_json
 from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of
-from evenflow.spark.options import Options
+from evenflow.spark.options import Options, SinkOptions
 from evenflow.spark.reading import Share, read_share
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from evenflow.spark.driver import Driver
+    from evenflow.spark.sink import StreamWriter
 
 IDLE_WAIT_S: Final = 0.1
 """How long a question for new items waits for them, so that an idle query does not spin."""
@@ -56,7 +58,6 @@ class EvenflowSource(DataSource):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
-        self._options = Options.of(options)
 
     @classmethod
     def name(cls) -> str:
@@ -65,15 +66,27 @@ class EvenflowSource(DataSource):
 
     def schema(self) -> str:
         """The columns, as DDL."""
-        return schema_of(self._options.fields)
+        return schema_of(Options.of(self.options).fields)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
         """Read the stream."""
-        return StreamReader(self._options, schema)
+        return StreamReader(Options.of(self.options), schema)
 
     def reader(self, schema: StructType) -> TableReader:
         """Read what is not committed, as a table."""
-        return TableReader(self._options, schema)
+        return TableReader(Options.of(self.options), schema)
+
+    def streamWriter(  # noqa: N802
+        self,
+        schema: StructType,
+        overwrite: bool,  # noqa: FBT001 - Spark calls it so
+    ) -> StreamWriter:
+        """Publish results."""
+        from evenflow.spark.sink import StreamWriter  # noqa: PLC0415 - readers need no sink
+
+        if overwrite:
+            raise UsageError("results are added to a topic: use outputMode('append') or 'update'")
+        return StreamWriter(SinkOptions.of(self.options), schema)
 
 
 class _Reading:

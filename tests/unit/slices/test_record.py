@@ -45,3 +45,18 @@ def test_small_batches_are_joined_up_to_a_bound() -> None:
     assert [record.num_rows for record, _ in joined] == [6, 6, 3]
     assert [[part.slice for part in parts] for _, parts in joined] == [[0, 1], [2, 3], [4]]
     assert list(record_batches([])) == []
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=6))
+def test_small_and_large_batches_go_together(counts: list[int]) -> None:
+    batches = []
+    for count in counts:
+        items = [Item(f"s{i}", i, -i, b"p" * i) for i in range(count)]
+        batches.append(batch(count, items))
+    record = record_batch(batches)
+    record.validate(full=True)
+    expected = [item for one in batches for item in one]
+    assert record.column("sender").to_pylist() == [item.sender for item in expected]
+    assert record.column("payload").to_pylist() == [item.payload for item in expected]
+    assert record.column("id").to_pylist() == [item.id for item in expected]
+    assert record.column("time").cast("int64").to_pylist() == [item.time for item in expected]
