@@ -167,7 +167,7 @@ class CompositeDetector:
         return member
 
     def _group(self, pattern: str) -> dict[str, _Member]:
-        return {n: m for n, m in sorted(self._members.items()) if fnmatchcase(n, pattern)}
+        return {n: m for n, m in sorted(self._members.items()) if _matches(n, pattern)}
 
     def _look_at_quorum(self, quorum: Quorum, held: Held, now: float) -> EventNotification | None:
         group = self._group(quorum.group)
@@ -182,6 +182,11 @@ class CompositeDetector:
         seen = aggregated([member.values for member in self._group(each.group).values()])
         phase = held.observe(holds=bool(expression.holds(seen)), now=now)
         return _notification(each.id, each.group, seen, phase, now)
+
+
+def _matches(node: str, pattern: str) -> bool:
+    """Whether a node is in a group; the number of its run, after a ``~``, does not count."""
+    return fnmatchcase(node, pattern) or fnmatchcase(node.partition("~")[0], pattern)
 
 
 def aggregate_names(properties: Iterable[str]) -> tuple[str, ...]:

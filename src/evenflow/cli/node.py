@@ -6,6 +6,9 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any, cast
 
+from evenflow.autonomic.agent import Agent
+from evenflow.autonomic.design import design
+from evenflow.autonomic.node_sensors import node_sensors
 from evenflow.cli.options import load_config
 from evenflow.cli.running import StopSignal, seconds
 from evenflow.domain.cyclone import Participant
@@ -23,7 +26,10 @@ EXAMPLES = """\
   evenflow node --serve --topic fleet                   keep the items for Spark, which reads them
 
 The application is called with a batch; 'for item in batch' gives (sender, id, time, payload).
+It may have a mapping 'properties' of names to callables that give numbers: they are monitored.
 """
+PROPERTIES = "properties"
+"""The attribute of an application that holds its own properties."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run one node for each topic until a signal, the end of the time, or a fault."""
     config = load_config(args)
+    design(config)
     application = None if args.serve else load_application(args.app or config.node.app)
     topics = args.topic or [config.topics[0].name]
     for topic in topics:
@@ -62,17 +69,22 @@ def run(args: argparse.Namespace) -> int:
         ]
         does = "serves" if args.serve else "processes"
         print(f"{nodes[0].id} {does} {', '.join(topics)}", file=sys.stderr, flush=True)
-        left = args.duration
-        while not stop.wait(0.2) and (left is None or left > 0):
-            left = None if left is None else left - 0.2
-            if any(node.wait(0) for node in nodes):
-                break
+        sensors = {**node_sensors(nodes), **getattr(application, PROPERTIES, {})}
+        with Agent(nodes[0].id, config, participant, sensors):
+            _run_until_stopped(nodes, stop, args.duration)
         for node in nodes:
             node.leave(args.leave_within)
     faults = [node.error for node in nodes if node.error is not None]
     for fault in faults:
         print(f"evenflow: error: the node stopped: {fault!r}", file=sys.stderr)
     return 1 if faults else 0
+
+
+def _run_until_stopped(nodes: list[Node], stop: StopSignal, left: float | None) -> None:
+    while not stop.wait(0.2) and (left is None or left > 0):
+        left = None if left is None else left - 0.2
+        if any(node.wait(0) for node in nodes):
+            return
 
 
 def load_application(spec: str) -> Callable[[Any], object]:

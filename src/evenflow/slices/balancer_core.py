@@ -25,6 +25,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from evenflow.balance import Algorithm, assign_unowned
+from evenflow.errors import MoveRefused
 from evenflow.model.messages import (
     Ack,
     Beat,
@@ -42,7 +43,7 @@ from evenflow.slices.actions import Action, NodeGone, Send
 from evenflow.slices.handover import Session, Stage
 from evenflow.slices.loads import Loads
 from evenflow.slices.owners import Owners
-from evenflow.slices.receipts import Receipts, Take
+from evenflow.slices.receipts import DONE, Receipts, Take
 from evenflow.slices.terms import Terms
 
 
@@ -93,6 +94,8 @@ class BalancerCore:
         self.version = 0
         """Version of the newest slice map."""
         self._queue: deque[Move] = deque()
+        self._planned: dict[int, str] = {}
+        """Outcomes of planned moves by term, empty until decided; until somebody asks for them."""
         self._receipts = Receipts(topic, wall - now, settings.settled_within)
         self._checked: dict[str, int] = {}
         """Report up to which a node's holdings may be out of date (an order was on its way)."""
@@ -217,6 +220,41 @@ class BalancerCore:
             raise ValueError(f"{name} may be any of {', '.join(sorted(found))}; say which")
         return found[0]
 
+    # -- planned moves --------------------------------------------------------------------------
+
+    def is_busy(self, move: Move) -> bool:
+        """Whether a node or a slice of a move is in a session or being taken, or nobody knows."""
+        busy = self._busy()
+        nodes = move.giver in busy or move.taker in busy
+        return not self.settled or nodes or any(map(self._pending, move.slices))
+
+    def begin_move(self, move: Move, cause: str, now: float) -> int:
+        """Begin the session of a planned move; returns its term, for :meth:`outcome`.
+
+        Raises:
+            MoveRefused: The nodes or slices are not as the plan has them.
+        """
+        for node in (move.giver, move.taker):
+            if node not in self.nodes:
+                raise MoveRefused(f"there is no node {node} any more")
+        if self.nodes[move.taker].leaving:
+            raise MoveRefused(f"{move.taker} is leaving")
+        for slice_id in move.slices:
+            if self.owners.of[slice_id] != move.giver:
+                raise MoveRefused(f"{move.giver} does not own slice {slice_id}")
+        if self.is_busy(move):
+            raise MoveRefused(f"{move.giver} or {move.taker} is in another session")
+        session = self._begin(move, now, cause)
+        self._planned[session.term] = ""
+        return session.term
+
+    def outcome(self, term: int) -> str:
+        """How a planned move ended, told once; empty while it is under way."""
+        outcome = self._planned[term]
+        if outcome:
+            del self._planned[term]
+        return outcome
+
     # -- time -----------------------------------------------------------------------------------
 
     def poll(self, now: float) -> list[Action]:
@@ -246,10 +284,14 @@ class BalancerCore:
         self._distrust(session.giver)
         self._distrust(session.taker)
         merged = session.stage is Stage.MERGED
+        planned = session.term in self._planned
+        if planned:
+            self._planned[session.term] = DONE if merged else session.reason or "cancelled"
         if merged:
             self.owners.give(session.slices, session.taker, session.term, now)
         else:
-            self._membership_changed = True
+            # Who planned the move decides what comes of its failure.
+            self._membership_changed = self._membership_changed or not planned
             self._plan_after = now + self.settings.join_after
             if session.giver in self.nodes:
                 self._order_take(session.slices, session.giver, session.taker, "return", now)
@@ -339,8 +381,16 @@ class BalancerCore:
         for node, report in list(self.nodes.items()):
             if report.seen_term < self._terms.first:
                 self._gone(node, now)
-        self.settled = self._membership_changed = True
-        for term, found in self.owners.recover(self.nodes).items():
+        sessions = self.owners.recover(self.nodes)
+        self.settled = True
+        # What was uneven before stays: an operator may have wanted it. What calls for moves is a
+        # membership that changed while nobody balanced.
+        self._membership_changed = (
+            bool(sessions)
+            or "" in self.owners.of
+            or any(report.leaving or not report.slices for report in self.nodes.values())
+        )
+        for term, found in sessions.items():
             session = self._session(
                 term, found.giver, found.taker, found.slices, now, Stage.CANCELLING, "recovered"
             )
@@ -398,6 +448,7 @@ class BalancerCore:
                     owner if owner in self.nodes else None,
                     self.loads.of(slice_id),
                     moved_at=self.owners.moved_at[slice_id],
+                    came_from=self.owners.came_from[slice_id] or None,
                     outlook=self.loads.outlook(slice_id),
                 )
                 for slice_id, owner in enumerate(self.owners.of)
@@ -412,9 +463,9 @@ class BalancerCore:
         self.owners.give(take.slices, node, term, now)
         self._distrust(node)
 
-    def _begin(self, move: Move, now: float) -> Session:
+    def _begin(self, move: Move, now: float, cause: str = "handover") -> Session:
         return self._session(
-            self._terms.new(), move.giver, move.taker, move.slices, now, Stage.FREEZING, "handover"
+            self._terms.new(), move.giver, move.taker, move.slices, now, Stage.FREEZING, cause
         )
 
     def _session(

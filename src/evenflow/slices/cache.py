@@ -186,6 +186,12 @@ class SliceCache:
         return self.octets > self.limit and self.has_work
 
     @property
+    def waiting_since(self) -> int | None:
+        """Time of the oldest item that waits for the application, in us; None without one."""
+        tracks = (t for held in self.available() for t in held.tracks.values() if t.ready)
+        return min((int(track.ready[0].times[0]) for track in tracks), default=None)
+
+    @property
     def backlog(self) -> int:
         """Items here and not yet handed to the application."""
         return sum(t.backlog for held in self.held.values() for t in held.tracks.values())

@@ -23,6 +23,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from evenflow.autonomic.node_sensors import Vitals
 from evenflow.config import Config
 from evenflow.domain.channels import (
     ACKS,
@@ -101,6 +102,7 @@ class Node:
         self._work = threading.Condition(self._lock)
         self._ended = threading.Event()
         self._stopping = False
+        self._delay_s = 0.0
         self._core = NodeCore(
             topic,
             self.id,
@@ -170,6 +172,22 @@ class Node:
     def failed(self) -> int:
         """Items on which the application raised an error."""
         return self._core.delivery.failed
+
+    def vitals(self) -> Vitals:
+        """What the node counts, for its monitors."""
+        with self._lock:
+            core, cache = self._core, self._core.cache
+            since = cache.waiting_since
+            return Vitals(
+                core.delivery.items,
+                core.delivery.octets,
+                core.delivery.busy,
+                cache.backlog,
+                cache.octets,
+                since / 1e6 if since is not None else None,
+                self._delay_s,
+                len(cache.held),
+            )
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the node has ended; False when the time was up."""
@@ -336,6 +354,7 @@ class Node:
                 if batch is None:
                     return
             ok, seconds = self._process(batch)
+            self._delay_s = max(0.0, time.time() - int(batch.times[0]) / 1e6)
             with self._lock:
                 if not ok and self.config.node.on_error == "stop":
                     self._core.delivery.put_back()

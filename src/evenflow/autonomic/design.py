@@ -1,0 +1,153 @@
+"""What the operator's tables about self-management mean together.
+
+Read at the start of every process that uses them, so that a fault is refused before anything runs:
+an expression over a property nobody measures (with its place in the text), an event of a group that
+does not exist, a rule for an event nobody raises. Which property there is: those every process has
+(:data:`~evenflow.autonomic.sensors.MACHINE`), those of a node (:data:`NODE`), and whatever has a
+line in ``[monitor.ranges]``, by which programs declare their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenflow.autonomic.composite import Aggregate, CompositeDetector, Quorum
+from evenflow.autonomic.events import EventDefinition, EventDetector, Phase
+from evenflow.autonomic.monitor import OperationRanges
+from evenflow.autonomic.planner import Place, Rule, Verb
+from evenflow.autonomic.sensors import MACHINE
+from evenflow.errors import ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenflow.config import Config
+    from evenflow.loop_config import EventConfig, RuleConfig
+
+NODE = (
+    "items",
+    "payload_bytes",
+    "busy",
+    "backlog_items",
+    "backlog_bytes",
+    "backlog_s",
+    "delay_s",
+    "slices",
+)
+"""Properties of a node: items and payload bytes a second, percent of the time at work; what waits
+(items, bytes, seconds that the oldest has waited); seconds from an item's time to its end; slices
+held."""
+EVERYBODY = "all"
+"""The group of all nodes."""
+DEFAULT_RANGES = {"cpu": (30.0, 70.0), "memory": (50.0, 80.0), "busy": (30.0, 70.0)}
+IMBALANCE = "imbalance"
+"""The balancer's own event of a topic is this, a dash, and the topic."""
+STALE_PERIODS = 5
+"""A pause of so many periods between two readings breaks the run of an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Events, rules and planners that fit together."""
+
+    properties: tuple[str, ...]
+    ranges: dict[str, OperationRanges]
+    local: tuple[EventDefinition, ...]
+    distributed: tuple[Quorum | Aggregate, ...]
+    rules: tuple[Rule, ...]
+    places: dict[str, Place]
+    heartbeat_s: float
+    period_s: float
+
+    def detector(self, source: str) -> EventDetector:
+        """The detector of local events of one process."""
+        stale_s = STALE_PERIODS * self.period_s
+        return EventDetector(source, self.local, self.properties, stale_s=stale_s)
+
+    def composite(self) -> CompositeDetector:
+        """The detector of distributed events."""
+        return CompositeDetector(self.distributed, self.properties, stale_s=3 * self.heartbeat_s)
+
+
+def design(config: Config) -> Design:
+    """Put the operator's tables together.
+
+    Raises:
+        ExpressionError: An expression is faulty; says where.
+        ConfigError: Something names what does not exist.
+    """
+    properties = tuple(dict.fromkeys((*MACHINE, *NODE, *config.monitor.ranges)))
+    bounds = {**DEFAULT_RANGES, **config.monitor.ranges}
+    groups = {EVERYBODY: "*", **{group.name: group.nodes for group in config.groups}}
+    local = tuple(
+        EventDefinition(event.name, event.expression, event.duration_s)
+        for event in config.events
+        if not (event.group or event.events)
+    )
+    made = Design(
+        properties=properties,
+        ranges={name: OperationRanges(bounds.get(name, ())) for name in properties},
+        local=local,
+        distributed=tuple(
+            _distributed(event, groups, [each.id for each in local])
+            for event in config.events
+            if event.group or event.events
+        ),
+        rules=(*_own_rules(config), *(_rule(rule, config) for rule in config.rules)),
+        places=_places(config),
+        heartbeat_s=config.monitor.heartbeat_s,
+        period_s=config.monitor.period_s,
+    )
+    made.detector("")
+    made.composite()
+    return made
+
+
+def imbalance_of(topic: str) -> str:
+    """The event that the slices of a topic are uneven."""
+    return f"{IMBALANCE}-{topic}"
+
+
+def _distributed(
+    event: EventConfig, groups: dict[str, str], local: list[str]
+) -> Quorum | Aggregate:
+    group = groups[_known(event.key("group"), event.group or EVERYBODY, groups)]
+    if not event.events:
+        return Aggregate(event.name, event.expression, group, event.duration_s)
+    if event.expression:
+        raise ConfigError(
+            event.key("expression"), event.expression, "belongs to an event without 'events'"
+        )
+    for name in event.events:
+        _known(event.key("events"), name, local)
+    return Quorum(event.name, event.events, event.need, group, event.window_s, event.duration_s)
+
+
+def _places(config: Config) -> dict[str, Place]:
+    """A planner of slices for each topic, and those of the operator."""
+    algorithm = config.balancer.algorithm
+    own = {topic.name: Place(algorithm, {"topic": topic.name}) for topic in config.topics}
+    return own | {each.name: Place(each.planner, each.settings) for each in config.planners}
+
+
+def _own_rules(config: Config) -> list[Rule]:
+    return [Rule(imbalance_of(topic.name), topic.name) for topic in config.topics]
+
+
+def _rule(rule: RuleConfig, config: Config) -> Rule:
+    events = [event.name for event in config.events]
+    events += [imbalance_of(topic.name) for topic in config.topics]
+    _known("rules.event", rule.event, events)
+    _known("rules.planner", rule.planner, _places(config))
+    return Rule(
+        rule.event, rule.planner, Verb(rule.verb), Phase(rule.phase), rule.settings, rule.by
+    )
+
+
+def _known(key: str, name: str, names: Iterable[str]) -> str:
+    known = list(names)
+    if name not in known:
+        hint = did_you_mean(name, known)
+        raise ConfigError(key, name, f"no such thing{hint} (known: {', '.join(known) or 'none'})")
+    return name
