@@ -2,102 +2,40 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
-from evenflow.config import Config
 from evenflow.errors import EvenflowError
 from evenflow.overlay.client import Client
 from evenflow.overlay.geometry import Coordinate
-from evenflow.slices.local import LocalCluster
+from evenflow.overlay.local import LocalBrokers
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(150)]
 
 PLACES = [(0.2, 0.3), (0.7, 0.2), (0.5, 0.6), (0.15, 0.8), (0.85, 0.75)]
 
 
-class Brokers:
-    """Five brokers; a dead one can be started again where it was."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.cluster = LocalCluster(Config.load(None, {}), log_dir=folder)
-        self.addresses: dict[str, str] = {}
-        names = [f"b{number}" for number in range(len(PLACES))]
-        self.start(names[0])
-        for name in names[1:]:
-            self.launch(name)
-        for name in names[1:]:
-            self.wait_for(name)
-
-    def start(self, name: str) -> None:
-        self.launch(name)
-        self.wait_for(name)
-
-    def launch(self, name: str) -> None:
-        x, y = PLACES[int(name[1:])]
-        contacts = [f"--contact={address}" for address in list(self.addresses.values())[:2]]
-        listen = self.addresses.get(name, "127.0.0.1:0")
-        command = [
-            "broker", "--name", name, "--at", f"{x},{y}", "--listen", listen, "--silence", "1.5s",
-            "--data", str(self.folder), *contacts,
-        ]  # fmt: skip
-        if name in self.addresses:
-            (self.folder / f"{name}.log").unlink()
-        self.cluster.start(name, command)
-
-    def wait_for(self, name: str) -> None:
-        deadline = time.monotonic() + 30
-        while not (found := re.search(r"listens at (\S+)", self.cluster.log(name))):
-            assert time.monotonic() < deadline, self.cluster.log(name)
-            assert self.cluster.processes[name].poll() is None, self.cluster.log(name)
-            time.sleep(0.02)
-        self.addresses[name] = found[1]
-
-    def kill(self, name: str) -> None:
-        self.cluster.kill(name)
-
-    def client(self) -> Client:
-        live = [self.addresses[name] for name in self.cluster.processes]
-        return Client(live, timeout_s=40)
-
-    def conditions(self) -> list:
-        found = []
-        for name in list(self.cluster.processes):
-            with Client([self.addresses[name]], timeout_s=10) as client:
-                found.append(client.status())
-        return found
-
-    def wait_healed(self, timeout_s: float = 40.0) -> list:
-        """Wait until all agree on the members and every shelf has its copies."""
-        deadline = time.monotonic() + timeout_s
-        count = len(self.cluster.processes)
-        while True:
-            found = self.conditions()
-            if all(c.members == count and not c.unsettled for c in found):
-                return found
-            assert time.monotonic() < deadline, found
-            time.sleep(0.1)
-
-
 @pytest.fixture
 def brokers(tmp_path):
-    brokers = Brokers(tmp_path)
-    yield brokers
-    brokers.cluster.close()
+    places = {f"b{number}": Coordinate(*place) for number, place in enumerate(PLACES)}
+    with LocalBrokers(places, tmp_path, silence_s=1.5) as brokers:
+        brokers.start_all()
+        yield brokers
+
+
+def client_of(brokers: LocalBrokers) -> Client:
+    return Client(list(brokers.addresses.values()), timeout_s=40)
 
 
 class Writer(threading.Thread):
     """Publishes numbered messages to some topics until it is told to stop."""
 
-    def __init__(self, brokers: Brokers, topics: list[str], level: int) -> None:
+    def __init__(self, brokers: LocalBrokers, topics: list[str], level: int) -> None:
         super().__init__(daemon=True)
         self.topics, self.level = topics, level
-        self.client = brokers.client()
+        self.client = client_of(brokers)
         self.acknowledged = dict.fromkeys(topics, 0)
         self.error: Exception | None = None
         self._ending = threading.Event()
@@ -121,15 +59,15 @@ class Writer(threading.Thread):
         return self.acknowledged
 
 
-def check_all_there(brokers: Brokers, acknowledged: dict[str, int]) -> None:
-    with brokers.client() as client:
+def check_all_there(brokers: LocalBrokers, acknowledged: dict[str, int]) -> None:
+    with client_of(brokers) as client:
         for topic, count in acknowledged.items():
             found = [int(m.payload) for m in client.read(topic, 0, time.time_ns())]
             assert found == list(range(1, count + 1)), topic
 
 
 def test_a_late_reader_gets_the_past_then_the_present(brokers) -> None:
-    with brokers.client() as client, brokers.client() as other:
+    with client_of(brokers) as client, client_of(brokers) as other:
         begin = time.time_ns()
         client.publish_all("meters", [b"%d" % number for number in range(1000)])
         messages = other.subscribe("meters", start=begin)
@@ -148,11 +86,11 @@ def test_brokers_die_and_return_and_nothing_acknowledged_is_lost(brokers) -> Non
     topics = [f"topic-{number}" for number in range(8)]
     writer = Writer(brokers, topics, level=2)
     for victim in ("b2", "b0"):
-        brokers.wait_healed()
+        brokers.await_settled()
         brokers.kill(victim)
-        brokers.wait_healed()
+        brokers.await_settled()
         brokers.start(victim)
-    conditions = brokers.wait_healed()
+    conditions = brokers.await_settled()
     acknowledged = writer.end()
     assert min(acknowledged.values()) > 5
     # Two copies of each topic and not one more: nobody holds a stale one.
@@ -164,9 +102,9 @@ def test_at_level_three_a_second_broker_may_die_after_the_third_copy(brokers) ->
     topics = [f"topic-{number}" for number in range(8)]
     writer = Writer(brokers, topics, level=3)
     for victim in ("b1", "b2", "b3"):
-        brokers.wait_healed()
+        brokers.await_settled()
         brokers.kill(victim)
-    brokers.wait_healed()
+    brokers.await_settled()
     check_all_there(brokers, writer.end())
 
 
@@ -174,7 +112,7 @@ def test_a_subscriber_sees_everything_once_while_the_topic_moves_ten_times(broke
     begin = time.time_ns()
     writer = Writer(brokers, ["meters"], level=2)
     seen: list[int] = []
-    with brokers.client() as subscriber, brokers.client() as operator:
+    with client_of(brokers) as subscriber, client_of(brokers) as operator:
 
         def follow() -> None:
             for message in subscriber.subscribe("meters", start=begin):

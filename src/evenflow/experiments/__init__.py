@@ -72,6 +72,9 @@ EXPERIMENTS: Registry[Experiment] = Registry(
         "skew": Experiment(
             "evenflow.experiments.skew", "all balancing algorithms on uneven loads (simulated)"
         ),
+        "store": Experiment(
+            "evenflow.experiments.store", "the overlay store under deaths, returns and moves"
+        ),
     },
     group="evenflow.experiments",
 )
