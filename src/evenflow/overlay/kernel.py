@@ -24,6 +24,10 @@ ROUNDING = 1e-9
 """Relative error that sums of loads may have gathered."""
 
 
+NODE_ORDER = -1
+"""Instead of a seed: cells are visited in node order, so that the first node wins a tie."""
+
+
 class LoadTable(NamedTuple):
     """All sums of topic loads, kept for one resilience level."""
 
@@ -50,8 +54,8 @@ class Questions(NamedTuple):
     """The nodes that the queries reach, a row for each topic."""
     regions: RegionTable
     """For which cells a node answers."""
-    shuffle: bool
-    """Visit the cells in random order instead of node order, which breaks ties at random."""
+    shuffle: int = NODE_ORDER
+    """Seed of the random order in which cells are visited, which breaks ties at random."""
 
 
 def empty_loads(spots: SpotTable, level: int) -> LoadTable:
@@ -239,15 +243,17 @@ def add_by_cells(
     Returns:
         The spot of each topic, and how often equation 11 was violated.
     """
+    if questions.shuffle != NODE_ORDER:
+        np.random.seed(questions.shuffle)  # compiled code has a generator of its own
     where = homes.copy()
     asked, seen = np.empty(len(loads.worst), np.int64), np.full(len(loads.worst), -1)
     violations, highest = 0, loads.worst.max()
     for topic in range(len(homes)):
         count = _gather(questions, topic, loads.spots.first[homes[topic]], asked, seen)
-        if questions.shuffle:
-            np.random.shuffle(asked[:count])
-        else:
+        if questions.shuffle == NODE_ORDER:
             asked[:count].sort()
+        else:
+            np.random.shuffle(asked[:count])
         where[topic] = best_in_cells(loads, homes[topic], asked[:count])
         highest, holds = add_checked(loads, where[topic], sizes[topic], highest)
         violations += int(not holds)

@@ -1,8 +1,9 @@
 """Whole runs of the paper's experiments: a random overlay, its topics, their balancing (VII, VIII).
 
-A run follows from its `Setting` and its seed alone. Nodes, candidates, topics, sizes, queries and
-wake-ups have a random stream each, so runs with the same seed share all that their settings share,
-as the paper's do: the same nodes with another selection, the same topics in another order.
+A run follows from its `Setting` and its seed alone. Nodes, candidates, topics, sizes, queries,
+wake-ups and ties have a random stream each, so runs with the same seed share all that their
+settings share, as the paper's do: the same nodes with another selection, the same topics in another
+order.
 
 Node loads are relative: 1 is the mean topic load of a node (100 % in the paper).
 """
@@ -15,10 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenflow.errors import OverlayError
+from evenflow.errors import OverlayError, UnknownName
 from evenflow.overlay.geometry import Cells, Plane
 from evenflow.overlay.growth import growth_rates, sizes_at
 from evenflow.overlay.kernel import (
+    NODE_ORDER,
     Questions,
     add_by_cells,
     add_individually,
@@ -26,7 +28,7 @@ from evenflow.overlay.kernel import (
     place_all,
 )
 from evenflow.overlay.planning import add_by_plan, plan
-from evenflow.overlay.selection import queries_to_send
+from evenflow.overlay.selection import SELECTIONS, queries_to_send
 from evenflow.overlay.spots import (
     CANDIDATES,
     near_regions,
@@ -72,6 +74,9 @@ PLANNED = "planned"
 PLANNED_AHEAD = "planned-ahead"
 """Our own selection when all topics are known in advance."""
 
+KNOWN = (HOME, *SELECTIONS, PLANNED, PLANNED_AHEAD)
+"""Every selection that can be simulated."""
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -99,6 +104,8 @@ class Setting:
     """Random coordinates in every cell."""
 
     def __post_init__(self) -> None:
+        if self.selection not in KNOWN:
+            raise UnknownName("coordinate selection", self.selection, KNOWN)
         if self.nodes < 3:
             raise OverlayError(f"{self.nodes} nodes: a topic needs three, use more")
         if min(self.topics_per_node, self.queries, self.candidates) < 1 or self.hops < 0:
@@ -137,6 +144,8 @@ class World:
     """Load of each topic."""
     wake: np.random.Generator
     """Which node is woken next."""
+    tie_seed: int
+    """Seed of the random choice among equals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +172,8 @@ class Placement:
 
 def draw_world(setting: Setting, seed: int) -> World:
     """Draw an overlay and its topics."""
-    streams = [np.random.default_rng([seed, stream]) for stream in range(6)]
-    node_rng, candidate_rng, home_rng, size_rng, query_rng, wake_rng = streams
+    streams = [np.random.default_rng([seed, stream]) for stream in range(7)]
+    node_rng, candidate_rng, home_rng, size_rng, query_rng, wake_rng, tie_rng = streams
     plane = Plane(node_rng.random((setting.nodes, 2)))
     cells = Cells(plane)
     homes = home_rng.random((setting.topics, 2))
@@ -183,7 +192,8 @@ def draw_world(setting: Setting, seed: int) -> World:
         reached = plane.closest(queries, 1)
     sizes = _draw_sizes(setting, size_rng)
     queried = reached.reshape(setting.topics, asked)
-    return World(setting, plane, cells.areas(), spots, home, queried, sizes, wake_rng)
+    ties = int(tie_rng.integers(2**32))
+    return World(setting, plane, cells.areas(), spots, home, queried, sizes, wake_rng, ties)
 
 
 def _draw_sizes(setting: Setting, rng: np.random.Generator) -> Floats:
@@ -212,7 +222,8 @@ def add_topics(world: World) -> Placement:
     if setting.selection == "individual":
         where, violations = add_individually(loads, world.homes, world.sizes, world.queried)
     else:
-        questions = Questions(world.queried, _regions(world), setting.ties is Ties.RANDOM)
+        order = NODE_ORDER if setting.ties is Ties.FIRST else world.tie_seed
+        questions = Questions(world.queried, _regions(world), order)
         where, violations = add_by_cells(loads, world.homes, world.sizes, questions)
     return Placement(where, loads, violations)
 

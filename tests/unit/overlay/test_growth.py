@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evenflow.overlay.growth import forecast, growth_rates, trailing_mean, sizes_at
+from evenflow.overlay.growth import forecast, growth_rates, sizes_at, trailing_mean
 
 
 def test_topics_grow_to_the_papers_exponential_sizes() -> None:

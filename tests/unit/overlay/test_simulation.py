@@ -85,9 +85,11 @@ def test_own_cell_can_be_counted_apart() -> None:
     assert (counted, apart) == ((400, 2), (400, 3))
 
 
-def test_random_ties_give_another_run() -> None:
-    first, random = (simulate(replace(SMALL, ties=ties), 1).where for ties in Ties)
-    assert list(first) != list(random)
+def test_random_ties_give_another_run_and_the_same_again() -> None:
+    first, random, again = (
+        list(simulate(replace(SMALL, ties=ties), 1).where) for ties in (*Ties, Ties.RANDOM)
+    )
+    assert first != random == again
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,9 @@ def test_settings_that_make_no_sense_are_refused(wrong: dict[str, int]) -> None:
 
 
 def test_an_unknown_selection_is_refused() -> None:
-    with pytest.raises(UnknownName, match="known: individual, local, regional, global"):
+    with pytest.raises(
+        UnknownName, match="known: home, individual, local, regional, global, planned"
+    ):
         simulate(replace(SMALL, selection="best"), 1)
 
 
