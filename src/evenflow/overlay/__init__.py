@@ -22,4 +22,31 @@ giving it another coordinate, so balancing is a choice of coordinates.
 
 The first half is plain Python over nodes of any name, as a live broker needs it. The second is the
 same in arrays of numbers, for millions of decisions; tests hold the two equal.
+
+The live store (``docs/store.md``), pure above and shells below the line::
+
+    frames       messages as bounded, checked frames
+    messages     everything that brokers and clients say
+    membership   who lives, and who is whose neighbour                         section I-A
+    routing      greedy forwarding                                             section I-A
+    record       what a broker finds again after a crash
+    replica      one copy of a topic: terms, primary, secondary, history       sections III-C, IV-B
+    serving      publishing and reading at a primary                           section III-B
+    moving       moving a topic between delegates                              section III-A
+    keeper       these three together, for one shelf
+    nursery      shelves that are new
+    broker_core  a whole broker: events in, actions out
+    client_core  a client's side of a topic
+    ------------------------------------------------------------------------------------------
+    store        a broker's disk (SQLite)
+    wire         a TCP connection
+    broker       the broker process
+    client       the client library: `Client`, `AsyncClient`
+    local        brokers as child processes, for experiments and tests
 """
+
+from __future__ import annotations
+
+from evenflow.overlay.client import AsyncClient, Client
+
+__all__ = ["AsyncClient", "Client"]

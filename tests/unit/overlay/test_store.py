@@ -1,4 +1,4 @@
-"""SQLite does what the store in memory does, keeps it over a restart, and refuses what is damaged."""
+"""SQLite does what the store in memory does, survives a crash, and refuses what is damaged."""
 
 from __future__ import annotations
 
