@@ -149,7 +149,7 @@ class Session:
 
     def poll(self, now: float) -> list[Send]:
         """What to order now."""
-        if now >= self._deadline:
+        if not self.over and now >= self._deadline:
             self.cancel(f"{ORDERS[self.stage].name} took longer than {self._patience:g} s", now)
         if self.over or now < self._next_order:
             return []
