@@ -134,3 +134,54 @@ def test_every_id_once_while_slices_move_a_node_dies_and_spark_dies(
     assert (figures["lost"], figures["repeated"]) == (0, 0)
     assert figures["kills"] == 2
     assert figures["moves"] > 0
+
+
+def test_results_become_items_of_a_topic_once(
+    spark: Any,
+    config: Config,
+    file: str,
+    tmp_path: Path,
+    publisher: Publisher,
+    eventually: Callable[..., None],
+) -> None:
+    answers: list[tuple[str, int, bytes]] = []
+
+    def note(batch: Any) -> None:
+        answers.extend((item.sender, item.id, item.payload) for item in batch)
+
+    def run() -> None:
+        query = (
+            spark.readStream.format("evenflow")
+            .option("config", file)
+            .option("topic", "items")
+            .load()
+            .selectExpr(
+                "concat('to ', sender) AS sender", "id", "upper(string(payload)) AS payload"
+            )
+            .writeStream.format("evenflow")
+            .option("config", file)
+            .option("topic", "plain")
+            .option("ledger", str(tmp_path / "ledger"))
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(120)
+
+    for number in range(50):
+        publisher.publish(f"item {number}", id=number, sender="me")
+    expected = {("to me", number, f"ITEM {number}".encode()) for number in range(50)}
+    with Node("plain", note, name="answers", config=config) as node:
+        eventually(lambda: len(node.slices) == config.topic("plain").slices, "it has all slices")
+        eventually(lambda: publisher._core.epoch > 1, "an epoch has ended")
+        run()
+        eventually(lambda: len(answers) >= 50, "all answers are there")
+        # The sink's own note is all that keeps a batch from being published again.
+        for log in (tmp_path / "checkpoint" / "commits").iterdir():
+            log.unlink()
+        run()
+        publisher.publish("last", id=50, sender="me")
+        eventually(lambda: publisher._core.epoch > 2, "the next epoch has ended")
+        run()
+        eventually(lambda: ("to me", 50, b"LAST") in answers, "the last answer is there")
+    assert sorted(answers) == sorted({*expected, ("to me", 50, b"LAST")})

@@ -8,8 +8,8 @@ the same size; *json files* is Spark's own file source on the same items as JSON
 
 *Delay*: at a modest, steady rate, the time from an item's publication until the micro-batch with it
 has ended; a batch's items are spread evenly between its first and its last. Beside it the duration
-of an empty micro-batch, on the same machine with the same stream flowing: a query whose batches have
-one row for each partition.
+of an empty micro-batch, on the same machine with the same stream flowing: a query whose batches
+have one row for each partition.
 """
 
 from __future__ import annotations
