@@ -155,6 +155,21 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(
     cluster.settle()
 
 
+@pytest.mark.parametrize("lost", [Ack, Order], ids=["no ack", "no order"])
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_crash_after_a_merge_of_which_the_balancer_has_not_heard(victim: str, lost: type) -> None:
+    """The taker works and commits, while the balancer still tries to get the cache moved."""
+    cluster = working_cluster()
+    work_in_hand(cluster)
+    session = drive_to(cluster, Stage.SENDING, "done")
+    assert session is not None
+    lose_all(cluster, is_ack_of(Step.MERGED))
+    busy_time(cluster, 0.5, lost)
+    crash(cluster, session, victim)
+    busy_time(cluster, 0.5, lost)
+    cluster.settle()
+
+
 def work_in_hand(cluster: SimCluster) -> None:
     """Items that are processed and not committed, items in hand, and items that wait."""
     for _ in range(3):
