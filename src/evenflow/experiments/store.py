@@ -47,6 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--brokers", metavar="N", type=int, default=0, help="(20; quick: 6)")
     parser.add_argument("--topics", metavar="N", type=int, default=0, help="(500; quick: 30)")
     parser.add_argument("--kills", metavar="N", type=int, default=0, help="per level (4; quick: 2)")
+    parser.add_argument(
+        "--history", metavar="N", type=int, default=0,
+        help="messages of each topic before the first death (200; quick: 20)",
+    )  # fmt: skip
     parser.add_argument("--rate", metavar="R", type=float, default=0, help="messages/s (250; 100)")
     parser.add_argument("--moves", metavar="N", type=int, default=10, help="moves of a topic (10)")
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="places and victims (1)")
@@ -58,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
     args.brokers = args.brokers or (6 if args.quick else 20)
     args.topics = args.topics or (30 if args.quick else 500)
     args.kills = args.kills or (2 if args.quick else 4)
+    args.history = args.history or (20 if args.quick else 200)
     args.rate = args.rate or (100.0 if args.quick else 250.0)
     runs = []
     moves: dict[str, Any] = {}
@@ -90,8 +95,8 @@ async def measure_deaths(
     before = sum(condition.shelves for condition in await brokers.settled())
     async with AsyncClient(list(brokers.addresses.values()), timeout_s=120) as client:
         writer = Writer(client, topics, level, args.rate)
-        await writer.begin()
-        say(f"level {level}: {len(topics)} topics made")
+        await writer.begin(args.history)
+        say(f"level {level}: {len(topics)} topics of {args.history} messages made")
         await brokers.settled()
         heals, returns, away = [], [], []
         for victim in rng.sample(sorted(brokers.addresses), args.kills):

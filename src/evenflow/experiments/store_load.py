@@ -40,11 +40,13 @@ class Writer:
         self._waiting: set[asyncio.Future[int]] = set()
         self._task: asyncio.Task[None] | None = None
 
-    async def begin(self) -> None:
-        """Make all topics by a first message each, then write steadily."""
-        for topic in self._sent:
-            await self._post(topic)
-        await self._drain()
+    async def begin(self, history: int = 1) -> None:
+        """Make all topics by some messages each, then write steadily."""
+        for part in range(0, history, BEHIND):
+            for topic in self._sent:
+                for _ in range(part, min(part + BEHIND, history)):
+                    await self._post(topic)
+            await self._drain()
         self.delays_ms.clear()
         self._task = asyncio.create_task(self._write())
 

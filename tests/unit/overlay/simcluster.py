@@ -292,6 +292,29 @@ class SimCluster:
             labels = {replace(r.label, revision=0, floor=0) for r in replicas.values()}
             if len(labels) != 1:
                 raise Violation(f"{shelf} has labels {labels}")
+        self.check_lists(copies)
+
+    def check_lists(self, copies):
+        """Every time of a topic has one responsible coordinate, and a shelf lies there."""
+        for shelf, replicas in copies.items():
+            delegates = next(iter(replicas.values())).label.delegates
+            if not shelf.at_home:
+                continue
+            for tenure in delegates.tenures():
+                there = copies.get(Shelf(shelf.topic, tenure.coordinate))
+                if there is None:
+                    raise Violation(f"{shelf.topic}: nobody has {tenure}")
+                mine = next(iter(there.values())).label.delegates
+                if mine.responsible(tenure.start) != tenure.coordinate:
+                    raise Violation(f"{shelf.topic}: {tenure} is denied by its delegate")
+            open_at = [
+                other.coordinate
+                for other, owners in copies.items()
+                if other.topic == shelf.topic
+                and next(iter(owners.values())).label.delegates.current == other.coordinate
+            ]
+            if open_at != [delegates.current]:
+                raise Violation(f"{shelf.topic} is open at {open_at}, not {delegates.current}")
 
     def check_all_readable(self, topics, *, publishers):
         """Read every topic from its beginning: all that was acknowledged is there."""

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from evenflow.overlay.geometry import Coordinate
+from evenflow.overlay.broker_core import Asked, Settings
+from evenflow.overlay.geometry import Coordinate, closest_nodes, geographic_hash
+from evenflow.overlay.messages import LETTERS, Dismissed, Routed, Shelf
 
+from .memory_store import MemoryStore
 from .simcluster import SimCluster
+
+if TYPE_CHECKING:
+    from evenflow.overlay.client_core import Publishing
 
 
 def test_what_is_published_is_read_in_order() -> None:
@@ -19,6 +27,168 @@ def test_what_is_published_is_read_in_order() -> None:
     cluster.run_until(lambda: cluster.seen[id(reader)] == {publisher.publisher: 20}, 10)
     cluster.settle()
     cluster.check_all_readable(["meters"], publishers=[publisher])
+
+
+def copies(cluster: SimCluster, topic: str) -> dict[Coordinate, set[str]]:
+    """Return who holds a topic at which coordinate."""
+    found: dict[Coordinate, set[str]] = {}
+    for name, broker in cluster.brokers.items():
+        for shelf in broker.core.keepers:
+            if shelf.topic == topic:
+                found.setdefault(shelf.coordinate, set()).add(name)
+    return found
+
+
+def write(cluster: SimCluster, publisher: Publishing, count: int) -> None:
+    for _ in range(count):
+        publisher.add(b"x")
+    cluster.run_until(lambda: publisher.acknowledged == publisher.accepted, 20, "write")
+
+
+def primary_of(cluster: SimCluster, topic: str) -> str:
+    home = Shelf(topic, geographic_hash(topic))
+    return next(
+        name
+        for name, broker in cluster.brokers.items()
+        if home in broker.core.keepers and broker.core.keepers[home].replica.leading
+    )
+
+
+@pytest.mark.parametrize(("level", "count"), [(1, 1), (2, 2), (3, 2)])
+def test_a_topic_lies_on_the_closest_brokers_as_its_level_asks(level: int, count: int) -> None:
+    cluster = SimCluster(2, brokers=7)
+    write(cluster, cluster.publisher("meters", level), 3)
+    cluster.settle()
+    home = geographic_hash("meters")
+    expected = set(closest_nodes(home, cluster.places, count))
+    assert copies(cluster, "meters") == {home: expected}
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_a_broker_that_joins_closer_gets_the_topic_with_its_past(level: int) -> None:
+    cluster = SimCluster(4, brokers=4)
+    publisher = cluster.publisher("meters", level)
+    write(cluster, publisher, 40)
+    home = geographic_hash("meters")
+    cluster.places["closer"] = Coordinate(home.x + 0.001, home.y)
+    cluster.stores["closer"] = MemoryStore()
+    cluster.start("closer")
+    cluster.run(2)
+    write(cluster, publisher, 5)
+    cluster.settle()
+    assert primary_of(cluster, "meters") == "closer"
+    assert len(copies(cluster, "meters")[home]) == min(level, 2)
+    cluster.check_all_readable(["meters"], publishers=[publisher])
+
+
+def test_level_two_keeps_the_past_once_and_level_three_twice_after_a_death() -> None:
+    for level, whole in ((2, 1), (3, 2)):
+        cluster = SimCluster(5, brokers=6)
+        publisher = cluster.publisher("meters", level)
+        write(cluster, publisher, 29)
+        write(cluster, publisher, 1)  # with it the secondary hears that the others are committed
+        cluster.settle()
+        cluster.kill(primary_of(cluster, "meters"))
+        cluster.run(3)
+        cluster.settle()
+        home = Shelf("meters", geographic_hash("meters"))
+        kept = [
+            len(cluster.stores[name].messages[home])
+            for name in copies(cluster, "meters")[home.coordinate]
+        ]
+        assert sorted(kept)[-whole:] == [30] * whole
+        assert len(kept) == 2
+        assert (min(kept) < 30) is (level == 2)
+
+
+def test_a_stopped_primary_gets_nothing_acknowledged_when_it_goes_on() -> None:
+    cluster = SimCluster(6, brokers=5)
+    publisher, reader = cluster.publisher("meters"), cluster.reader("meters")
+    write(cluster, publisher, 5)
+    cluster.settle()
+    old = primary_of(cluster, "meters")
+    cluster.stop(old)
+    for _ in range(30):
+        publisher.add(b"x")
+        cluster.run(0.2)
+    cluster.run_until(lambda: publisher.acknowledged > 20, 20, "take over")
+    term = max(
+        keeper.replica.record.confirmed
+        for broker in cluster.brokers.values()
+        for keeper in broker.core.keepers.values()
+    )
+    cluster.resume(old)
+    cluster.run(3)
+    cluster.settle()
+    home = Shelf("meters", geographic_hash("meters"))
+    assert cluster.brokers[old].core.keepers[home].replica.record.confirmed > term
+    cluster.run_until(lambda: publisher.acknowledged == publisher.accepted, 10)
+    cluster.run_until(lambda: cluster.seen[id(reader)] == {1: publisher.accepted}, 10)
+
+
+def test_an_expired_delegate_is_taken_off_the_list_and_drops_its_shelf() -> None:
+    cluster = SimCluster(7, brokers=6, settings=Settings(age_s=20.0))
+    publisher = cluster.publisher("meters")
+    home, away = geographic_hash("meters"), Coordinate(0.9, 0.1)
+    write(cluster, publisher, 5)
+    first = cluster.move("meters", away)
+    cluster.run_until(lambda: first.done, 10, "move")
+    write(cluster, publisher, 5)
+    second = cluster.move("meters", home)
+    cluster.run_until(lambda: second.done, 10, "retire")
+    write(cluster, publisher, 5)
+    assert set(copies(cluster, "meters")) == {home, away}
+    cluster.run_until(lambda: set(copies(cluster, "meters")) == {home}, 60, "forget")
+    cluster.settle()
+    replica = cluster.brokers[primary_of(cluster, "meters")].core.keepers[Shelf("meters", home)]
+    assert [entry.coordinate for entry in replica.replica.label.delegates.entries] == [home]
+    reader = cluster.reader("meters", until=cluster.wall, level=0)
+    cluster.seen[id(reader)][publisher.publisher] = publisher.acknowledged
+    write(cluster, publisher, 1)
+    cluster.run_until(lambda: reader.done, 10)
+
+
+def test_a_shelf_keeps_the_newest_octets() -> None:
+    cluster = SimCluster(8, brokers=4, settings=Settings(shelf_octets=10))
+    publisher = cluster.publisher("meters")
+    write(cluster, publisher, 50)
+    home = Shelf("meters", geographic_hash("meters"))
+    cluster.run_until(
+        lambda: all(
+            len(cluster.stores[name].messages[home]) == 10
+            for name in copies(cluster, "meters")[home.coordinate]
+        ),
+        20,
+        "expire",
+    )
+
+
+def test_with_one_broker_alive_nothing_is_acknowledged_at_level_two() -> None:
+    cluster = SimCluster(9, brokers=2)
+    publisher = cluster.publisher("meters")
+    write(cluster, publisher, 3)
+    cluster.settle()
+    last = sorted(cluster.brokers)[0]
+    store = cluster.kill(last)
+    publisher.add(b"x")
+    cluster.run(20)
+    assert publisher.acknowledged == 3
+    assert store is not None
+    cluster.start(last)
+    cluster.run_until(lambda: publisher.acknowledged == 4, 20)
+    cluster.settle()
+    cluster.check_all_readable(["meters"], publishers=[publisher])
+
+
+def test_letters_that_only_brokers_send_are_refused_from_clients() -> None:
+    cluster = SimCluster(10, brokers=1)
+    core = cluster.brokers["b0"].core
+    shelf = Shelf("meters", Coordinate(0.5, 0.5))
+    letter = Routed(
+        shelf.coordinate, "b0", 9, "", 0, 1, False, LETTERS.encode(Dismissed(shelf, 10**17))
+    )
+    assert core.handle(Asked(1, letter), cluster.now, cluster.wall) == []
+    assert core.counters.refused == 1
 
 
 TOPICS = ["meters", "phasors"]
