@@ -58,7 +58,7 @@ def _settings() -> dict[str, float | str]:
 def _need() -> int | str:
     def read(raw: object) -> int | str:
         if raw in ("all", "any") or (isinstance(raw, int) and _is_number(raw) and raw >= 1):
-            return raw  # type: ignore[return-value]
+            return raw
         raise ValueError
 
     rule = Rule(read, 'must be "all", "any" or a number of nodes from 1')

@@ -8,7 +8,7 @@ was seen, the plan with its reason, each action and how it ended.
 A shell around one table. Notes are written before the orders they belong to are sent; in WAL mode a
 write costs tens of microseconds and survives the death of the process (that of the machine may take
 the last ones). The file is bounded: the oldest entries go, except those of plans that are not over.
-To be used by one thread.
+To be used by one thread at a time.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class History:
         self._written = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None)
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.executescript(_SCHEMA)

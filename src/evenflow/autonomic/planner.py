@@ -130,6 +130,13 @@ class PlanningService:
             if rule.event == event.event_id and rule.phase is event.phase
         ]
 
+    def consult(self, place: str, event: EventNotification, now: float) -> ActionPlan | None:
+        """What the planner in a place would do about an event; nothing follows from it."""
+        try:
+            return self._working[place].plan(event, now)
+        except EvenflowError:
+            return None
+
     def _apply(self, rule: Rule, event: EventNotification, now: float) -> Decision:
         """One rule. A planner that fails must not keep the others from working."""
         place = self._places[rule.planner]

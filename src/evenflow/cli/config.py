@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from evenflow.autonomic.design import design
 from evenflow.cli.options import load_config
 
 if TYPE_CHECKING:
@@ -25,5 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the configuration."""
     config = load_config(args)
+    design(config)
     print(json.dumps(config.as_tables(), indent=2) if args.json else config.as_toml())
     return 0

@@ -1,7 +1,8 @@
 """The balancer process: a :class:`~evenflow.slices.balancer_core.BalancerCore` per topic, on DDS.
 
 One thread waits for reports, acknowledgements and operators' requests, and performs what the cores
-ask. It keeps nothing on disk: a balancer that dies is simply started again.
+and the autonomic loop (:mod:`evenflow.autonomic.slice_loop`) ask. Who owns what is known from the
+nodes' reports, and what was planned from the history: a balancer that dies is simply started again.
 """
 
 from __future__ import annotations
@@ -12,12 +13,23 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from evenflow.autonomic.slice_loop import SliceLoop
 from evenflow.balance import algorithm_named
 from evenflow.config import Config
-from evenflow.domain.channels import ACKS, BEATS, LOADS, MOVES, ORDERS, REPORTS, Gone
+from evenflow.domain.channels import (
+    ACKS,
+    BEATS,
+    EVENTS,
+    LOADS,
+    MOVES,
+    ORDERS,
+    PROPERTIES,
+    REPORTS,
+    Gone,
+)
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import BalancerRunning
-from evenflow.model.messages import Beat, NodeReport, Receipt
+from evenflow.errors import BalancerRunning, EvenflowError
+from evenflow.model.messages import Beat, EventNotice, NodeReport, PropertyReport, Receipt
 from evenflow.slices.actions import Action, NodeGone, Send
 from evenflow.slices.balancer_core import BalancerCore, BalancerSettings
 from evenflow.slices.outbox import Outbox
@@ -42,7 +54,11 @@ class Balancer:
     def __init__(
         self, *, config: Config | None = None, participant: Participant | None = None
     ) -> None:
-        """Enter the domain; :class:`BalancerRunning` when it has a balancer already."""
+        """Enter the domain; :class:`BalancerRunning` when it has a balancer already.
+
+        Raises:
+            ConfigError: An event, a rule or a planner is faulty; nothing has been started.
+        """
         self.config = config or Config.load()
         self.error: BaseException | None = None
         self._own = participant is None
@@ -54,7 +70,6 @@ class Balancer:
             self.close_domain()
             raise
         self._outbox = Outbox(self._participant)
-        self._readers = [self._read(channel) for channel in (REPORTS, LOADS, ACKS, MOVES)]
         algorithm = algorithm_named(self.config.balancer.algorithm)
         self.cores = {
             topic.name: BalancerCore(
@@ -68,6 +83,13 @@ class Balancer:
             )
             for topic in self.config.topics
         }
+        try:
+            self._autonomy = SliceLoop(self.config, self.cores, time.monotonic(), time.time())
+        except EvenflowError:
+            self.close_domain()
+            raise
+        channels = (REPORTS, LOADS, ACKS, MOVES, PROPERTIES, EVENTS)
+        self._readers = [self._read(channel) for channel in channels]
         self._stopping = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="balancer", daemon=True)
@@ -105,6 +127,7 @@ class Balancer:
         self._stopping = True
         self._waiter.wake()
         self._thread.join()
+        self._autonomy.close()
         self.close_domain()
 
     def close_domain(self) -> None:
@@ -143,6 +166,7 @@ class Balancer:
                 actions += self._handle(message, now)
         for core in self.cores.values():
             actions += core.poll(now)
+        self._autonomy.poll(now)
         for action in actions:
             if isinstance(action, Send):
                 if isinstance(action.message, Receipt):
@@ -150,8 +174,12 @@ class Balancer:
                 self._outbox.send(action)
 
     def _handle(self, message: Any, now: float) -> list[Action]:
+        if isinstance(message, PropertyReport | EventNotice):
+            self._autonomy.handle(message, now)
+            return []
         if isinstance(message, Gone):
             if message.message_type is not NodeReport:
+                self._autonomy.handle(message, now)
                 return []
             topic, node = message.key
             core = self.cores.get(topic)

@@ -240,7 +240,7 @@ class BalancerCore:
         if self.nodes[move.taker].leaving:
             raise MoveRefused(f"{move.taker} is leaving")
         for slice_id in move.slices:
-            if self.owners.of[slice_id] != move.giver:
+            if slice_id >= self.slice_count or self.owners.of[slice_id] != move.giver:
                 raise MoveRefused(f"{move.giver} does not own slice {slice_id}")
         if self.is_busy(move):
             raise MoveRefused(f"{move.giver} or {move.taker} is in another session")

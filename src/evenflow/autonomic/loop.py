@@ -1,0 +1,204 @@
+"""The loop: from events to plans to orders, with everything written down.
+
+MAPE-SDDL, section III.B. The part of a balancer that is the same whatever it balances: local events
+and property reports come in; distributed events are found among them; rules choose planners; plans
+run through the controller; orders go to executors, whose answers come back. Every event, plan and
+outcome goes to the history before anything follows from it.
+
+Events are looked at one after the other, each when the plan before it is over, so that a planner
+always sees what is, not what was meant to be. An event that was written down already (a new
+balancer is shown the newest state of all events) has no consequences a second time.
+
+A new loop first waits until its executors know the world (:meth:`AutonomicLoop.begin`), then
+finishes or rolls back what the history says was under way.
+
+Times are of the clock that never jumps; ``offset`` leads to the time of day, which the history has.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from evenflow.autonomic.events import EventNotification, Phase, Property
+from evenflow.autonomic.executor import Answer, Controller, Note, Order
+from evenflow.errors import PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from evenflow.autonomic.actions import ActionPlan
+    from evenflow.autonomic.composite import CompositeDetector
+    from evenflow.autonomic.executor import Instruction
+    from evenflow.autonomic.history import History
+    from evenflow.autonomic.planner import PlanningService
+    from evenflow.model.messages import EventNotice
+
+_LOG = logging.getLogger(__name__)
+
+MOST_WAITING = 1_000
+"""Events that may wait for their turn; beyond it the oldest go."""
+
+
+class Executor(Protocol):
+    """Carries out actions; what it has to grant is in :mod:`evenflow.autonomic.executor`."""
+
+    def order(self, order: Order, now: float) -> None:
+        """Take an order; it may come again."""
+        ...
+
+    def poll(self, now: float) -> list[Answer]:
+        """Go on with what is under way; returns what is over."""
+        ...
+
+
+class AutonomicLoop:
+    """Distributed events, planning and control of one balancer."""
+
+    def __init__(
+        self,
+        composite: CompositeDetector,
+        planning: PlanningService,
+        history: History,
+        executors: Mapping[str, Executor],
+        *,
+        offset: float = 0.0,
+    ) -> None:
+        self.planning = planning
+        self.failures = 0
+        """Times that a planner could not answer, or too many plans waited."""
+        self._composite = composite
+        self._history = history
+        self._executors = executors
+        self._offset = offset
+        self._controller = Controller()
+        self._waiting: deque[EventNotification] = deque(maxlen=MOST_WAITING)
+        self._known = {
+            (entry.name, entry.reason): entry.time
+            for entry in history.entries(kind="event", limit=MOST_WAITING)
+        }
+        """Time of the newest note of each event and source."""
+        self._begun = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether no plan is under way and no event waits."""
+        return self._begun and self._controller.idle and not self._waiting
+
+    def begin(self, now: float) -> None:
+        """The executors know the world: go on where the history ends. Once."""
+        self._begun = True
+        self._perform(self._controller.resume(self._history.unfinished(), now), now)
+
+    # -- what comes in --------------------------------------------------------------------------
+
+    def notified(self, notice: EventNotice, now: float) -> None:
+        """A local event began or ended at a process."""
+        event = event_of(notice)
+        if not self._is_new(event):
+            self._raise(self._composite.notified(event, now))
+            return
+        self._take(event)
+        self._raise(self._composite.notified(event, now))
+
+    def reported(self, source: str, values: Mapping[str, float], now: float) -> None:
+        """A process reported its properties."""
+        self._raise(self._composite.heard(source, values, now))
+
+    def gone(self, source: str, now: float) -> None:
+        """A process has left."""
+        self._raise(self._composite.gone(source, now))
+
+    def raise_event(self, event: EventNotification) -> None:
+        """An event of the balancer's own, in the loop's time."""
+        self._raise([event])
+
+    def _raise(self, events: Iterable[EventNotification]) -> None:
+        for event in events:
+            self._take(_shifted(event, self._offset))
+
+    def _is_new(self, event: EventNotification) -> bool:
+        return event.time != self._known.get((event.event_id, event.source_id))
+
+    def _take(self, event: EventNotification) -> None:
+        self._known[event.event_id, event.source_id] = event.time
+        self._history.add_event(event)
+        _LOG.info("event %s %s at %s", event.event_id, event.phase.value, event.source_id)
+        self._waiting.append(event)
+
+    # -- time -----------------------------------------------------------------------------------
+
+    def poll(self, now: float) -> None:
+        """Do what is due; call it often."""
+        self._raise(self._composite.look(now))
+        if not self._begun:
+            return
+        for executor in self._executors.values():
+            for answer in executor.poll(now):
+                self._perform(self._controller.handle(answer, now), now)
+        timer = self._controller.get_timer()
+        if timer is not None and now >= timer:
+            self._perform(self._controller.handle_timer(now), now)
+        while self._waiting and self._controller.idle:
+            self._decide(self._waiting.popleft(), now)
+
+    def _decide(self, event: EventNotification, now: float) -> None:
+        for decision in self.planning.handle(event, now):
+            if decision.failure:
+                self.failures += 1
+                _LOG.error("event %s: %s", event.event_id, decision.failure)
+            elif decision.plan is not None:
+                self._submit(decision.plan, now)
+
+    def _submit(self, plan: ActionPlan, now: float) -> None:
+        try:
+            instructions = self._controller.submit(plan, now)
+        except PlanError as error:
+            self.failures += 1
+            _LOG.error("plan %s: %s", plan.plan_id, error)
+            return
+        self._perform(instructions, now)
+
+    def _perform(self, instructions: list[Instruction], now: float) -> None:
+        """Write down, then order. Notes come before the orders they belong to."""
+        for instruction in instructions:
+            if isinstance(instruction, Note):
+                self._history.add_note(replace(instruction, time=instruction.time + self._offset))
+                _log(instruction)
+                continue
+            executor = self._executors.get(instruction.executor_id)
+            if executor is not None:
+                executor.order(instruction, now)
+            else:
+                answer = _nobody(instruction)
+                self._perform(self._controller.handle(answer, now), now)
+
+
+def event_of(notice: EventNotice) -> EventNotification:
+    """The event that a message tells of."""
+    rows = zip(notice.names, notice.values, notice.times, strict=True)
+    return EventNotification(
+        notice.event,
+        notice.source,
+        tuple(Property(*row) for row in rows),
+        Phase.RAISED if notice.raised else Phase.CLEARED,
+        notice.time,
+    )
+
+
+def _nobody(order: Order) -> Answer:
+    reason = f"there is no executor {order.executor_id!r}"
+    return Answer(order.plan_id, order.action_id, order.attempt, ok=False, reason=reason)
+
+
+def _shifted(event: EventNotification, offset: float) -> EventNotification:
+    properties = tuple(replace(each, time=each.time + offset) for each in event.properties)
+    return replace(event, time=event.time + offset, properties=properties)
+
+
+def _log(note: Note) -> None:
+    what = f" action {note.action_id}" if note.action_id else ""
+    why = f": {note.reason}" if note.reason else ""
+    _LOG.info("plan %s%s %s%s", note.plan_id, what, note.state.value, why)

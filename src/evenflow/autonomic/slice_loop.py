@@ -1,0 +1,191 @@
+"""The autonomic loop of a balancer of slices: who plans, who executes, when loads are looked at.
+
+Puts the parts together for the topics of one balancer process. Besides what nodes tell, the
+balancer watches one condition itself: every ``balancer.analyze_s`` it asks each topic's planner
+what it would do. When it would move something twice in a row, so not for a short peak, the event
+``imbalance-TOPIC`` is raised with the loads that were seen, and the rule every topic has for it
+leads to a plan. A topic whose planner is ``count`` is left alone: numbers of slices change only
+with the nodes, and then the balancer acts at once; what an operator has moved by hand stays.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from evenflow.autonomic.design import design, imbalance_of
+from evenflow.autonomic.elastic import Elastic, Fleet, Limits
+from evenflow.autonomic.events import EventNotification, Phase, Property
+from evenflow.autonomic.history import History
+from evenflow.autonomic.loop import AutonomicLoop
+from evenflow.autonomic.node_starter import EXECUTOR, NodeStarter
+from evenflow.autonomic.planner import PlanningService
+from evenflow.autonomic.slice_mover import SliceMover
+from evenflow.autonomic.slice_planner import slice_planners
+from evenflow.balance import ALGORITHMS
+from evenflow.domain.channels import Gone
+from evenflow.errors import ConfigError, did_you_mean
+from evenflow.model.messages import EventNotice, NodeReport, PropertyReport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from evenflow.autonomic.planner import Planner
+    from evenflow.config import Config
+    from evenflow.slices.balancer_core import BalancerCore
+
+ELASTIC = "elastic"
+BY_NUMBER = "count"
+"""The planner that looks at nothing but how many slices there are."""
+LOOKS = 2
+"""So many uneven looks in a row are an event."""
+
+
+class SliceLoop:
+    """The loop of one balancer process.
+
+    Raises:
+        ConfigError: The operator's tables are faulty, or the history cannot be opened.
+    """
+
+    def __init__(
+        self, config: Config, cores: Mapping[str, BalancerCore], now: float, wall: float
+    ) -> None:
+        plan = design(config)
+        self._cores = cores
+        self._every = config.balancer.analyze_s
+        self._next_look = now + self._every
+        self._uneven = dict.fromkeys(cores, 0)
+        self._raised: set[str] = set()
+        self._now = now
+        self._run = f"{int(wall * 1000):x}"
+        self._starter = NodeStarter(config, self._nodes)
+        planning = PlanningService(plan.rules, plan.places, self._planners(config))
+        self._history = History(config.history_file, keep=config.history.keep)
+        movers = {topic: SliceMover(core) for topic, core in cores.items()}
+        self.loop = AutonomicLoop(
+            plan.composite(),
+            planning,
+            self._history,
+            {**movers, EXECUTOR: self._starter},
+            offset=wall - now,
+        )
+        self._begun = False
+
+    def handle(self, message: PropertyReport | EventNotice | Gone, now: float) -> None:
+        """Take in what a process tells of itself."""
+        self._now = now
+        if isinstance(message, EventNotice):
+            self.loop.notified(message, now)
+        elif isinstance(message, PropertyReport):
+            rows = zip(message.names, message.values, strict=True)
+            values = {name: value for name, value in rows if isfinite(value)}
+            self.loop.reported(message.source, values, now)
+        elif message.message_type is PropertyReport:
+            self.loop.gone(message.key[0], now)
+
+    def poll(self, now: float) -> None:
+        """Do what is due; call it often."""
+        self._now = now
+        if not self._begun and all(core.settled for core in self._cores.values()):
+            self._begun = True
+            self.loop.begin(now)
+        self.loop.poll(now)
+        if self._every and now >= self._next_look and self.loop.idle:
+            self._next_look = now + self._every
+            for topic in self._cores:
+                self._look_at(topic, now)
+
+    def close(self) -> None:
+        """Close the history."""
+        self._history.close()
+        self._starter.close()
+
+    # -- analysis -------------------------------------------------------------------------------
+
+    def _look_at(self, topic: str, now: float) -> None:
+        planning = self.loop.planning
+        event = EventNotification(imbalance_of(topic), topic, (), Phase.RAISED, now)
+        counts = planning.places[topic].planner == BY_NUMBER
+        if counts or planning.consult(topic, event, now) is None:
+            self._uneven[topic] = 0
+            if topic in self._raised:
+                self._raised.discard(topic)
+                self._raise(topic, Phase.CLEARED, now)
+            return
+        self._uneven[topic] += 1
+        if self._uneven[topic] >= LOOKS:
+            self._uneven[topic] = 0
+            self._raised.add(topic)
+            self._raise(topic, Phase.RAISED, now)
+
+    def _raise(self, topic: str, phase: Phase, now: float) -> None:
+        loads = self._cores[topic].snapshot(now).loads()
+        seen = {f"load {node}": load for node, load in sorted(loads.items())}
+        mean = fmean(loads.values()) if loads else 0.0
+        seen["max_over_mean"] = max(loads.values()) / mean if mean else 0.0
+        properties = tuple(Property(name, value, now) for name, value in seen.items())
+        self.loop.raise_event(EventNotification(imbalance_of(topic), topic, properties, phase, now))
+
+    # -- planners -------------------------------------------------------------------------------
+
+    def _planners(self, config: Config) -> dict[str, Callable[..., Planner]]:
+        topics = {topic: self._makers(topic, core) for topic, core in self._cores.items()}
+
+        def maker(algorithm: str) -> Callable[..., Planner]:
+            def make(*, topic: str = "", **settings: float) -> Planner:
+                return topics[self._topic(topic)][algorithm](**settings)
+
+            return make
+
+        return {
+            **{name: maker(name) for name in ALGORITHMS},
+            ELASTIC: lambda **settings: self._elastic(config, **settings),
+        }
+
+    def _makers(self, topic: str, core: BalancerCore) -> Mapping[str, Callable[..., Planner]]:
+        return slice_planners(lambda: core.snapshot(self._now), topic, f"{topic}-{self._run}")
+
+    def _elastic(
+        self,
+        config: Config,
+        *,
+        grow_on: str,
+        shrink_on: str = "",
+        topic: str = "",
+        least: float = 1,
+        most: float = 8,
+        cooldown_s: float = 60.0,
+        deadline_s: float = 60.0,
+    ) -> Elastic:
+        if not (config.elastic.start or config.node.app):
+            raise ConfigError(
+                "elastic.start",
+                [],
+                "say how a node is started, or name its application in node.app",
+            )
+        name = self._topic(topic)
+        limits = Limits(int(least), int(most), cooldown_s)
+        return Elastic(
+            lambda: self._fleet(name), limits, grow_on, shrink_on, EXECUTOR, self._run, deadline_s
+        )
+
+    def _topic(self, topic: str) -> str:
+        name = topic or next(iter(self._cores))
+        if name not in self._cores:
+            hint = did_you_mean(name, self._cores)
+            raise ConfigError("planners.topic", name, f"no such topic{hint}")
+        return name
+
+    def _fleet(self, topic: str) -> Fleet:
+        core = self._cores[topic]
+        staying = [node for node, report in core.nodes.items() if not report.leaving]
+        owners = set(core.owners.of)
+        idle = tuple(node for node in staying if node not in owners)
+        return Fleet((*staying, *self._starter.starting), idle)
+
+    def _nodes(self) -> dict[str, NodeReport]:
+        return {
+            node: report for core in self._cores.values() for node, report in core.nodes.items()
+        }

@@ -1,0 +1,185 @@
+"""``evenflow history``: what the balancer did, and why something moved."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from evenflow.autonomic.elastic import START_NODE, STOP_NODE
+from evenflow.autonomic.history import Entry, History, Story
+from evenflow.autonomic.slice_planner import MOVE_SLICES, decoded
+from evenflow.cli.options import load_config
+from evenflow.cli.slices import ranges
+from evenflow.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from evenflow.autonomic.actions import Action
+    from evenflow.autonomic.events import EventNotification
+    from evenflow.autonomic.executor import Note
+
+EXAMPLES = """\
+  evenflow history                      the plans of this configuration's history, newest first
+  evenflow history --plan ID            one plan: the event, what was seen, every step
+  evenflow history --events             the events
+  evenflow history --json --limit 10
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own arguments."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--plan", metavar="ID", help="tell everything about one plan")
+    parser.add_argument("--events", action="store_true", help="list events instead of plans")
+    parser.add_argument("--limit", metavar="N", type=int, default=50, help="at most so many (50)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read the history and tell it."""
+    file = load_config(args).history_file
+    if not file.is_file():
+        raise ConfigError(
+            "history.path",
+            str(file),
+            "there is no history here: has a balancer run with this file?",
+        )
+    with History(file) as history:
+        if args.plan:
+            _tell_plan(history, args.plan, as_json=args.json)
+        elif args.events:
+            _list_events(history.entries(kind="event", limit=args.limit), as_json=args.json)
+        else:
+            _list_plans(list(history.stories(limit=args.limit)), as_json=args.json)
+    return 0
+
+
+def clock(seconds: float) -> str:
+    """A time of day in UTC."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def as_row(story: Story) -> dict[str, Any]:
+    """A plan as the listing shows it."""
+    states = {note.action_id: note for note in story.notes if note.action_id}
+    return {
+        "time": clock(story.notes[0].time),
+        "plan": story.plan.plan_id,
+        "event": as_event(story.event) if story.event else {"event": story.plan.event_id},
+        "reason": story.plan.reason,
+        "outcome": story.outcome.value,
+        "actions": [
+            as_action(action, states.get(action.action_id)) for action in story.plan.actions
+        ],
+    }
+
+
+def as_event(event: EventNotification) -> dict[str, Any]:
+    """An event as the listing shows it."""
+    return {
+        "time": clock(event.time),
+        "event": event.event_id,
+        "source": event.source_id,
+        "phase": event.phase.value,
+        "seen": {each.name: each.value for each in event.properties},
+    }
+
+
+def as_action(action: Action, last: Note | None) -> dict[str, Any]:
+    """An action with where it stands."""
+    return {
+        "action": action.action_id,
+        "stage": action.stage,
+        "does": in_words(action),
+        "state": last.state.value if last else "pending",
+        "said": last.reason if last else "",
+    }
+
+
+def in_words(action: Action) -> str:
+    """What an action does."""
+    if action.kind == MOVE_SLICES:
+        move = decoded(action.args)
+        names = (move.giver.partition("~")[0], move.taker.partition("~")[0])
+        return f"slices {ranges(sorted(move.slices))} from {names[0]} to {names[1]}"
+    if action.kind in (START_NODE, STOP_NODE):
+        return f"{action.kind} {action.args.decode()}".rstrip()
+    return f"{action.kind} at {action.executor_id}"
+
+
+def _list_plans(stories: list[Story], *, as_json: bool) -> None:
+    rows = [as_row(story) for story in stories]
+    if as_json:
+        print(json.dumps({"plans": rows}, indent=2))
+        return
+    if not rows:
+        print("nothing has been planned")
+        return
+    table = Table("time", "plan", "event", "outcome", "what", "why", box=SIMPLE)
+    for row in rows:
+        what = "\n".join(action["does"] for action in row["actions"])
+        table.add_row(
+            row["time"][11:19], row["plan"], row["event"]["event"], row["outcome"], what,
+            row["reason"],
+        )  # fmt: skip
+    Console().print(table)
+
+
+def _tell_plan(history: History, plan_id: str, *, as_json: bool) -> None:
+    story = history.story(plan_id)
+    if story is None:
+        raise ConfigError("--plan", plan_id, "no such plan: 'evenflow history' lists them")
+    row = as_row(story)
+    row["steps"] = [
+        {
+            "time": clock(note.time),
+            "what": note.action_id or "plan",
+            "state": note.state.value,
+            "attempt": note.attempt,
+            "said": note.reason,
+        }
+        for note in story.notes
+    ]
+    if as_json:
+        print(json.dumps(row, indent=2))
+        return
+    event = row["event"]
+    print(f"plan {row['plan']}: {row['outcome']}")
+    print(f"because of {event['event']} at {event.get('source', '?')}, {event.get('time', '?')}")
+    for name, value in event.get("seen", {}).items():
+        print(f"  {name} = {value:,.4g}")
+    print(f"reason: {row['reason']}")
+    for action in row["actions"]:
+        print(f"  {action['action']}: {action['does']}")
+    table = Table("time", "what", "state", "attempt", "said", box=SIMPLE)
+    for step in row["steps"]:
+        table.add_row(*(str(step[key]) for key in ("time", "what", "state", "attempt", "said")))
+    Console().print(table)
+
+
+def _list_events(entries: list[Entry], *, as_json: bool) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "time": clock(entry.time),
+            "event": entry.name,
+            "source": entry.reason,
+            "phase": entry.state,
+            "seen": {name: value for name, value, _ in json.loads(entry.body)},
+        }
+        for entry in entries
+    ]
+    if as_json:
+        print(json.dumps({"events": rows}, indent=2))
+        return
+    if not rows:
+        print("nothing has happened")
+        return
+    table = Table("time", "event", "source", "phase", box=SIMPLE)
+    for row in rows:
+        table.add_row(row["time"][11:19], *(str(row[key]) for key in ("event", "source", "phase")))
+    Console().print(table)

@@ -1,0 +1,165 @@
+"""``evenflow plan --dry-run``: what an algorithm would move now, and the loads expected after it.
+
+Nothing is sent. The command listens to the nodes' reports as the balancer does, long enough to see
+two of each, and asks the algorithm. What only the balancer knows (when a slice last moved,
+strengths and outlooks learned over a longer time) is not regarded.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from evenflow.balance import algorithm_named
+from evenflow.cli.options import load_config, parse_setting
+from evenflow.cli.running import seconds
+from evenflow.cli.slices import ranges
+from evenflow.domain.channels import LOADS, MAPS, REPORTS, Gone
+from evenflow.domain.cyclone import Participant
+from evenflow.errors import DomainError, PlanError
+from evenflow.model.messages import NodeReport, SliceLoads, SliceMap
+from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
+from evenflow.slices.loads import Loads
+
+if TYPE_CHECKING:
+    import argparse
+
+    from evenflow.model.plan import Plan
+
+EXAMPLES = """\
+  evenflow plan --dry-run                              with the balancer's algorithm
+  evenflow plan --dry-run --algorithm weighted --with tolerance=0.02 --json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own arguments."""
+    parser.add_argument("--dry-run", action="store_true", help="show the plan, move nothing")
+    parser.add_argument("--algorithm", metavar="A", help="who plans (else balancer.algorithm)")
+    parser.add_argument(
+        "--with", metavar="KEY=VALUE", action="append", type=parse_setting, dest="given",
+        help="a setting of the algorithm (may be repeated)",
+    )  # fmt: skip
+    parser.add_argument("--topic", metavar="T", help="the topic (the first configured)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--look", metavar="TIME", type=seconds, default=5.0, help="how long to listen (5s)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Listen, plan and show."""
+    config = load_config(args)
+    if not args.dry_run:
+        raise PlanError(
+            "say --dry-run: plans are made and carried out by the balancer; "
+            "'evenflow slices move' moves slices by hand"
+        )
+    topic = config.topic(args.topic) if args.topic else config.topics[0]
+    algorithm = algorithm_named(
+        args.algorithm or config.balancer.algorithm, **dict(args.given or ())
+    )
+    with Participant(config.domain) as participant:
+        snapshot = Listener(participant, topic.name).listen(args.look)
+    plan = algorithm.analyze_load(snapshot)
+    row = as_row(algorithm.name, algorithm.measure(snapshot), plan)
+    if args.json:
+        print(json.dumps({"topic": topic.name, **row}, indent=2))
+    else:
+        show(row)
+    return 0
+
+
+class Listener:
+    """Builds a load snapshot from what everybody may hear."""
+
+    def __init__(self, participant: Participant, topic: str) -> None:
+        self._topic = topic
+        self._waiter = participant.waiter()
+        self._readers = [participant.reader(channel) for channel in (REPORTS, MAPS, LOADS)]
+        for reader in self._readers:
+            self._waiter.attach(reader)
+        self._nodes: dict[str, NodeReport] = {}
+        self._map: SliceMap | None = None
+        self._loads = Loads()
+
+    def listen(self, duration_s: float) -> LoadSnapshot:
+        """Listen for a while; what is known then."""
+        end = time.monotonic() + duration_s
+        while (left := end - time.monotonic()) > 0:
+            self._waiter.wait(left)
+            for reader in self._readers:
+                for message in reader.take():
+                    self._hear(message)
+        if self._map is None:
+            raise DomainError(
+                f"topic {self._topic}",
+                "nobody has assigned its slices: start 'evenflow balancer' first",
+            )
+        return self._snapshot(self._map)
+
+    def _hear(self, message: Any) -> None:
+        if isinstance(message, Gone):
+            if message.message_type is NodeReport and message.key[0] == self._topic:
+                self._nodes.pop(message.key[1], None)
+        elif message.topic == self._topic:
+            match message:
+                case NodeReport():
+                    self._nodes[message.node] = message
+                case SliceMap():
+                    self._map = message
+                case SliceLoads():
+                    self._loads.observe(message, time.monotonic())
+
+    def _snapshot(self, assignment: SliceMap) -> LoadSnapshot:
+        names = ("", *assignment.nodes)
+        capacities = self._loads.capacities(self._nodes)
+        return LoadSnapshot(
+            time.monotonic(),
+            tuple(
+                ClusterNode(node, capacities[node], report.leaving)
+                for node, report in self._nodes.items()
+            ),
+            tuple(
+                PlacedSlice(
+                    slice_id,
+                    names[owner] if names[owner] in self._nodes else None,
+                    self._loads.of(slice_id),
+                )
+                for slice_id, owner in enumerate(assignment.owners)
+            ),
+        )
+
+
+def as_row(algorithm: str, now: dict[str, float], plan: Plan) -> dict[str, Any]:
+    """A plan with the loads before and after it."""
+    after = plan.expected or now
+    return {
+        "algorithm": algorithm,
+        "reason": plan.reason,
+        "moves": [
+            {"slices": list(move.slices), "from": move.giver, "to": move.taker}
+            for move in plan.moves
+        ],
+        "loads": [
+            {"node": node, "now": round(load, 3), "after": round(after.get(node, load), 3)}
+            for node, load in sorted(now.items())
+        ],
+    }
+
+
+def show(row: dict[str, Any]) -> None:
+    """Print what would move and the loads."""
+    print(f"{row['algorithm']}: {row['reason'] or 'nothing to do'}")
+    for move in row["moves"]:
+        names = (move["from"].partition("~")[0], move["to"].partition("~")[0])
+        print(f"  slices {ranges(move['slices'])} from {names[0]} to {names[1]}")
+    table = Table("node", "load now", "load after", box=SIMPLE)
+    for load in row["loads"]:
+        table.add_row(load["node"], f"{load['now']:,.1f}", f"{load['after']:,.1f}")
+    Console().print(table)

@@ -1,0 +1,319 @@
+"""From an event to moved slices, on a simulated cluster with the real cores and a real history.
+
+The heart is the death of the balancer: at every step of a running plan, and at every note it
+writes, before and after. The next one must finish the plan or roll it back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evenflow.autonomic.actions import Action, ActionPlan
+from evenflow.autonomic.execution import PlanState
+from evenflow.autonomic.executor import Controller, Note
+from evenflow.autonomic.history import History, Story
+from evenflow.autonomic.slice_loop import SliceLoop
+from evenflow.autonomic.slice_planner import MOVE_SLICES, encoded
+from evenflow.config import BalancerConfig, Config, HistoryConfig, TopicConfig
+from evenflow.domain.channels import Gone
+from evenflow.loop_config import EventConfig, PlannerConfig, RuleConfig
+from evenflow.model.messages import EventNotice, PropertyReport
+from evenflow.model.plan import Move
+from evenflow.slices.balancer_core import BalancerSettings
+from evenflow.testing.simnet import TICK, TOPIC, SimCluster
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SLICES = 8
+WALL = 1_000_000.0
+QUICK = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0, join_after=0.0)
+SQUEEZED = EventConfig("squeezed", "cpu > 70")
+RULE = RuleConfig("squeezed", TOPIC)
+
+
+class Crash(BaseException):
+    """The balancer dies here."""
+
+
+class World:
+    """A simulated cluster whose balancer has an autonomic loop."""
+
+    def __init__(self, folder: Path, nodes: int = 4, **tables: tuple[object, ...]) -> None:
+        self.config = Config(
+            topics=(TopicConfig(TOPIC, slices=SLICES),),
+            balancer=BalancerConfig(analyze_s=0.0),
+            history=HistoryConfig(str(folder / "history.db")),
+            **{"events": (SQUEEZED,), "rules": (RULE,), **tables},  # type: ignore[arg-type]
+        )
+        self.cluster = SimCluster(SLICES, balancer_settings=QUICK)
+        self.loop: SliceLoop | None = None
+        self.start()
+        self.nodes = [self.cluster.start_node() for _ in range(nodes)]
+        self.cluster.settle()
+        self.until(lambda: self.loop is not None and self.loop.loop.idle)
+
+    def start(self) -> None:
+        """A new balancer process."""
+        self.cluster.start_balancer()
+        assert self.cluster.balancer is not None
+        now = self.cluster.now
+        self.loop = SliceLoop(self.config, {TOPIC: self.cluster.balancer}, now, WALL + now)
+
+    def kill(self) -> None:
+        """The balancer process dies."""
+        self.cluster.kill_balancer()
+        if self.loop is not None:
+            self.loop.close()
+        self.loop = None
+
+    def step(self) -> None:
+        """One parcel arrives, or a moment passes."""
+        if self.cluster.wire:
+            self.cluster.deliver(0)
+        else:
+            self.cluster.work()
+            self.cluster.advance(TICK)
+        if self.loop is not None:
+            self.loop.poll(self.cluster.now)
+
+    def until(self, reached: object, steps: int = 5_000) -> None:
+        """Let everything take its course."""
+        assert callable(reached)
+        for _ in range(steps):
+            if reached():
+                return
+            self.step()
+        pytest.fail("not reached")
+
+    def unbalance(self, count: int = 2) -> None:
+        """An operator moves so many slices from the outer nodes to the inner ones; each has two."""
+        one, two, three, four = self.nodes
+        for giver, taker in ((one, two), (four, three)):
+            self.cluster.move(giver, taker, count)
+        self.until(lambda: self.counts() == [2 - count, 2 + count, 2 + count, 2 - count])
+
+    def counts(self) -> list[int]:
+        """How many slices each node owns."""
+        balancer = self.cluster.balancer
+        return [balancer.owners.of.count(node) if balancer else 0 for node in self.nodes]
+
+    def squeeze(self, *, raised: bool = True, at: float = 1.0) -> None:
+        """The first node tells of its event."""
+        assert self.loop is not None
+        notice = EventNotice(
+            self.nodes[0], "squeezed", raised, WALL + at, ("cpu",), (99.0,), (1.0,)
+        )
+        self.loop.handle(notice, self.cluster.now)
+
+    def stories(self) -> list[Story]:
+        with History(self.config.history_file) as history:
+            return list(history.stories())
+
+    def over(self) -> bool:
+        stories = self.stories()
+        return bool(stories) and all(story.outcome.final for story in stories)
+
+    def check(self) -> None:
+        """Nothing is lost or repeated, every slice has its owner, the plan is done or undone."""
+        self.cluster.settle()
+        for story in self.stories():
+            assert story.outcome in (PlanState.DONE, PlanState.ROLLED_BACK), story.notes[-1]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_an_event_leads_to_a_plan_that_is_done_and_told(world: World) -> None:
+    world.unbalance()
+    world.squeeze()
+    world.until(world.over)
+    [story] = world.stories()
+    assert story.outcome is PlanState.DONE
+    assert story.event is not None
+    assert (story.event.event_id, story.event.source_id) == ("squeezed", world.nodes[0])
+    assert story.event.time == WALL + 1.0
+    assert story.plan.reason.startswith("count: ")
+    assert world.counts() == [2, 2, 2, 2]
+    cause = f"plan {story.plan.plan_id}"
+    world.until(lambda: cause in {receipt.cause for receipt in world.cluster.receipts})
+    world.check()
+
+
+def test_an_event_that_calls_for_nothing_is_told_and_nothing_moves(world: World) -> None:
+    world.squeeze()
+    world.step()
+    with History(world.config.history_file) as history:
+        [event] = history.entries(kind="event")
+    assert (event.name, event.state) == ("squeezed", "raised")
+    assert world.stories() == []
+
+
+def test_count_leaves_alone_what_an_operator_moved(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.config = Config(
+        topics=world.config.topics,
+        balancer=BalancerConfig(analyze_s=0.1),
+        history=world.config.history,
+    )
+    world.unbalance(1)
+    world.kill()
+    world.start()
+    for _ in range(400):
+        world.step()
+    assert world.counts() == [1, 3, 3, 1]
+    assert world.stories() == []
+
+
+def test_uneven_loads_seen_twice_raise_an_imbalance_and_are_evened(tmp_path: Path) -> None:
+    settle = {"settle_s": 0.0}
+    world = World(tmp_path, planners=(PlannerConfig(TOPIC, "weighted", settle),))
+    world.config = Config(
+        topics=world.config.topics,
+        balancer=BalancerConfig(analyze_s=1.0),
+        history=world.config.history,
+        planners=world.config.planners,
+    )
+    world.kill()
+    world.start()
+    balancer = world.cluster.balancer
+    assert balancer is not None
+    world.until(lambda: balancer.settled)
+    heavy = balancer.owners.owned_by(world.nodes[0])
+    world.until(lambda: _pressed(world, heavy), steps=20_000)
+    [story, *_] = world.stories()
+    assert story.event is not None
+    assert story.event.event_id == f"imbalance-{TOPIC}"
+    seen = {each.name: each.value for each in story.event.properties}
+    assert seen["max_over_mean"] > 1.05
+    assert story.outcome is PlanState.DONE
+    assert {balancer.owners.of[s] for s in heavy} > {world.nodes[0]}
+    world.check()
+
+
+def _pressed(world: World, heavy: list[int]) -> bool:
+    """Give the heavy slices work now and then; whether a plan is over."""
+    if not world.cluster.wire:
+        for slice_id in heavy:
+            world.cluster.publish(next(iter(world.cluster.publishers)), slice_id)
+    return world.over()
+
+
+def test_a_node_that_dies_in_a_plan_rolls_it_back(world: World) -> None:
+    world.unbalance()
+    world.squeeze()
+    world.until(lambda: bool(world.stories()))
+    world.cluster.kill_node(world.nodes[0])
+    world.until(world.over)
+    [story] = world.stories()
+    assert story.outcome is PlanState.ROLLED_BACK
+    world.check()
+
+
+def test_the_balancer_may_die_at_any_step_of_a_plan(tmp_path: Path) -> None:
+    outcomes = set()
+    for steps in range(0, 1_000, 3):
+        folder = tmp_path / str(steps)
+        world = World(folder)
+        world.unbalance()
+        world.squeeze()
+        world.until(lambda world=world: bool(world.stories()))
+        for _ in range(steps):
+            world.step()
+        if world.over():
+            assert steps > 10
+            break
+        world.kill()
+        for _ in range(steps % 7):
+            world.step()
+        world.start()
+        world.until(world.over)
+        world.check()
+        outcomes.add(world.stories()[0].outcome)
+    assert PlanState.DONE in outcomes
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["after", "before"])
+def test_the_balancer_may_die_at_any_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: bool
+) -> None:
+    add_note = History.add_note
+    for number in range(1, 100):
+        world = World(tmp_path / str(number))
+        world.unbalance()
+        left = [number]
+
+        def crash(history: History, note: Note, left: list[int] = left) -> None:
+            left[0] -= 1
+            if written or left[0]:
+                add_note(history, note)
+            if not left[0]:
+                raise Crash
+
+        world.squeeze()
+        with monkeypatch.context() as patched:
+            patched.setattr(History, "add_note", crash)
+            try:
+                world.until(world.over)
+            except Crash:
+                world.kill()
+            else:
+                assert number > 5
+                return
+        world.start()
+        world.squeeze()  # the newest state of all events is shown to a new balancer
+        world.until(lambda world=world: world.loop is not None and world.loop.loop.idle)
+        world.check()
+    pytest.fail("the plan never ended")
+
+
+def test_an_event_known_from_the_history_has_no_consequences_again(world: World) -> None:
+    world.unbalance()
+    world.squeeze()
+    world.until(world.over)
+    world.kill()
+    world.start()
+    world.until(lambda: world.loop is not None and world.loop.loop.idle)
+    world.squeeze()
+    world.step()
+    assert len(world.stories()) == 1
+    with History(world.config.history_file) as history:
+        assert len(history.entries(kind="event")) == 1
+
+
+def test_a_plan_for_an_executor_that_is_no_more_is_rolled_back_and_told(world: World) -> None:
+    world.kill()
+    move = encoded(Move((1,), "a", "b"))
+    action = Action("move-1", "no-such-topic", MOVE_SLICES, move, undo=move)
+    plan = ActionPlan("old-1", (action,), "squeezed", "a test")
+    with History(world.config.history_file) as history:
+        for instruction in Controller().submit(plan, 1.0):
+            if isinstance(instruction, Note):
+                history.add_note(instruction)
+    world.start()
+    world.until(world.over)
+    [story] = world.stories()
+    assert story.outcome is PlanState.ROLLED_BACK
+    assert any("no executor 'no-such-topic'" in note.reason for note in story.notes)
+
+
+def test_a_quorum_of_nodes_is_an_event(tmp_path: Path) -> None:
+    both = EventConfig("both", events=("squeezed",), need=2)
+    world = World(tmp_path, events=(SQUEEZED, both), rules=(RuleConfig("both", TOPIC),))
+    world.unbalance()
+    assert world.loop is not None
+    world.squeeze()
+    for number, node in enumerate(world.nodes[:2]):
+        world.loop.handle(PropertyReport(node, WALL, ("cpu",), (99.0,), (2,)), world.cluster.now)
+        notice = EventNotice(node, "squeezed", True, WALL + 2 + number, (), (), ())
+        world.loop.handle(notice, world.cluster.now)
+    world.until(world.over)
+    [story] = world.stories()
+    assert story.plan.event_id == "both"
+    world.loop.handle(Gone(PropertyReport, (world.nodes[1],)), world.cluster.now)
+    with History(world.config.history_file) as history:
+        assert history.entries(kind="event")[-1].state == "cleared"
