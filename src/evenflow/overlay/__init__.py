@@ -30,7 +30,11 @@ The live store (``docs/store.md``), pure above and shells below the line::
     membership   who lives, and who is whose neighbour                         section I-A
     routing      greedy forwarding                                             section I-A
     record       what a broker finds again after a crash
-    replica      one copy of a topic: terms, primary, secondary, history       sections III-C, IV-B
+    terms        states of a copy, and what leads from one to another
+    holding      one broker's copy of a topic at a coordinate, a shelf
+    stream       its messages within a term, from primary to secondary         section I-A
+    history      its messages from before                                      section IV-B
+    replica      its terms: who leads, who follows                             sections III-C, IV-B
     serving      publishing and reading at a primary                           section III-B
     moving       moving a topic between delegates                              section III-A
     keeper       these three together, for one shelf

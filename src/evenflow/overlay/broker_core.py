@@ -35,8 +35,8 @@ from evenflow.overlay.messages import (
     Welcome,
 )
 from evenflow.overlay.nursery import Nursery
-from evenflow.overlay.replica import State
 from evenflow.overlay.routing import MOST_HOPS, Fate, next_hop
+from evenflow.overlay.terms import State
 
 if TYPE_CHECKING:
     from evenflow.overlay.geometry import Coordinate

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from evenflow.overlay.holding import Office
 from evenflow.overlay.messages import (
     Adopt,
     Adopted,
@@ -35,8 +36,9 @@ from evenflow.overlay.messages import (
     Synced,
 )
 from evenflow.overlay.moving import Delegate, Home
-from evenflow.overlay.replica import Office, Replica, State
+from evenflow.overlay.replica import Replica
 from evenflow.overlay.serving import Serving
+from evenflow.overlay.terms import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable

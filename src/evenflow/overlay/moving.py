@@ -25,6 +25,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evenflow.errors import DelegationError
+from evenflow.overlay.holding import RETRY_S
 from evenflow.overlay.messages import (
     Adopt,
     Adopted,
@@ -39,7 +40,6 @@ from evenflow.overlay.messages import (
     Position,
     Shelf,
 )
-from evenflow.overlay.replica import RETRY_S
 
 if TYPE_CHECKING:
     from evenflow.overlay.delegation import DelegateList

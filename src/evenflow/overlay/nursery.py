@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evenflow.overlay.delegation import DelegateList
+from evenflow.overlay.holding import RETRY_S
 from evenflow.overlay.keeper import Keeper
 from evenflow.overlay.messages import (
     Adopt,
@@ -30,7 +31,7 @@ from evenflow.overlay.messages import (
     Sync,
 )
 from evenflow.overlay.record import Record
-from evenflow.overlay.replica import AROUND, RETRY_S, Inquiry
+from evenflow.overlay.replica import AROUND, Inquiry
 
 if TYPE_CHECKING:
     from evenflow.overlay.broker_core import BrokerCore

@@ -34,7 +34,7 @@ from evenflow.overlay.broker_core import (
 from evenflow.overlay.client_core import Publishing, Question, Reading
 from evenflow.overlay.geometry import Coordinate, geographic_hash
 from evenflow.overlay.messages import LETTERS, LINK, Done, Failed, Member, Move, Routed, Shelf
-from evenflow.overlay.replica import State
+from evenflow.overlay.terms import State
 
 from .memory_store import MemoryStore
 
