@@ -226,7 +226,7 @@ class NodeCore:
             slices=tuple(h.slice for h in held),
             states=tuple(h.state for h in held),
             terms=tuple(h.session or h.term for h in held),
-            items=self.delivery.items,
+            items=self.delivery.items if self.serving is None else self.serving.served,
             octets=self.delivery.octets,
             backlog_items=self.cache.backlog,
             backlog_octets=self.cache.octets,
