@@ -16,9 +16,16 @@ from evenflow.config import DomainConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 FIRST_DOMAIN, LAST_DOMAIN = 1, 200
 _counter = itertools.count(os.getpid() * 7)
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a balancer of this process writes down goes to the test's own folder."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

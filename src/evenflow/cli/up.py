@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ EXAMPLES = """\
 
 While it runs, look and interfere from another terminal:
   evenflow slices move --from node-1 --to node-2 --count 10
+  evenflow history
 """
 
 APP = "evenflow.experiments.arrivals:note"
@@ -55,6 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run until a signal or the end of the time, then tell how it went."""
     config = load_config(args)
+    # The children read a file of theirs; the history belongs to the operator's.
+    config = replace(
+        config, history=replace(config.history, path=str(config.history_file.resolve()))
+    )
     stop = StopSignal()
     with tempfile.TemporaryDirectory(prefix="evenflow-up-") as name:
         folder = Path(name)
