@@ -44,7 +44,7 @@ from evenflow.overlay.messages import (
 from evenflow.overlay.wire import Wire, parse_address
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Sequence
 
     from evenflow.overlay.delegation import DelegateList
 
@@ -144,14 +144,14 @@ class AsyncClient:
 
     async def subscribe(
         self, topic: str, *, start: int | None = None, level: int = DEFAULT_LEVEL
-    ) -> AsyncIterator[Message]:
+    ) -> AsyncGenerator[Message, None]:
         """Yield every message from a time on (now, unless told), each once, without end."""
         begin = time.time_ns() if start is None else start
         reading = Reading(topic, level, max(1, begin))
         async for message in self._read(reading):
             yield message
 
-    async def read(self, topic: str, start: int, end: int) -> AsyncIterator[Message]:
+    async def read(self, topic: str, start: int, end: int) -> AsyncGenerator[Message, None]:
         """Yield the messages stored from a time up to another, in order."""
         if end <= start:
             return
@@ -326,7 +326,7 @@ class AsyncClient:
         self._due.discard(asking)
         if isinstance(asking, Publishing):
             self._note_stored(asking)
-            if asking.acknowledged < asking.accepted:
+            if asking.acknowledged < asking.accepted and not asking.failure:
                 self._ask(asking)
         elif isinstance(asking, Reading) and asking in self._reading:
             self._reading[asking].set()
@@ -338,6 +338,11 @@ class AsyncClient:
             sequence, future = waiting.popleft()
             if not future.done():
                 future.set_result(sequence)
+        if publishing.failure:
+            del self._publishing[publishing.topic], self._stored[publishing.topic]
+            for _, future in waiting:
+                if not future.done():
+                    future.set_exception(OverlayError(publishing.failure))
 
 
 class Client:
@@ -390,12 +395,16 @@ class Client:
         """Yield the messages stored from a time up to another, in order."""
         return self._each(self._client.read(topic, start, end))
 
-    def _each(self, messages: AsyncIterator[Message]) -> Iterator[Message]:
-        while True:
-            try:
-                yield self._do(anext(messages))  # type: ignore[arg-type]
-            except StopAsyncIteration:
-                return
+    def _each(self, messages: AsyncGenerator[Message, None]) -> Iterator[Message]:
+        async def following() -> Message | None:
+            return await anext(messages, None)
+
+        try:
+            while (message := self._do(following())) is not None:
+                yield message
+        finally:
+            if not self._loop.is_closed():
+                self._do(messages.aclose())
 
     def move(self, topic: str, to: Coordinate) -> DelegateList:
         """Make another coordinate responsible for what is published from now on."""

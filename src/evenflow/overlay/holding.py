@@ -12,13 +12,15 @@ from evenflow.overlay.messages import Label, Message, Position, Shelf
 from evenflow.overlay.terms import TRANSITIONS, State, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from evenflow.overlay.membership import Membership
     from evenflow.overlay.record import Record, Store
 
 RETRY_S = 0.4
 """A question without answer is asked again after this."""
+MOST_PUBLISHERS = 10_000
+"""Publishers that a shelf remembers; with more, those that were silent longest are forgotten."""
 BATCH = 512
 """Messages in one letter."""
 
@@ -117,6 +119,16 @@ class Holding:
                 self.positions[message.publisher] = moved[message.publisher] = position
         self.office.store.append(self.shelf, messages, self.committed)
         self.office.store.put_positions(self.shelf, moved.values())
+        if len(self.positions) > MOST_PUBLISHERS:
+            by_age = sorted(self.positions.values(), key=lambda position: position.time)
+            self._forget(by_age[: MOST_PUBLISHERS // 10])
+
+    def _forget(self, silent: Sequence[Position]) -> None:
+        """Forget publishers; what they repeat later would be stored again."""
+        for position in silent:
+            del self.positions[position.publisher]
+        if silent:
+            self.office.store.put_positions(self.shelf, self.positions.values(), anew=True)
 
     def _take_positions(self, positions: Iterable[Position]) -> None:
         """Note how far publishers are stored, where that is farther than we knew."""
@@ -131,8 +143,4 @@ class Holding:
     def _sweep(self, floor: int) -> None:
         """Delete messages, and publishers that have been silent since."""
         self.office.store.remove(self.shelf, 0, floor)
-        stale = [p.publisher for p in self.positions.values() if p.time < floor]
-        for publisher in stale:
-            del self.positions[publisher]
-        if stale:
-            self.office.store.put_positions(self.shelf, self.positions.values(), anew=True)
+        self._forget([p for p in self.positions.values() if p.time < floor])

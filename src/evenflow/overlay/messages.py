@@ -37,11 +37,14 @@ a time that makes it safe to handle anyway.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from evenflow.errors import OverlayError
 from evenflow.overlay.delegation import DelegateList
 from evenflow.overlay.frames import Codec
 from evenflow.overlay.geometry import Coordinate, geographic_hash
+
+_home = lru_cache(1 << 16)(geographic_hash)
 
 LONGEST_PAYLOAD = 4 << 20
 """Octets a published message may have."""
@@ -70,7 +73,7 @@ class Shelf:
     @property
     def home(self) -> Coordinate:
         """The topic's home coordinate."""
-        return geographic_hash(self.topic)
+        return _home(self.topic)
 
     @property
     def at_home(self) -> bool:

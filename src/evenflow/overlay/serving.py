@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evenflow.overlay.messages import (
+    LONGEST_PAYLOAD,
+    Failed,
     Fetch,
     Fetched,
     Join,
@@ -106,6 +108,9 @@ class Serving:
 
     def _publish(self, letter: Routed, publish: Publish) -> None:
         replica = self.replica
+        if any(len(payload) > LONGEST_PAYLOAD for payload in publish.payloads):
+            self.desk.answer(letter, Failed(f"a message has at most {LONGEST_PAYLOAD} octets"))
+            return
         known = replica.positions.get(publish.publisher)
         stored = max(known.sequence if known else 0, publish.first - 1)
         time = max(self.desk.wall, replica.last + 1, replica.label.delegates.entries[-1].start)

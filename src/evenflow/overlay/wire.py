@@ -80,7 +80,12 @@ class Wire(asyncio.Protocol):
         """Send a message, or lose it when the connection is gone."""
         if self._transport is None or self._transport.is_closing():
             return
-        self._transport.write(frame(LINK.encode(message)))
+        try:
+            octets = frame(LINK.encode(message))
+        except DecodeError as error:
+            _log.error("not sent to %s: %s", self.peer or self.client, error)
+            return
+        self._transport.write(octets)
         if self._transport.get_write_buffer_size() > MOST_UNSENT:
             _log.warning("%s takes nothing: connection closed", self.peer or self.client)
             self._transport.abort()

@@ -271,7 +271,8 @@ class SimCluster:
                     return False
                 if name not in (replica.record.primary, replica.record.secondary):
                     return False
-                if replica.leading and replica.committed < replica.last:
+                kept = replica.committed == replica.last and replica.label_kept
+                if replica.leading and not kept:
                     return False
         return True
 

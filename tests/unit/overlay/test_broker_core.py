@@ -235,12 +235,21 @@ class Chaos:
         self.busy(1)
         self.cluster.start(name)
 
+    def fail_in_a_move(self, name: str) -> None:
+        """A broker fails while topics are being moved, and while another broker joins perhaps."""
+        for topic in TOPICS:
+            self.cluster.move(topic, Coordinate(self.rng.random(), self.rng.random()))
+        if self.rng.random() < 0.3:
+            self.cluster.add_broker(f"n{self.rng.random():.6f}")
+        self.busy(1)
+        self.rng.choice([self.kill, self.restart, self.stop])(name)
+
     def acts(self) -> list[Callable[[str], None]]:
         """At level 2 no broker may fail while another is dead: the past has one copy only."""
         harmless = [self.join, self.move, self.move]
         if self.dead and self.level == 2:
             return harmless
-        return [self.kill, self.restart, self.stop, *harmless]
+        return [self.kill, self.restart, self.stop, self.fail_in_a_move, *harmless]
 
     def kill(self, name: str) -> None:
         if len(self.cluster.brokers) > 3:
