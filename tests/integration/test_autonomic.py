@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -218,6 +220,32 @@ def test_a_short_peak_raises_no_event_and_a_long_one_does_once(domain_id, tmp_pa
         pressure.write_text("0", encoding="utf-8")
         assert wait_until(lambda: len(events(cluster)) >= 6, 20)
         assert {seen.get("pressure") for _, _, seen in events(cluster)} == {9.0, 0.0, None}
+
+
+def test_a_busy_group_gets_another_node(domain_id, tmp_path, owners, monkeypatch):
+    (tmp_path / "peaks.py").write_text(PEAKS, encoding="utf-8")
+    pressure = tmp_path / "pressure"
+    pressure.write_text("9", encoding="utf-8")
+    monkeypatch.setenv("PRESSURE", str(pressure))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    settings = {
+        "balancer__algorithm": "count",
+        "node__app": "peaks:discard",
+        "monitor__ranges": {"pressure": [5.0]},
+        "events": {"all-busy": {"group": "all", "expression": "min_pressure > 5"}},
+        "planners": {"fleet": {"planner": "elastic", "grow_on": "all-busy", "most": 2}},
+        "rules": [{"event": "all-busy", "planner": "fleet"}],
+    }
+    with cluster_of(domain_id, tmp_path, "one", app="peaks:discard", **settings) as cluster:
+        assert wait_until(lambda: [p.outcome for p in plans(cluster)] == [PlanState.DONE], 40)
+        [plan] = plans(cluster)
+        new = f"elastic-{plan.plan.plan_id}"
+        assert wait_until(lambda: owners().count(new) == SLICES // 2, 20)
+        told = json.loads(evenflow(cluster, "history", "--json"))["plans"][0]
+        assert told["reason"] == "1 nodes are too few"
+        assert told["actions"][0]["said"] == f"{new} has joined"
+        nodes = json.loads(evenflow(cluster, "nodes", "--json"))["nodes"]
+        os.kill(next(n["pid"] for n in nodes if n["node"].startswith(new)), signal.SIGTERM)
 
 
 def test_a_faulty_expression_is_refused_at_the_start(domain_id, tmp_path):
