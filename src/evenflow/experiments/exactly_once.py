@@ -3,8 +3,8 @@
 Numbered items flow from a publisher over DDS to three serving nodes and through a Spark query into
 Parquet files, all real processes on this machine. Slices move between nodes all the time; after a
 third of the items one node is killed with -9 and another one started; after two thirds the Spark
-driver is killed with -9, its JVM with it, and started again from its checkpoint. In the end the ids
-in the files are counted: each must be there, once.
+driver is killed with -9 while it works on a micro-batch, its JVM with it, and started again from
+its checkpoint. In the end the ids in the files are counted: each must be there, once.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ node is killed and the Spark driver is killed and started again: every id must a
 TOPIC = "items"
 CHUNK = 1_000
 MOVE_EVERY_S = 0.5
+BATCHES = 25
+"""Into about how many micro-batches the items are divided."""
+BATCH_WITHIN_S = 90.0
 SECONDS = 30.0
 """How long publishing is stretched, so that there is time to fail."""
 
@@ -123,24 +126,25 @@ class Trial:
     def _through(
         self, cluster: LocalCluster, participant: Participant, items: int, seconds: float
     ) -> tuple[dict[str, Any], int]:
-        query = self._start_query()
+        query = self._start_query(items)
         publisher = Publisher(TOPIC, config=self._config, participant=participant)
         try:
             ids = np.arange(1, items + 1)
             third = items // 3
             self._publish(publisher, ids[:third], seconds / 3)
+            query.wait_for("batch", BATCH_WITHIN_S)
             self._tell(f"{third:,} items published; kill -9 node-2")
             cluster.kill("node-2")
             serve(cluster, "node-4")
             self._kills += 1
             self._publish(publisher, ids[third : 2 * third], seconds / 3)
-            if not query.hear():
-                query.wait_for("batch", 60.0)
+            query.wait_for("batch", BATCH_WITHIN_S)
+            time.sleep(self._random.uniform(0.0, 0.5))  # into the middle of the next batch
             batches = len(query.hear())
             self._tell(f"{2 * third:,} items published; kill -9 Spark after {batches} batches")
             query.kill()
             self._kills += 1
-            query = self._start_query()
+            query = self._start_query(items)
             self._publish(publisher, ids[2 * third :], seconds / 3)
             self._tell(f"{items:,} items published; waiting until all are committed")
             publisher.close(180.0)
@@ -149,9 +153,10 @@ class Trial:
         finally:
             query.kill()
 
-    def _start_query(self) -> QueryProcess:
+    def _start_query(self, items: int) -> QueryProcess:
         query = QueryProcess(
             "--option", "topic", TOPIC,
+            "--option", "maxItemsPerTrigger", str(max(1, items // BATCHES)),
             "--option", "config", str(self._file),
             "--out", str(self._folder / "parquet"),
             "--checkpoint", str(self._folder / "checkpoint"),
