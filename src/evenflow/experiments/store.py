@@ -11,6 +11,8 @@ there is lost; what is there twice, or before its predecessor, is counted too. A
 beyond two are stale ones.
 
 *Moves.* One topic is written and followed by a subscriber while it is moved to other coordinates.
+
+*Balance.* Topics grow, live and in the simulation, from the same placement: see `store_balance`.
 """
 
 from __future__ import annotations
@@ -26,17 +28,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenflow.experiments.report import Progress, print_table, write_json, write_plot
+from evenflow.experiments.store_balance import measure_balance, places_of, setting
 from evenflow.experiments.store_load import Follower, Writer, verify
-from evenflow.overlay.client import AsyncClient
+from evenflow.overlay.client_async import AsyncClient
 from evenflow.overlay.geometry import Coordinate
 from evenflow.overlay.local import LocalBrokers
+from evenflow.overlay.simulation import draw_world
 
 if TYPE_CHECKING:
     import argparse
 
 HELP = """\
 The live overlay store: broker processes killed with -9 one after the other under steady writes, at
-levels 2 and 3, and a topic moved under a subscriber. Counts what is lost, repeated, out of order or
+levels 2 and 3, a topic moved under a subscriber, and the loads of growing topics beside the
+simulation's. Counts what is lost, repeated, out of order or
 stale, and how long the missing copies take (SeDAX, sections III and IV-B)."""
 
 SILENCE_S = 3.0
@@ -79,12 +84,27 @@ def run(args: argparse.Namespace) -> int:
                 if level == 2:
                     moves = asyncio.run(measure_moves(brokers, args.moves, rng, progress))
                 runs.append(asyncio.run(measure_deaths(brokers, level, args, rng, progress)))
+    balance = run_balance(args, progress)
     show(runs, moves)
-    write_json(args.json, {"runs": runs, "moves": moves})
+    show_balance(balance)
+    write_json(args.json, {"runs": runs, "moves": moves, "balance": balance})
     if args.plot:
         plot(args.plot, runs)
     faults = ("lost", "repeated", "disordered", "stale")
-    return 1 if any(found[key] for found in (*runs, moves) for key in faults if key in found) else 0
+    wrong = any(found[key] for found in (*runs, moves) for key in faults if key in found)
+    return 1 if wrong or balance["q95_off_percent"] > 10 else 0
+
+
+def run_balance(args: argparse.Namespace, say: Progress) -> dict[str, Any]:
+    """Compare the loads of growing topics, live and simulated."""
+    count = 5 if args.quick else 10
+    world = draw_world(setting(count, count), args.seed)
+    with tempfile.TemporaryDirectory(prefix="evenflow-store-") as name:
+        places = places_of(world)
+        with LocalBrokers(places, Path(name), silence_s=SILENCE_S) as brokers:
+            say(f"balance: starting {count} brokers")
+            brokers.start_all()
+            return asyncio.run(measure_balance(brokers, world, say, failures=not args.quick))
 
 
 async def measure_deaths(
@@ -214,6 +234,18 @@ def show(runs: list[dict[str, Any]], moves: dict[str, Any]) -> None:
             "disordered",
         )]],
     )  # fmt: skip
+
+
+def show_balance(balance: dict[str, Any]) -> None:
+    """Print the loads."""
+    print_table(
+        f"Node loads of growing topics, level {balance['level']}, % (SeDAX, Figure 6)",
+        ["", "mean", "q95", "max"],
+        [
+            [name, *(balance[f"{name}_{key}"] for key in ("mean", "q95", "max"))]
+            for name in ("live", "simulated")
+        ],
+    )
 
 
 def plot(path: Path, runs: list[dict[str, Any]]) -> None:

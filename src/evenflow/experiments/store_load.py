@@ -12,7 +12,7 @@ from evenflow.errors import ExperimentError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evenflow.overlay.client import AsyncClient
+    from evenflow.overlay.client_async import AsyncClient
 
 SIZE = 100
 """Octets of a message."""

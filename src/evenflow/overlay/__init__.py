@@ -36,21 +36,25 @@ The live store (``docs/store.md``), pure above and shells below the line::
     history      its messages from before                                      section IV-B
     replica      its terms: who leads, who follows                             sections III-C, IV-B
     serving      publishing and reading at a primary                           section III-B
-    moving       moving a topic between delegates                              section III-A
-    keeper       these three together, for one shelf
+    moving       moving a topic: its home's side                               section III-A
+    delegate     moving a topic: its delegates' side                           section III-A
+    keeper       all of these together, for one shelf
     nursery      shelves that are new
+    events       what a broker is told, and what it wants done
     broker_core  a whole broker: events in, actions out
     client_core  a client's side of a topic
     ------------------------------------------------------------------------------------------
     store        a broker's disk (SQLite)
     wire         a TCP connection
     broker       the broker process
-    client       the client library: `Client`, `AsyncClient`
+    client_async the client library for asyncio: `AsyncClient`
+    client       the client library: `Client`
     local        brokers as child processes, for experiments and tests
 """
 
 from __future__ import annotations
 
-from evenflow.overlay.client import AsyncClient, Client
+from evenflow.overlay.client import Client
+from evenflow.overlay.client_async import AsyncClient
 
 __all__ = ["AsyncClient", "Client"]

@@ -19,17 +19,16 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from evenflow.errors import OverlayError
-from evenflow.overlay.broker_core import (
+from evenflow.overlay.broker_core import BrokerCore, Settings
+from evenflow.overlay.events import (
     Action,
     Arrived,
     Asked,
-    BrokerCore,
     Connect,
     Disconnect,
     Event,
     Linked,
     Reply,
-    Settings,
     Tick,
     Transmit,
     Unlinked,

@@ -15,6 +15,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evenflow.errors import DecodeError, OverlayError
+from evenflow.overlay.events import (
+    Action,
+    Arrived,
+    Asked,
+    Connect,
+    Disconnect,
+    Event,
+    Linked,
+    Reply,
+    Tick,
+    Transmit,
+    Unlinked,
+)
 from evenflow.overlay.keeper import Keeper
 from evenflow.overlay.membership import Membership
 from evenflow.overlay.messages import (
@@ -57,75 +70,6 @@ class Settings:
     """Messages older than this expire; 0: never."""
     shelf_octets: int = 0
     """Payload that a shelf keeps; the oldest expire; 0: all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """Event: there is a connection to another broker, which said who it is."""
-
-    member: Member
-
-
-@dataclass(frozen=True, slots=True)
-class Unlinked:
-    """Event: the connection to a broker broke, or could not be made."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Arrived:
-    """Event: a message came over a link."""
-
-    link: str
-    message: object
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Event: a client of this broker sent a letter."""
-
-    client: int
-    letter: Routed
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """Event: some time has passed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Connect:
-    """Action: keep a connection to this broker."""
-
-    member: Member
-
-
-@dataclass(frozen=True, slots=True)
-class Disconnect:
-    """Action: this broker is no neighbour (any more)."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Transmit:
-    """Action: send a message over a link."""
-
-    link: str
-    message: Members | Heartbeat | Routed
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """Action: send a letter to a client of this broker."""
-
-    client: int
-    letter: Routed
-
-
-Event = Linked | Unlinked | Arrived | Asked | Tick
-Action = Connect | Disconnect | Transmit | Reply
 
 
 @dataclass(slots=True)

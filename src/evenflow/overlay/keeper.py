@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from evenflow.overlay.delegate import Delegate
 from evenflow.overlay.holding import Office
 from evenflow.overlay.messages import (
     Adopt,
@@ -35,7 +36,7 @@ from evenflow.overlay.messages import (
     Sync,
     Synced,
 )
-from evenflow.overlay.moving import Delegate, Home
+from evenflow.overlay.moving import Home
 from evenflow.overlay.replica import Replica
 from evenflow.overlay.serving import Serving
 from evenflow.overlay.terms import State

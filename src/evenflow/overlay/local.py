@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from evenflow.config import Config
 from evenflow.errors import OverlayError, StoreTimeout
-from evenflow.overlay.client import AsyncClient
+from evenflow.overlay.client_async import AsyncClient
 from evenflow.slices.local import LocalCluster
 
 if TYPE_CHECKING:

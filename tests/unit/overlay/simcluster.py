@@ -18,20 +18,19 @@ import random
 from dataclasses import dataclass, replace
 from itertools import count
 
-from evenflow.overlay.broker_core import (
+from evenflow.overlay.broker_core import BrokerCore, Settings
+from evenflow.overlay.client_core import Publishing, Question, Reading
+from evenflow.overlay.events import (
     Arrived,
     Asked,
-    BrokerCore,
     Connect,
     Disconnect,
     Linked,
     Reply,
-    Settings,
     Tick,
     Transmit,
     Unlinked,
 )
-from evenflow.overlay.client_core import Publishing, Question, Reading
 from evenflow.overlay.geometry import Coordinate, geographic_hash
 from evenflow.overlay.messages import LETTERS, LINK, Done, Failed, Member, Move, Routed, Shelf
 from evenflow.overlay.terms import State

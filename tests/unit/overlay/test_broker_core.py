@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenflow.overlay.broker_core import Asked, Settings
+from evenflow.overlay.broker_core import Settings
+from evenflow.overlay.events import Asked
 from evenflow.overlay.geometry import Coordinate, closest_nodes, geographic_hash
 from evenflow.overlay.messages import LETTERS, Dismissed, Routed, Shelf
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.errors import DecodeError
-from evenflow.overlay.broker_core import Arrived, Asked, BrokerCore, Linked, Settings
+from evenflow.overlay.broker_core import BrokerCore, Settings
 from evenflow.overlay.delegation import DelegateList
+from evenflow.overlay.events import Arrived, Asked, Linked
 from evenflow.overlay.frames import LARGEST_FRAME, Deframer, frame
 from evenflow.overlay.geometry import Coordinate
 from evenflow.overlay.messages import (

@@ -1,0 +1,345 @@
+"""The client of the overlay store for asyncio: one connection, and every open question.
+
+A client has one connection to one broker, its way into the overlay. When that broker dies or falls
+silent it takes another of those it has been told of, and asks again what was not answered. What is
+asked, and what answers mean, is in `client_core`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from collections import deque
+from itertools import count
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from evenflow.errors import ClosedError, OverlayError, StoreTimeout
+from evenflow.overlay.client_core import Asking, Publishing, Reading
+from evenflow.overlay.geometry import Coordinate, geographic_hash
+from evenflow.overlay.messages import (
+    LETTERS,
+    LONGEST_PAYLOAD,
+    Condition,
+    Done,
+    Failed,
+    Hello,
+    Member,
+    Message,
+    Move,
+    Routed,
+    Shelf,
+    Status,
+    Welcome,
+)
+from evenflow.overlay.wire import Wire, parse_address
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+
+    from evenflow.overlay.delegation import DelegateList
+
+T = TypeVar("T")
+
+DEFAULT_LEVEL = 2
+MOST_UNSTORED = 16 << 20
+"""Payload of a topic that may wait for its acknowledgement; then publishing waits."""
+SILENCE_S = 3.0
+"""A broker that says nothing for this long is left for another."""
+BEAT_S = 0.1
+
+
+class AsyncClient:
+    """A client for asyncio. Use ``async with``.
+
+    Args:
+        brokers: Addresses of some brokers.
+        timeout_s: How long an operation may take before it ends in a `StoreTimeout`.
+    """
+
+    def __init__(self, brokers: Sequence[str], *, timeout_s: float = 30.0) -> None:
+        for address in brokers:
+            parse_address(address)
+        if not brokers:
+            raise OverlayError("a client needs the address of a broker")
+        self.timeout_s = timeout_s
+        self._addresses = list(brokers)
+        self._wire: Wire | None = None
+        self._access: Member | None = None
+        self._heard = 0.0
+        self._numbers = count(1)
+        self._open: dict[int, tuple[Asking, int]] = {}
+        self._plain: dict[int, asyncio.Future[Any]] = {}
+        self._publishing: dict[str, Publishing] = {}
+        self._stored: dict[str, deque[tuple[int, asyncio.Future[int]]]] = {}
+        self._reading: dict[Reading, asyncio.Event] = {}
+        self._due: set[Asking] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+        self._rng = random.SystemRandom()
+        self.reconnections = -1
+        """How often another connection had to be made."""
+
+    async def __aenter__(self) -> AsyncClient:
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the connection; what is not acknowledged may be stored or not."""
+        self._closed = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._wire is not None:
+            self._wire.close()
+        waiting = [future for pairs in self._stored.values() for _, future in pairs]
+        for future in (*waiting, *self._plain.values()):
+            future.cancel()
+        for event in self._reading.values():
+            event.set()
+
+    # -- what a user calls ----------------------------------------------------------------------
+
+    async def publish(self, topic: str, payload: bytes, *, level: int = DEFAULT_LEVEL) -> int:
+        """Store a message; return its number once as many brokers as the level asks have it.
+
+        Messages of one client to one topic are stored in the order of the calls. The level counts
+        when the topic is new.
+        """
+        stored = await self.post(topic, payload, level=level)
+        async with self._limit(f"publish to {topic!r}"):
+            return await stored
+
+    async def publish_all(
+        self, topic: str, payloads: Iterable[bytes], *, level: int = DEFAULT_LEVEL
+    ) -> int:
+        """Store many messages, in order; return the number of the last once all are stored."""
+        stored = [await self.post(topic, payload, level=level) for payload in payloads]
+        async with self._limit(f"publish to {topic!r}"):
+            return (await asyncio.gather(*stored))[-1] if stored else 0
+
+    async def post(
+        self, topic: str, payload: bytes, *, level: int = DEFAULT_LEVEL
+    ) -> asyncio.Future[int]:
+        """Hand a message over and return at once; the future is done when it is stored."""
+        self._check_open()
+        if len(payload) > LONGEST_PAYLOAD:
+            raise OverlayError(f"a message has at most {LONGEST_PAYLOAD} octets")
+        publishing = self._publishing.get(topic)
+        if publishing is None:
+            geographic_hash(topic)
+            publishing = Publishing(topic, self._rng.getrandbits(61) + 1, level)
+            self._publishing[topic], self._stored[topic] = publishing, deque()
+        while publishing.octets > MOST_UNSTORED:
+            async with self._limit(f"publish to {topic!r}"):
+                await asyncio.shield(self._stored[topic][0][1])
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._stored[topic].append((publishing.add(payload), future))
+        self._ask(publishing)
+        return future
+
+    async def subscribe(
+        self, topic: str, *, start: int | None = None, level: int = DEFAULT_LEVEL
+    ) -> AsyncGenerator[Message, None]:
+        """Yield every message from a time on (now, unless told), each once, without end."""
+        begin = time.time_ns() if start is None else start
+        reading = Reading(topic, level, max(1, begin))
+        async for message in self._read(reading):
+            yield message
+
+    async def read(self, topic: str, start: int, end: int) -> AsyncGenerator[Message, None]:
+        """Yield the messages stored from a time up to another, in order."""
+        if end <= start:
+            return
+        reading = Reading(topic, 0, max(1, start), end)
+        async for message in self._read(reading):
+            yield message
+
+    async def move(self, topic: str, to: Coordinate) -> DelegateList:
+        """Make another coordinate responsible for what is published from now on."""
+        home = Shelf(topic, geographic_hash(topic))
+        end = time.monotonic() + self.timeout_s
+        while True:
+            answer = await self._question(home.coordinate, "", Move(home, to), end)
+            if isinstance(answer, Done):
+                return answer.delegates
+            if isinstance(answer, Failed) and time.monotonic() > end:
+                raise OverlayError(answer.reason)
+            await asyncio.sleep(BEAT_S)
+
+    async def retire(self, topic: str) -> DelegateList:
+        """Let the topic's home take what is published from now on."""
+        return await self.move(topic, geographic_hash(topic))
+
+    async def status(self) -> Condition:
+        """Return how the broker is that this client is connected to."""
+        end = time.monotonic() + self.timeout_s
+        while self._access is None:
+            if time.monotonic() > end:
+                raise StoreTimeout("status", self.timeout_s, "no broker answers")
+            await asyncio.sleep(BEAT_S)
+        access = self._access
+        answer = await self._question(access.coordinate, access.name, Status(), end)
+        assert isinstance(answer, Condition)
+        return answer
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("store client")
+
+    @contextlib.asynccontextmanager
+    async def _limit(self, operation: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                yield
+        except TimeoutError:
+            raise StoreTimeout(
+                operation, self.timeout_s, "are enough brokers up? See 'evenflow broker --help'"
+            ) from None
+
+    async def _read(self, reading: Reading) -> AsyncIterator[Message]:
+        self._check_open()
+        geographic_hash(reading.topic)
+        event = self._reading[reading] = asyncio.Event()
+        self._ask(reading)
+        try:
+            while not self._closed:
+                while reading.found:
+                    yield reading.found.popleft()
+                    if len(reading.found) == 0:
+                        self._ask(reading)
+                if reading.done:
+                    return
+                event.clear()
+                if reading.until:
+                    async with self._limit(f"read of {reading.topic!r}"):
+                        await event.wait()
+                else:
+                    await event.wait()
+        finally:
+            del self._reading[reading]
+            self._due.discard(reading)
+
+    async def _question(self, target: Coordinate, node: str, body: Any, end: float) -> Any:
+        self._check_open()
+        while True:
+            number = next(self._numbers)
+            future = self._plain[number] = asyncio.get_running_loop().create_future()
+            self._send(target, node, body, number)
+            try:
+                async with asyncio.timeout(1.0):
+                    return await future
+            except TimeoutError:
+                if time.monotonic() > end:
+                    what = type(body).__name__.lower()
+                    raise StoreTimeout(what, self.timeout_s, "the overlay is silent") from None
+            finally:
+                self._plain.pop(number, None)
+
+    def _ask(self, asking: Asking) -> None:
+        """Send an open question if one is due; keep an eye on it."""
+        self._due.add(asking)
+        question = asking.poll(time.monotonic())
+        if question is None:
+            return
+        number = next(self._numbers)
+        self._open[number] = (asking, question.request)
+        self._send(question.target, "", question.body, number)
+
+    def _send(self, target: Coordinate, node: str, body: Any, number: int) -> None:
+        if self._wire is not None:
+            octets = LETTERS.encode(body)
+            self._wire.send(Routed(target, node, 0, "", 0, number, False, octets))  # noqa: FBT003
+
+    async def _run(self) -> None:
+        """Keep a connection; ask again what is due."""
+        while True:
+            if self._wire is None or not self._wire.open:
+                await self._connect()
+            await asyncio.sleep(BEAT_S)
+            now = time.monotonic()
+            access = self._access
+            if access is not None:
+                if now > self._heard + SILENCE_S and self._wire is not None:
+                    self._wire.close()
+                elif now > self._heard + SILENCE_S / 3:
+                    self._send(access.coordinate, access.name, Status(), 0)
+            for asking in list(self._due):
+                if now >= asking.due():
+                    self._ask(asking)
+            if len(self._open) > 10_000:
+                self._forget_old()
+
+    def _forget_old(self) -> None:
+        self._open = {
+            number: (asking, request)
+            for number, (asking, request) in self._open.items()
+            if asking.request == request
+        }
+
+    async def _connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._access = None
+        address = self._rng.choice(self._addresses)
+        with contextlib.suppress(OSError, ValueError):
+            host, port = parse_address(address)
+            _, wire = await loop.create_connection(
+                lambda: Wire(self._on_message, self._on_lost), host, port
+            )
+            self._wire, self._heard = wire, time.monotonic()
+            wire.send(Hello())
+
+    def _on_lost(self, wire: Wire) -> None:
+        if self._wire is wire:
+            self._wire = self._access = None
+
+    def _on_message(self, wire: Wire, message: Any) -> None:
+        if wire is not self._wire:
+            return
+        self._heard = time.monotonic()
+        if isinstance(message, Welcome) and message.members:
+            self._access = message.members[0]
+            known = [member.address for member in message.members]
+            self._addresses = list(dict.fromkeys(known + self._addresses))[:64]
+            self.reconnections += 1
+            for asking in list(self._due):
+                asking.hurry()
+                self._ask(asking)
+        elif isinstance(message, Routed) and message.answer:
+            self._on_answer(message)
+
+    def _on_answer(self, letter: Routed) -> None:
+        body = LETTERS.decode(letter.body)
+        plain = self._plain.get(letter.request)
+        if plain is not None and not plain.done():
+            plain.set_result(body)
+        asking, request = self._open.pop(letter.request, (None, 0))
+        if asking is None or asking not in self._due:
+            return
+        asking.hear(request, body, time.monotonic())
+        self._due.discard(asking)
+        if isinstance(asking, Publishing):
+            self._note_stored(asking)
+            if asking.acknowledged < asking.accepted and not asking.failure:
+                self._ask(asking)
+        elif isinstance(asking, Reading) and asking in self._reading:
+            self._reading[asking].set()
+            self._ask(asking)
+
+    def _note_stored(self, publishing: Publishing) -> None:
+        waiting = self._stored[publishing.topic]
+        while waiting and waiting[0][0] <= publishing.acknowledged:
+            sequence, future = waiting.popleft()
+            if not future.done():
+                future.set_result(sequence)
+        if publishing.failure:
+            del self._publishing[publishing.topic], self._stored[publishing.topic]
+            for _, future in waiting:
+                if not future.done():
+                    future.set_exception(OverlayError(publishing.failure))
