@@ -75,6 +75,9 @@ EXPERIMENTS: Registry[Experiment] = Registry(
         "store": Experiment(
             "evenflow.experiments.store", "the overlay store under deaths, returns and moves"
         ),
+        "throughput": Experiment(
+            "evenflow.experiments.throughput", "five nodes join (MAPE-SDDL, Figures 15-17, Table I)"
+        ),
     },
     group="evenflow.experiments",
 )
