@@ -28,3 +28,17 @@ def test_the_fleet_is_watched(domain_id: int) -> None:
     found = re.search(r"of 30 vehicles, (\d+) troubles, (\d+) found, 0 false", done.stdout)
     assert found, done.stdout
     assert int(found[2]) > 0
+
+
+@pytest.mark.timeout(400)
+def test_images_come_back_gray(domain_id: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "images.py", "--images", "200", "--domain", str(domain_id)],
+        cwd=EXAMPLES / "images",
+        capture_output=True,
+        text=True,
+        timeout=350,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-3_000:]
+    assert "200 images, 0 lost, 0 repeated, 0 not gray" in done.stdout

@@ -10,6 +10,8 @@ the same size; *json files* is Spark's own file source on the same items as JSON
 has ended; a batch's items are spread evenly between its first and its last. Beside it the duration
 of an empty micro-batch, on the same machine with the same stream flowing: a query whose batches
 have one row for each partition.
+
+*Skew*: :mod:`evenflow.experiments.pipeline_skew`.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ from evenflow.cli.options import overrides
 from evenflow.config import Config
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ClosedError, DeliveryTimeout
+from evenflow.experiments import pipeline_skew
 from evenflow.experiments.exactly_once import TOPIC, await_owners, serve
+from evenflow.experiments.pipeline_skew import measure_skew
 from evenflow.experiments.query import QueryProcess
 from evenflow.experiments.report import Progress, print_table, write_json, write_plot
 from evenflow.slices.local import LocalCluster
@@ -72,8 +76,7 @@ def run(args: argparse.Namespace) -> int:
         bench = Bench(_config(args), Path(name), progress, seconds, args.nodes)
         for octets in args.bytes or ([100] if args.quick else [100, 7_300]):
             rows += bench.throughput(octets)
-        delay = bench.delay()
-    figures = {"rows": rows, **delay}
+        figures = {"rows": rows, **bench.delay(), "skew": measure_skew(bench)}
     show(figures)
     write_json(args.json, figures)
     if args.plot:
@@ -161,8 +164,32 @@ class Bench:
             "empty_batch_ms": round(median(batch["ms"]["triggerExecution"] for batch in empty)),
         }
 
-    def _measure(self, *arguments: str, publisher: Publisher | None = None) -> list[dict[str, Any]]:
-        """Run a query; its micro-batches after the warm-up, with what was published by then."""
+    def skewed(self, algorithm: str) -> list[dict[str, Any]]:
+        """Micro-batches of equal size under a skewed load."""
+        self._tell(f"skewed load, balancing by {algorithm}")
+        config = pipeline_skew.skew_config(self._config, algorithm)
+        with _Domain(config, self._folder, pipeline_skew.NODES) as domain:
+            ids = pipeline_skew.zipf_ids(domain.owners, pipeline_skew.ITEMS_PER_S // 20)
+            source = _Source(domain.publisher, DELAY_OCTETS, pipeline_skew.ITEMS_PER_S, ids)
+            try:
+                return self._measure(
+                    *domain.options(), "--work", str(pipeline_skew.WORK),
+                    "--option", "maxItemsPerTrigger", str(pipeline_skew.ROWS),
+                    batches=pipeline_skew.SETTLE_BATCHES,
+                )  # fmt: skip
+            finally:
+                source.end()
+
+    def _measure(
+        self, *arguments: str, publisher: Publisher | None = None, batches: int = 0
+    ) -> list[dict[str, Any]]:
+        """Run a query; its micro-batches after the warm-up, with what was published by then.
+
+        Args:
+            arguments: Of the query.
+            publisher: Who publishes.
+            batches: How many batches to wait for before the time begins to count.
+        """
         self._queries += 1
         checkpoint = self._folder / f"checkpoint-{self._queries}"
         log = self._folder / "spark.log"
@@ -174,7 +201,8 @@ class Bench:
             while end is None or time.monotonic() < end:
                 batch = query.wait_for("batch", STARTED_S)
                 batch["published"] = publisher.stats.published if publisher else None
-                end = end or time.monotonic() + self._seconds
+                if len(query.batches) >= WARM_BATCHES + batches:
+                    end = end or time.monotonic() + self._seconds
         return query.batches[WARM_BATCHES:]
 
     def _files(self, octets: int, size: int) -> list[str]:
@@ -210,7 +238,12 @@ class _Domain:
         self._cluster.start_balancer()
         for number in range(nodes):
             serve(self._cluster, f"node-{number + 1}")
-        await_owners(Observer(self._participant), nodes)
+        observer = Observer(self._participant)
+        await_owners(observer, nodes)
+        slice_map = observer.view(TOPIC).map
+        assert slice_map is not None
+        self.owners = slice_map.owners
+        """The first owner of each slice, by number."""
         self.publisher = Publisher(TOPIC, config=config, participant=self._participant)
 
     def options(self) -> list[str]:
@@ -230,11 +263,19 @@ class _Domain:
 class _Source:
     """Publishes items from a thread, as fast as they are taken or at a rate."""
 
-    def __init__(self, publisher: Publisher, octets: int, per_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        publisher: Publisher,
+        octets: int,
+        per_s: float = 0.0,
+        ids: np.ndarray[Any, Any] | None = None,
+    ) -> None:
         self._publisher = publisher
         self._per_s = per_s
+        self._ids = ids
         self._stop = threading.Event()
         rows = max(1, CHUNK_OCTETS // (octets + 40)) if not per_s else max(1, int(per_s / 200))
+        rows = rows if ids is None else len(ids)
         self._payloads = np.zeros((rows, octets), np.uint8)
         names = np.array([f"sender-{i:03}" for i in range(SENDERS)])
         self._senders = names[np.arange(rows) % SENDERS]
@@ -247,7 +288,7 @@ class _Source:
         while not self._stop.is_set():
             try:
                 self._publisher.publish_columns(
-                    self._payloads, senders=self._senders, timeout=STARTED_S
+                    self._payloads, senders=self._senders, ids=self._ids, timeout=STARTED_S
                 )
             except ClosedError:
                 return
@@ -307,6 +348,12 @@ def show(figures: dict[str, Any]) -> None:
         f"Delay at {DELAY_RATE:,} items/s, ms",
         ["p50", "p99", "micro-batch", "empty micro-batch", "p50 / empty"],
         [[delay["p50"], delay["p99"], figures["batch_ms"], empty, f"{delay['p50'] / empty:.2f}"]],
+    )
+    off, on = figures["skew"]["batch_s_off"], figures["skew"]["batch_s_on"]
+    print_table(
+        f"A micro-batch of {pipeline_skew.ROWS:,} items under Zipf skew, seconds",
+        ["balancing off", "balancing on", "saved"],
+        [[off, on, f"{1 - on / off:.0%}"]],
     )
 
 

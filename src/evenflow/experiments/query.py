@@ -144,6 +144,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--option", nargs=2, action="append", default=[])
     parser.add_argument("--out", type=Path, help="Parquet files here; else nowhere")
     parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--work", type=int, default=0, help="hashes computed on every item")
     parser.add_argument("--observe", action="store_true", help="tell the items' times")
     return parser.parse_args()
 
@@ -169,9 +170,21 @@ def _observed(items: DataFrame) -> DataFrame:
     return items.observe("times", f.min(micros).alias("first"), f.max(micros).alias("last"))
 
 
+def _worked(items: DataFrame, hashes: int) -> DataFrame:
+    """Let every item cost some work."""
+    from pyspark.sql import functions as f  # noqa: PLC0415
+
+    result = f.col("payload")
+    for _ in range(hashes):
+        result = f.sha2(result, 512)
+    return items.withColumn("work", result)
+
+
 def _sink(items: DataFrame, args: argparse.Namespace) -> StreamingQuery:
     if args.observe:
         items = _observed(items)
+    if args.work:
+        items = _worked(items, args.work)
     writer = items.writeStream.option("checkpointLocation", str(args.checkpoint))
     if args.out is None:
         return writer.format("noop").start()

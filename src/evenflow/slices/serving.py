@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MOST_CLOSES: Final = 64
 """Closes of one writer that are remembered; cumulative, so older ones can be spared."""
 PROGRESS_EVERY: Final = 0.02
-"""Least time between two reports of progress."""
+"""How often a node looks how far it is."""
 PROGRESS_REPEAT: Final = 1.0
 
 
@@ -82,7 +82,9 @@ class Serving:
         """Epoch up to which a writer's items are forgotten."""
         self._final: set[int] = set()
         self._told: Progress | None = None
-        self._next_told = self._next_repeat = 0.0
+        self._urgent: dict[int, int] = {}
+        """The epoch of each writer that is the next to become whole."""
+        self._next_look = self._next_repeat = 0.0
 
     # -- what is here ----------------------------------------------------------------------------
 
@@ -149,11 +151,9 @@ class Serving:
         A full cache empties only when an epoch is read and committed, so what that epoch lacks
         must come in, and only that.
         """
-        closes = self._closes.get(batch.writer)
-        return closes is not None and batch.epoch <= self._next_whole(closes)
+        return batch.epoch <= self._urgent.get(batch.writer, 0)
 
-    def _next_whole(self, closes: deque[EpochClose]) -> int:
-        available = self._available()
+    def _next_whole(self, closes: deque[EpochClose], available: frozenset[int]) -> int:
         for close in closes:
             if not self._satisfied(close, available):
                 return close.epoch
@@ -207,11 +207,15 @@ class Serving:
 
     def poll(self, now: float) -> Progress | None:
         """What to tell everybody now."""
+        if now < self._next_look:
+            return None
+        self._next_look = now + PROGRESS_EVERY
         for writer in self._final:
             self._forget(writer, self.consumers.floor(writer))
-        if now < self._next_told:
-            return None
         available = self._available()
+        self._urgent = {
+            writer: self._next_whole(closes, available) for writer, closes in self._closes.items()
+        }
         found = {writer: self.whole(writer, available) for writer in sorted(self._closes)}
         whole = {writer: epoch for writer, epoch in found.items() if epoch}
         progress = Progress(
@@ -225,7 +229,6 @@ class Serving:
         if progress == self._told and now < self._next_repeat:
             return None
         self._told = progress
-        self._next_told = now + PROGRESS_EVERY
         self._next_repeat = now + PROGRESS_REPEAT
         return progress
 

@@ -226,6 +226,7 @@ def test_a_full_node_still_takes_what_the_next_epoch_lacks() -> None:
         cache.offer(batch(0, epoch, epoch))
     serving.closed(close(1, {0: 1}))
     serving.closed(close(4, {0: 4}))
+    serving.poll(0.0)
     later, lacking = batch(0, 4, 4), batch(0, 1, 1)
     assert not serving.is_urgent(later)
     assert serving.is_urgent(lacking)
