@@ -108,6 +108,7 @@ class BrokerCore:
         self._asked_for: set[str] = set()
         self._outbox: list[Action] = []
         self._inbox: deque[Routed] = deque()
+        self._buried: list[Shelf] = []
         self._beat = now
         self._sweep = now
         self.nursery = Nursery(self)
@@ -138,10 +139,22 @@ class BrokerCore:
                 self._on_asked(client, letter)
             case Tick():
                 self._on_tick()
+        self._delete_buried()
         while self._inbox:
             self._open(self._inbox.popleft())
+            self._delete_buried()
         actions, self._outbox = self._outbox, []
         return actions
+
+    def bury(self, shelf: Shelf) -> None:
+        """Delete a shelf when the letter in hand is done with."""
+        self._buried.append(shelf)
+
+    def _delete_buried(self) -> None:
+        for shelf in self._buried:
+            self.store.drop(shelf)
+            del self.keepers[shelf]
+        self._buried.clear()
 
     def _wake_up(self) -> None:
         """This process was stopped: others may have gone on without it, and nobody is silent."""
@@ -194,6 +207,11 @@ class BrokerCore:
         """Return what a new client is told: this broker, then the others alive."""
         others = [m for m in self.members.everyone() if m.alive and m != self.members.me]
         return Welcome((self.members.me, *others))
+
+    @property
+    def steady(self) -> bool:
+        """Whether no broker came or went lately, as far as we know."""
+        return self.nursery.steady
 
     def heard(self, node: str) -> bool:
         """Say whether another broker gave a sign of life just now."""

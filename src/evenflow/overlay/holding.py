@@ -35,6 +35,11 @@ class Office(Protocol):
     wall: int
     """Time of day in nanoseconds."""
 
+    @property
+    def steady(self) -> bool:
+        """Whether no broker came or went lately, as far as we know."""
+        ...
+
     def tell(self, node: str, body: Any) -> None:
         """Send a letter to a broker."""
         ...

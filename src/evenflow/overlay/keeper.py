@@ -72,6 +72,10 @@ class Broker(Office, Protocol):
         """Send a letter on."""
         ...
 
+    def bury(self, shelf: Shelf) -> None:
+        """Delete a shelf soon."""
+        ...
+
     def mail_on(self, letter: Routed, body: Any) -> None:
         """Send a letter on to another coordinate, with another body."""
         ...
@@ -95,6 +99,8 @@ class Keeper:
         self.broker = broker
         self._ready = False
         self._busy = False
+        self.gone = False
+        """Whether this shelf is to be deleted."""
         self._later: list[tuple[Routed, Any]] = []
         """Letters that came before this copy led or followed."""
         self.replica = Replica(broker, record, committed, self._progress)
@@ -105,7 +111,7 @@ class Keeper:
 
     def _progress(self) -> None:
         # A step forward may bring the next, which calls back here: once around is enough.
-        if not self._ready or self._busy:
+        if not self._ready or self._busy or self.gone:
             return
         self._busy = True
         try:
@@ -143,6 +149,8 @@ class Keeper:
     def handle(self, letter: Routed, body: Any) -> None:
         """Hand a letter to the part it concerns."""
         replica = self.replica
+        if self.gone:
+            return
         if type(body) in self.FOR_PRIMARY and not replica.leading:
             if replica.state is State.FOLLOWING:
                 self.broker.redirect(letter, replica.record.primary)
@@ -157,8 +165,7 @@ class Keeper:
         act = self._acts(letter).get(type(body))
         if act is not None:
             act(body)
-        if self.broker.keepers.get(replica.shelf) is self:
-            self._progress()
+        self._progress()
 
     def _serve(self, letter: Routed, body: Join | Publish | Fetch) -> None:
         delegates, shelf = self.replica.label.delegates, self.replica.shelf
@@ -219,5 +226,7 @@ class Keeper:
             self._drop()
 
     def _drop(self) -> None:
-        self.broker.store.drop(self.replica.shelf)
-        del self.broker.keepers[self.replica.shelf]
+        """Nothing here is needed; the broker deletes it when what is under way has ended."""
+        if not self.gone:
+            self.gone = True
+            self.broker.bury(self.replica.shelf)

@@ -1,10 +1,12 @@
 """Shelves that a broker does not have: made when they are new, and only then.
 
 A letter for a shelf that is not here may mean three things. Another broker begins a term with us:
-then we take a copy, empty at first. A client joins a topic, or home adopts us as a delegate: then
-the shelf is new, unless it lies around here and we, who came lately, do not know. So we ask the
-brokers around; when none has it we make it, and when one has it we wait for that one to come to us.
-All other letters are for a shelf that was here once: their senders will ask again elsewhere.
+then we take a copy, empty at first, unless a broker around knows a newer term than the sender does,
+who then returned from the dead and does not know what happened meanwhile. A client joins a topic,
+or home adopts us as a delegate: then the shelf is new, unless it lies around here and we, who came
+lately, do not know. In all three cases we ask the brokers around. When none has a new shelf we make
+it, and when one has it we wait for that one to come to us. All other letters are for a shelf that
+was here once: their senders will ask again elsewhere.
 """
 
 from __future__ import annotations
@@ -48,6 +50,8 @@ class Birth:
 
     def __init__(self, label: Label) -> None:
         self.label = label
+        self.sync: tuple[Routed, Sync] | None = None
+        """The term that another begins with us."""
         self.inquiry: Inquiry | None = None
         self.letters: list[tuple[Routed, Any]] = []
 
@@ -58,7 +62,12 @@ class Nursery:
     def __init__(self, broker: BrokerCore) -> None:
         self._broker = broker
         self._births: dict[Shelf, Birth] = {}
-        self._changed = broker.now - SETTLE_S
+        self._changed = broker.now
+
+    @property
+    def steady(self) -> bool:
+        """Whether no broker came or went lately, as far as we know."""
+        return self._broker.now >= self._changed + SETTLE_S
 
     def members_changed(self) -> None:
         """A broker came or went."""
@@ -70,7 +79,10 @@ class Nursery:
         """Take a letter for a shelf that is not here."""
         broker = self._broker
         if isinstance(body, Sync):
-            self._make(body.shelf, body.label).handle(letter, body)
+            if body.shelf in self._births or len(self._births) < MOST_NEW:
+                birth = self._births.setdefault(body.shelf, Birth(body.label))
+                birth.sync = (letter, body)
+                self._ask(body.shelf, birth)
         elif isinstance(body, Check | Replicate | Lead):
             broker.tell(letter.origin, Refused(body.shelf, 0, 0))
         elif isinstance(body, Pull):
@@ -102,19 +114,20 @@ class Nursery:
             self._ask(shelf, birth)
 
     def _ask(self, shelf: Shelf, birth: Birth) -> None:
-        broker = self._broker
-        if broker.now < self._changed + SETTLE_S:
-            return
-        inquiry = birth.inquiry
+        broker, inquiry = self._broker, birth.inquiry
         if inquiry is not None and broker.now < inquiry.asked + RETRY_S:
             return
         me = broker.members.me.name
         around = broker.members.closest(shelf.coordinate, AROUND + 1)
-        if around[0] != me or shelf in broker.keepers:
-            del self._births[shelf]
-            return
-        birth.inquiry = Inquiry(set(around) - {me}, broker.now)
-        for name in around[1:]:
+        if birth.sync is None:
+            if not self.steady:
+                return
+            if around[0] != me or shelf in broker.keepers:
+                del self._births[shelf]
+                return
+        sender = birth.sync[0].origin if birth.sync is not None else ""
+        birth.inquiry = Inquiry(set(around) - {me, sender}, broker.now)
+        for name in sorted(birth.inquiry.waiting):
             broker.tell(name, Inquire(shelf))
         self._decide(shelf, birth)
 
@@ -123,7 +136,13 @@ class Nursery:
         birth = self._births.get(known.shelf)
         if birth is None or birth.inquiry is None:
             return
-        if known.confirmed:
+        if birth.sync is not None:
+            letter, sync = birth.sync
+            if known.confirmed > sync.base:
+                del self._births[known.shelf]
+                self._broker.tell(letter.origin, Refused(known.shelf, 0, known.confirmed))
+                return
+        elif known.confirmed:
             del self._births[known.shelf]  # it will come to us
             return
         birth.inquiry.waiting.discard(sender)
@@ -131,6 +150,12 @@ class Nursery:
 
     def _decide(self, shelf: Shelf, birth: Birth) -> None:
         if birth.inquiry is None or birth.inquiry.waiting or self._births.pop(shelf, None) is None:
+            return
+        if birth.sync is not None:
+            keeper = self._make(shelf, birth.label)
+            keeper.handle(*birth.sync)
+            for letter, body in birth.letters:
+                keeper.handle(letter, body)
             return
         keeper = self._make(shelf, birth.label, new=True)
         # A delegate that home gave up meanwhile asks, and hears that it is not needed.

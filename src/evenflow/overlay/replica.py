@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 CHECK_S = 2.0
 """How often a follower makes sure that it is needed; sooner when it seems not to be."""
+STRANGER_S = 10.0
+"""How long a returning broker waits to hear of those it shared a shelf with."""
 AROUND = 6
 """Brokers that are asked by one that is unsure: the closest so many."""
 
@@ -85,6 +87,7 @@ class Replica(History):
         self._copy = True
         """As primary: whether the secondary is to have the history."""
         self._asked = -1.0
+        self._doubted = office.now
 
     def turn(self, turn: Turn) -> None:
         """Change the state as the table says; what was asked while unsure is void."""
@@ -96,6 +99,7 @@ class Replica(History):
         """Become unsure."""
         self._fetching = None
         self._sent = -1.0
+        self._doubted = self.office.now
         self.turn(Turn.DOUBT)
 
     def review(self) -> None:
@@ -303,10 +307,12 @@ class Replica(History):
     def _inquire(self) -> None:
         """Ask around, and decide when all have answered."""
         members, inquiry = self.office.members, self._inquiry
+        others = {self.record.primary, self.record.secondary, self.record.former} - {"", self.me}
+        stranger = any(members.get(name) is None for name in others)
+        if not self.office.steady or (stranger and self.office.now < self._doubted + STRANGER_S):
+            return  # we have just started, and do not know yet who else is there
         if inquiry is None or self.office.now >= inquiry.asked + RETRY_S:
-            record = self.record
-            around = set(members.closest(self.shelf.coordinate, AROUND))
-            around |= {record.primary, record.secondary, record.former}
+            around = others | set(members.closest(self.shelf.coordinate, AROUND))
             around = {name for name in around if name != self.me and members.alive(name)}
             self._inquiry = Inquiry(around, self.office.now)
             for name in sorted(around):
