@@ -64,7 +64,7 @@ EXPERIMENTS: Registry[Experiment] = Registry(
             "evenflow.experiments.overhead", "cost of a processing node (MAPE-SDDL, Figures 18, 19)"
         ),
         "overlay": Experiment(
-            "evenflow.experiments.overlay", "even topics on brokers (SeDAX, Tables I-V, Figures 4-7)"
+            "evenflow.experiments.overlay", "even topics on brokers (SeDAX, Tables I-V)"
         ),
         "pipeline": Experiment(
             "evenflow.experiments.pipeline", "items per second and delay through Spark"
