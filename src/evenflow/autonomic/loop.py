@@ -40,6 +40,8 @@ _LOG = logging.getLogger(__name__)
 
 MOST_WAITING = 1_000
 """Events that may wait for their turn; beyond it the oldest go."""
+LOOK_S = 0.2
+"""How often distributed events are looked at when nothing is heard."""
 
 
 class Executor(Protocol):
@@ -81,6 +83,7 @@ class AutonomicLoop:
         }
         """Time of the newest note of each event and source."""
         self._begun = False
+        self._next_look = 0.0
 
     @property
     def idle(self) -> bool:
@@ -132,7 +135,9 @@ class AutonomicLoop:
 
     def poll(self, now: float) -> None:
         """Do what is due; call it often."""
-        self._raise(self._composite.look(now))
+        if now >= self._next_look:
+            self._next_look = now + LOOK_S
+            self._raise(self._composite.look(now))
         if not self._begun:
             return
         for executor in self._executors.values():
