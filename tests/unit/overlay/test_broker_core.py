@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenflow.overlay.broker_core import Settings
-from evenflow.overlay.events import Asked
+from evenflow.overlay.events import Arrived, Asked
 from evenflow.overlay.geometry import Coordinate, closest_nodes, geographic_hash
-from evenflow.overlay.messages import LETTERS, Dismissed, Routed, Shelf
+from evenflow.overlay.messages import LETTERS, Dismissed, Routed, Shelf, Sync
 
 from .memory_store import MemoryStore
 from .simcluster import SimCluster
@@ -181,6 +181,33 @@ def test_with_one_broker_alive_nothing_is_acknowledged_at_level_two() -> None:
     cluster.run_until(lambda: publisher.acknowledged == 4, 20)
     cluster.settle()
     cluster.check_all_readable(["meters"], publishers=[publisher])
+
+
+def test_who_has_no_copy_follows_nobody_who_missed_a_term() -> None:
+    """A broker that returned and knows too few others cannot win a stranger over."""
+    cluster = SimCluster(11, brokers=6)
+    publisher = cluster.publisher("meters")
+    write(cluster, publisher, 5)
+    cluster.settle()
+    home = Shelf("meters", geographic_hash("meters"))
+    newest = cluster.brokers[primary_of(cluster, "meters")].core.keepers[home].replica.record
+    holders = copies(cluster, "meters")[home.coordinate]
+    stranger, returned = sorted(set(cluster.brokers) - holders)[:2]
+
+    def begin_term(base: int) -> None:
+        sync = Sync(
+            home, newest.term + 50, base, True, 0, "", newest.epochs, newest.label, ()
+        )  # fmt: skip
+        letter = Routed(
+            cluster.places[stranger], stranger, 9, returned, 0, 0, False, LETTERS.encode(sync)
+        )
+        cluster.give(cluster.brokers[stranger].core, Arrived(returned, letter))
+        cluster.run(0.3)
+
+    begin_term(newest.confirmed - 1)
+    assert home not in cluster.brokers[stranger].core.keepers
+    begin_term(newest.confirmed)
+    assert home in cluster.brokers[stranger].core.keepers
 
 
 def test_letters_that_only_brokers_send_are_refused_from_clients() -> None:
