@@ -16,10 +16,8 @@ have one row for each partition.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import tempfile
-import threading
 import time
 from pathlib import Path
 from statistics import median
@@ -29,27 +27,23 @@ import numpy as np
 
 from evenflow.cli.options import overrides
 from evenflow.config import Config
-from evenflow.domain.cyclone import Participant
-from evenflow.errors import ClosedError, DeliveryTimeout
 from evenflow.experiments import pipeline_skew
-from evenflow.experiments.exactly_once import TOPIC, await_owners, serve
+from evenflow.experiments.exactly_once import TOPIC
+from evenflow.experiments.pipeline_domain import ServedDomain, Stream
 from evenflow.experiments.pipeline_skew import measure_skew
 from evenflow.experiments.query import QueryProcess
 from evenflow.experiments.report import Progress, print_table, write_json, write_plot
-from evenflow.slices.local import LocalCluster
-from evenflow.slices.observer import Observer
-from evenflow.slices.publisher import Publisher
 
 if TYPE_CHECKING:
     import argparse
+
+    from evenflow.slices.publisher import Publisher
 
 HELP = """\
 Items per second through publisher, DDS, serving nodes, Flight and Spark, beside a source inside
 Spark and Spark's JSON file source; and the delay from publication to the end of the micro-batch."""
 
 NODES = 2
-SENDERS = 1_000
-CHUNK_OCTETS = 4 << 20
 WARM_BATCHES = 3
 """Batches that count as warming up: the JVM compiles, Python imports."""
 DELAY_RATE = 5_000
@@ -114,8 +108,8 @@ class Bench:
     def throughput(self, octets: int) -> list[dict[str, Any]]:
         """Items per second on each path, for one size."""
         self._tell(f"{octets} B: the whole path")
-        with _Domain(self._config, self._folder, self._nodes) as domain:
-            source = _Source(domain.publisher, octets)
+        with ServedDomain(self._config, self._folder, self._nodes) as domain:
+            source = Stream(domain.publisher, octets)
             try:
                 whole = self._measure(*domain.options(), publisher=domain.publisher)
             finally:
@@ -142,8 +136,8 @@ class Bench:
     def delay(self) -> dict[str, Any]:
         """Delay through Spark at a modest rate, and the duration of an empty micro-batch."""
         self._tell(f"delay at {DELAY_RATE:,} items/s")
-        with _Domain(self._config, self._folder, self._nodes) as domain:
-            source = _Source(domain.publisher, DELAY_OCTETS, DELAY_RATE)
+        with ServedDomain(self._config, self._folder, self._nodes) as domain:
+            source = Stream(domain.publisher, DELAY_OCTETS, DELAY_RATE)
             try:
                 batches = self._measure(*domain.options(), "--observe")
                 self._tell("empty micro-batches")
@@ -168,9 +162,9 @@ class Bench:
         """Micro-batches of equal size under a skewed load."""
         self._tell(f"skewed load, balancing by {algorithm}")
         config = pipeline_skew.skew_config(self._config, algorithm)
-        with _Domain(config, self._folder, pipeline_skew.NODES) as domain:
+        with ServedDomain(config, self._folder, pipeline_skew.NODES) as domain:
             ids = pipeline_skew.zipf_ids(domain.owners, pipeline_skew.ITEMS_PER_S // 20)
-            source = _Source(domain.publisher, DELAY_OCTETS, pipeline_skew.ITEMS_PER_S, ids)
+            source = Stream(domain.publisher, DELAY_OCTETS, pipeline_skew.ITEMS_PER_S, ids)
             try:
                 return self._measure(
                     *domain.options(), "--work", str(pipeline_skew.WORK),
@@ -225,81 +219,6 @@ class Bench:
             "--option", "path", str(folder),
             "--option", "maxFilesPerTrigger", str(self._nodes),
         ]  # fmt: skip
-
-
-class _Domain:
-    """A balancer, serving nodes and a publisher."""
-
-    def __init__(self, config: Config, folder: Path, nodes: int) -> None:
-        self._cluster = LocalCluster(config, log_dir=folder)
-        self._participant = Participant(config.domain)
-        self._file = folder / "evenflow.toml"
-        self._file.write_text(config.as_toml(), encoding="utf-8")
-        self._cluster.start_balancer()
-        for number in range(nodes):
-            serve(self._cluster, f"node-{number + 1}")
-        observer = Observer(self._participant)
-        await_owners(observer, nodes)
-        slice_map = observer.view(TOPIC).map
-        assert slice_map is not None
-        self.owners = slice_map.owners
-        """The first owner of each slice, by number."""
-        self.publisher = Publisher(TOPIC, config=config, participant=self._participant)
-
-    def options(self) -> list[str]:
-        """How a query reads this domain."""
-        return ["--option", "topic", TOPIC, "--option", "config", str(self._file)]
-
-    def __enter__(self) -> _Domain:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(DeliveryTimeout):
-            self.publisher.close(0.0)
-        self._participant.close()
-        self._cluster.close()
-
-
-class _Source:
-    """Publishes items from a thread, as fast as they are taken or at a rate."""
-
-    def __init__(
-        self,
-        publisher: Publisher,
-        octets: int,
-        per_s: float = 0.0,
-        ids: np.ndarray[Any, Any] | None = None,
-    ) -> None:
-        self._publisher = publisher
-        self._per_s = per_s
-        self._ids = ids
-        self._stop = threading.Event()
-        rows = max(1, CHUNK_OCTETS // (octets + 40)) if not per_s else max(1, int(per_s / 200))
-        rows = rows if ids is None else len(ids)
-        self._payloads = np.zeros((rows, octets), np.uint8)
-        names = np.array([f"sender-{i:03}" for i in range(SENDERS)])
-        self._senders = names[np.arange(rows) % SENDERS]
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        due = time.monotonic()
-        rows = len(self._payloads)
-        while not self._stop.is_set():
-            try:
-                self._publisher.publish_columns(
-                    self._payloads, senders=self._senders, ids=self._ids, timeout=STARTED_S
-                )
-            except ClosedError:
-                return
-            if self._per_s:
-                due += rows / self._per_s
-                time.sleep(max(0.0, due - time.monotonic()))
-
-    def end(self) -> None:
-        """Stop publishing."""
-        self._stop.set()
-        self._thread.join(1.0)
 
 
 def rate(batches: list[dict[str, Any]]) -> float:

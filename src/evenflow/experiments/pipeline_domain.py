@@ -1,0 +1,102 @@
+"""A served domain on this machine, and a stream into it, for the experiment ``pipeline``."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenflow.domain.cyclone import Participant
+from evenflow.errors import ClosedError, DeliveryTimeout
+from evenflow.experiments.exactly_once import TOPIC, await_owners, serve
+from evenflow.slices.local import LocalCluster
+from evenflow.slices.observer import Observer
+from evenflow.slices.publisher import Publisher
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evenflow.config import Config
+
+SENDERS = 1_000
+CHUNK_OCTETS = 4 << 20
+ROOM_WITHIN_S = 120.0
+"""How long the stream waits for room."""
+
+
+class ServedDomain:
+    """A balancer, serving nodes and a publisher."""
+
+    def __init__(self, config: Config, folder: Path, nodes: int) -> None:
+        self._cluster = LocalCluster(config, log_dir=folder)
+        self._participant = Participant(config.domain)
+        self._file = folder / "evenflow.toml"
+        self._file.write_text(config.as_toml(), encoding="utf-8")
+        self._cluster.start_balancer()
+        for number in range(nodes):
+            serve(self._cluster, f"node-{number + 1}")
+        observer = Observer(self._participant)
+        await_owners(observer, nodes)
+        slice_map = observer.view(TOPIC).map
+        assert slice_map is not None
+        self.owners = slice_map.owners
+        """The first owner of each slice, by number."""
+        self.publisher = Publisher(TOPIC, config=config, participant=self._participant)
+
+    def options(self) -> list[str]:
+        """How a query reads this domain."""
+        return ["--option", "topic", TOPIC, "--option", "config", str(self._file)]
+
+    def __enter__(self) -> ServedDomain:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(DeliveryTimeout):
+            self.publisher.close(0.0)
+        self._participant.close()
+        self._cluster.close()
+
+
+class Stream:
+    """Publishes items from a thread, as fast as they are taken or at a rate."""
+
+    def __init__(
+        self,
+        publisher: Publisher,
+        octets: int,
+        per_s: float = 0.0,
+        ids: np.ndarray[Any, Any] | None = None,
+    ) -> None:
+        self._publisher = publisher
+        self._per_s = per_s
+        self._ids = ids
+        self._stop = threading.Event()
+        rows = max(1, CHUNK_OCTETS // (octets + 40)) if not per_s else max(1, int(per_s / 200))
+        rows = rows if ids is None else len(ids)
+        self._payloads = np.zeros((rows, octets), np.uint8)
+        names = np.array([f"sender-{i:03}" for i in range(SENDERS)])
+        self._senders = names[np.arange(rows) % SENDERS]
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        due = time.monotonic()
+        rows = len(self._payloads)
+        while not self._stop.is_set():
+            try:
+                self._publisher.publish_columns(
+                    self._payloads, senders=self._senders, ids=self._ids, timeout=ROOM_WITHIN_S
+                )
+            except ClosedError:
+                return
+            if self._per_s:
+                due += rows / self._per_s
+                time.sleep(max(0.0, due - time.monotonic()))
+
+    def end(self) -> None:
+        """Stop publishing."""
+        self._stop.set()
+        self._thread.join(1.0)

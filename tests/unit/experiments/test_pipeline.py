@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenflow.config import Config
+from evenflow.experiments.pipeline import delays_of, rate
+from evenflow.experiments.pipeline_skew import skew_config, zipf_ids
+
+
+def batch(ended: float, rows: int, published: int | None = None) -> dict[str, Any]:
+    return {"ended": ended, "rows": rows, "published": published}
+
+
+def test_the_rate_is_of_what_ended_after_the_first_batch() -> None:
+    assert rate([batch(10.0, 999), batch(11.0, 300), batch(12.0, 100)]) == 200.0
+
+
+def test_reading_off_a_backlog_does_not_count() -> None:
+    batches = [batch(10.0, 1, 1_000), batch(11.0, 300, 1_050), batch(12.0, 300, 1_100)]
+    assert rate(batches) == 50.0
+
+
+def test_a_delay_is_from_an_items_time_to_the_end_of_its_batch() -> None:
+    delays = delays_of([{"ended": 10.0, "rows": 21, "times": [9_000_000, 9_500_000]}])
+    assert delays == pytest.approx([1_000.0, 500.0])
+
+
+def test_popular_slices_begin_at_the_first_owner() -> None:
+    owners = (2, 1, 2, 1, 3, 4)
+    counts = np.bincount(zipf_ids(owners, 10_000), minlength=6)
+    assert set(np.argsort(counts)[-2:]) == {1, 3}
+    assert counts.sum() == 10_000
+    assert counts[1] > counts[3] > counts[0] > counts[5] > 0
+
+
+def test_the_skewed_domain_differs_by_its_algorithm_alone() -> None:
+    off, on = (skew_config(Config(), name) for name in ("count", "weighted"))
+    assert (off.balancer.algorithm, on.balancer.algorithm) == ("count", "weighted")
+    assert off.topics == on.topics
