@@ -150,6 +150,12 @@ class BalancerConfig(Section):
     """How long one step of a handover may take before it is taken back."""
     analyze_s: float = number(10.0, 0.0, 3_600.0)
     """How often the loads are looked at; twice in a row uneven means a plan. 0: never."""
+    item_weight: float = number(1.0, 0.0, 1e9)
+    """What one item a second adds to the load of a slice."""
+    byte_weight: float = number(0.0, 0.0, 1e9)
+    """What one payload byte a second adds."""
+    busy_weight: float = number(0.0, 0.0, 1e9)
+    """What one second of the application's work in each second adds."""
 
 
 _SINGLE: tuple[type[Section], ...] = (

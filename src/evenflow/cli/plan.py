@@ -24,11 +24,13 @@ from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError, PlanError
 from evenflow.model.messages import NodeReport, SliceLoads, SliceMap
 from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
+from evenflow.slices.balancer import load_weights
 from evenflow.slices.loads import Loads
 
 if TYPE_CHECKING:
     import argparse
 
+    from evenflow.model.load import LoadWeights
     from evenflow.model.plan import Plan
 
 EXAMPLES = """\
@@ -65,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
         args.algorithm or config.balancer.algorithm, **dict(args.given or ())
     )
     with Participant(config.domain) as participant:
-        snapshot = Listener(participant, topic.name).listen(args.look)
+        weights = load_weights(config.balancer)
+        snapshot = Listener(participant, topic.name, weights).listen(args.look)
     plan = algorithm.analyze_load(snapshot)
     row = as_row(algorithm.name, algorithm.measure(snapshot), plan)
     if args.json:
@@ -78,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 class Listener:
     """Builds a load snapshot from what everybody may hear."""
 
-    def __init__(self, participant: Participant, topic: str) -> None:
+    def __init__(self, participant: Participant, topic: str, weights: LoadWeights) -> None:
         self._topic = topic
         self._waiter = participant.waiter()
         self._readers = [participant.reader(channel) for channel in (REPORTS, MAPS, LOADS)]
@@ -86,7 +89,7 @@ class Listener:
             self._waiter.attach(reader)
         self._nodes: dict[str, NodeReport] = {}
         self._map: SliceMap | None = None
-        self._loads = Loads()
+        self._loads = Loads(weights)
 
     def listen(self, duration_s: float) -> LoadSnapshot:
         """Listen for a while; what is known then."""

@@ -29,6 +29,7 @@ from evenflow.domain.channels import (
 )
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import BalancerRunning, EvenflowError
+from evenflow.model.load import LoadWeights
 from evenflow.model.messages import Beat, EventNotice, NodeReport, PropertyReport, Receipt
 from evenflow.slices.actions import Action, NodeGone, Send
 from evenflow.slices.balancer_core import BalancerCore, BalancerSettings
@@ -212,4 +213,10 @@ def balancer_settings(config: BalancerConfig) -> BalancerSettings:
         beat_every=config.beat_ms / 1000,
         settle=config.settle_s,
         deadline=config.step_deadline_s,
+        weights=load_weights(config),
     )
+
+
+def load_weights(config: BalancerConfig) -> LoadWeights:
+    """What makes up the load of a slice."""
+    return LoadWeights(config.item_weight, config.byte_weight, config.busy_weight)

@@ -22,10 +22,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evenflow.balance import Algorithm, assign_unowned
 from evenflow.errors import MoveRefused
+from evenflow.model.load import LoadWeights
 from evenflow.model.messages import (
     Ack,
     Beat,
@@ -64,6 +65,8 @@ class BalancerSettings:
     that failed is not planned again before."""
     settled_within: float = 3.0
     """How long a receipt waits for the taker to say what had to be replayed."""
+    weights: LoadWeights = field(default_factory=LoadWeights)
+    """What makes up the load of a slice."""
 
 
 class BalancerCore:
@@ -87,7 +90,7 @@ class BalancerCore:
         self.identity = identity
         self.nodes: dict[str, NodeReport] = {}
         self.owners = Owners(slice_count)
-        self.loads = Loads()
+        self.loads = Loads(settings.weights)
         self.sessions: dict[int, Session] = {}
         self.takes: dict[int, Take] = {}
         self._terms = Terms(wall)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evenflow.model.load import LoadWeights
 from evenflow.model.messages import SliceLoads
 from evenflow.slices.loads import Loads
 
@@ -68,3 +69,10 @@ def test_a_report_repeated_at_the_same_time_changes_nothing():
     loads.observe(told("a", (3, 10, 0.0)), now=1.0)
     loads.observe(told("a", (3, 10, 0.0)), now=1.0)
     assert loads.of(3) == pytest.approx(10.0)
+
+
+def test_the_operator_says_what_load_is():
+    loads = Loads(LoadWeights(item=0.0, octet=0.01, busy=5.0))
+    loads.observe(told("a", (3, 0, 0.0)), now=0.0)
+    loads.observe(told("a", (3, 50, 0.5)), now=1.0)
+    assert loads.of(3) == pytest.approx(50 * 100 * 0.01 + 0.5 * 5.0)
