@@ -264,6 +264,8 @@ class Replica(History):
         elif self.state is not State.UNSURE and sender == record.secondary:
             if refused.confirmed > record.confirmed:
                 self.doubt()
+            elif self.state is not State.PREPARING and not refused.confirmed:
+                self.begin()  # our secondary lost its disk
             elif self.state is State.PREPARING and refused.term >= record.term:
                 self.record = replace(record, term=refused.term)
                 self.begin()

@@ -129,6 +129,24 @@ def test_a_stopped_primary_gets_nothing_acknowledged_when_it_goes_on() -> None:
     cluster.run_until(lambda: cluster.seen[id(reader)] == {1: publisher.accepted}, 10)
 
 
+@pytest.mark.parametrize("victim", ["primary", "secondary"])
+def test_a_broker_that_returns_with_an_empty_disk_gets_everything_again(victim: str) -> None:
+    cluster = SimCluster(12, brokers=5)
+    publisher = cluster.publisher("meters")
+    write(cluster, publisher, 20)
+    cluster.settle()
+    home = Shelf("meters", geographic_hash("meters"))
+    record = cluster.brokers[primary_of(cluster, "meters")].core.keepers[home].replica.record
+    name = record.primary if victim == "primary" else record.secondary
+    cluster.kill(name)
+    cluster.stores[name] = MemoryStore()
+    cluster.start(name)  # at once: nobody had time to take it for dead
+    write(cluster, publisher, 5)
+    cluster.settle()
+    assert len(cluster.stores[name].messages[home]) == 25
+    cluster.check_all_readable(["meters"], publishers=[publisher])
+
+
 def test_an_expired_delegate_is_taken_off_the_list_and_drops_its_shelf() -> None:
     cluster = SimCluster(7, brokers=6, settings=Settings(age_s=20.0))
     publisher = cluster.publisher("meters")
