@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pyarrow import flight
 
+from evenflow.cli import main
 from evenflow.config import Config
 from evenflow.domain.channels import MOVES
 from evenflow.domain.cyclone import Participant
@@ -206,6 +207,39 @@ def test_what_two_queries_read_is_kept_until_both_have_committed(
     finally:
         other.commit({writer: epoch + 1_000 for writer, epoch in end.items()})
         other.close()
+
+
+def test_a_consumer_that_will_not_come_back_is_forgotten(
+    config: Config,
+    published: tuple[Publisher, dict[int, int]],
+    driver: Driver,
+    eventually: Eventually,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    publisher, end = published
+    file = tmp_path / "evenflow.toml"
+    file.write_text(config.as_toml())
+    other = Driver(Options("items", config, consumer="other"))
+    other.register({})
+    eventually(
+        lambda: publisher._core.consumers.names() == ("other", "spark"), "both are registered"
+    )
+    assert main(["consumers", "forget", "other", "--config", str(file)]) == 1
+    assert "is running" in capsys.readouterr().err
+    other.close()
+    driver.commit(end)
+    assert main(["consumers", "--json", "--config", str(file)]) == 0
+    listed = json.loads(capsys.readouterr().out)["consumers"]
+    assert [(row["consumer"], row["running"]) for row in listed] == [
+        ("other", False),
+        ("spark", True),
+    ]
+    assert publisher.stats.uncommitted == 100
+    assert main(["consumers", "forget", "other", "--config", str(file)]) == 0
+    eventually(lambda: publisher.stats.uncommitted == 0, "nothing is kept for it any more")
+    assert main(["consumers", "forget", "other", "--config", str(file)]) == 2
+    assert "unknown consumer" in capsys.readouterr().err
 
 
 def test_an_application_and_a_served_topic_do_not_go_together(config: Config) -> None:
