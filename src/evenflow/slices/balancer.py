@@ -71,6 +71,9 @@ class Balancer:
             self.close_domain()
             raise
         self._outbox = Outbox(self._participant)
+        # Listening begins before the time that is given to it.
+        channels = (REPORTS, LOADS, ACKS, MOVES, PROPERTIES, EVENTS)
+        self._readers = [self._read(channel) for channel in channels]
         algorithm = algorithm_named(self.config.balancer.algorithm)
         self.cores = {
             topic.name: BalancerCore(
@@ -89,8 +92,6 @@ class Balancer:
         except EvenflowError:
             self.close_domain()
             raise
-        channels = (REPORTS, LOADS, ACKS, MOVES, PROPERTIES, EVENTS)
-        self._readers = [self._read(channel) for channel in channels]
         self._stopping = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="balancer", daemon=True)
