@@ -132,6 +132,8 @@ class Replica(History):
                 self.begin()
         elif self.record.secondary != (partner or ""):
             self.begin()
+        elif self.state is State.YIELDING and self.wanted()[0] == self.me:
+            self.begin()  # the other is no longer closer
         elif self.state is State.PREPARING or self.state is State.YIELDING:
             if self.office.now >= self._asked + RETRY_S:
                 self._ask_partner()
@@ -281,6 +283,10 @@ class Replica(History):
     def on_check(self, sender: str, check: Check) -> str:
         """A holder asks whether it is needed; return to whom the question goes instead."""
         record = self.record
+        ours = record.primary == self.me and sender == record.secondary
+        if ours and check.unsure and self.state is State.YIELDING:
+            self.begin()  # it cannot lead: it waits for us
+            return ""
         if not self.leading:
             newer = record.confirmed > check.confirmed and record.primary != self.me
             return record.primary if newer and record.primary != sender else ""

@@ -10,6 +10,7 @@ from evenflow.overlay.broker_core import Settings
 from evenflow.overlay.events import Arrived, Asked
 from evenflow.overlay.geometry import Coordinate, closest_nodes, geographic_hash
 from evenflow.overlay.messages import LETTERS, Dismissed, Routed, Shelf, Sync
+from evenflow.overlay.terms import Turn
 
 from .memory_store import MemoryStore
 from .simcluster import SimCluster
@@ -144,6 +145,20 @@ def test_a_broker_that_returns_with_an_empty_disk_gets_everything_again(victim: 
     write(cluster, publisher, 5)
     cluster.settle()
     assert len(cluster.stores[name].messages[home]) == 25
+    cluster.check_all_readable(["meters"], publishers=[publisher])
+
+
+def test_a_primary_that_yields_to_one_who_became_unsure_leads_on() -> None:
+    cluster = SimCluster(13, brokers=4)
+    publisher = cluster.publisher("meters")
+    write(cluster, publisher, 3)
+    cluster.settle()
+    home = Shelf("meters", geographic_hash("meters"))
+    replica = cluster.brokers[primary_of(cluster, "meters")].core.keepers[home].replica
+    cluster.brokers[replica.record.secondary].core.keepers[home].replica.doubt()
+    replica.turn(Turn.YIELD)
+    cluster.settle(10)
+    write(cluster, publisher, 3)
     cluster.check_all_readable(["meters"], publishers=[publisher])
 
 
