@@ -105,6 +105,7 @@ class BrokerCore:
         self.links: set[str] = set()
         self.keepers: dict[Shelf, Keeper] = {}
         self._heard: dict[str, float] = {}
+        self._linked_at: dict[str, float] = {}
         self._asked_for: set[str] = set()
         self._outbox: list[Action] = []
         self._inbox: deque[Routed] = deque()
@@ -164,6 +165,7 @@ class BrokerCore:
 
     def _on_linked(self, member: Member) -> None:
         self.links.add(member.name)
+        self._linked_at[member.name] = self.now
         self._heard[member.name] = self.now
         self._outbox.append(Transmit(member.name, Members(self.members.everyone())))
         self._learn([member], "")
@@ -191,6 +193,7 @@ class BrokerCore:
             self._beat = self.now + self.settings.heartbeat_s
             digest = self.members.digest()
             self._outbox.extend(Transmit(link, Heartbeat(digest)) for link in sorted(self.links))
+            self._part_with_strangers()
         self._find_dead()
         self.nursery.review()
         sweep = self.now >= self._sweep
@@ -259,6 +262,14 @@ class BrokerCore:
             self._heard.pop(name, None)
             self._outbox.append(Disconnect(name))
         self._asked_for = wanted
+
+    def _part_with_strangers(self) -> None:
+        """End links to brokers that are no neighbours: those by which one of us joined."""
+        patience = 2 * self.settings.silence_s
+        for name in sorted(self.links - self.members.neighbours()):
+            if self.now >= self._linked_at.get(name, self.now) + patience:
+                self.links.discard(name)
+                self._outbox.append(Disconnect(name))
 
     # -- letters --------------------------------------------------------------------------------
 

@@ -162,6 +162,13 @@ def test_a_primary_that_yields_to_one_who_became_unsure_leads_on() -> None:
     cluster.check_all_readable(["meters"], publishers=[publisher])
 
 
+def test_links_are_those_of_the_triangulation_and_no_others() -> None:
+    cluster = SimCluster(14, brokers=12)
+    cluster.run(6)
+    for broker in cluster.brokers.values():
+        assert broker.core.links == broker.core.members.neighbours()
+
+
 def test_an_expired_delegate_is_taken_off_the_list_and_drops_its_shelf() -> None:
     cluster = SimCluster(7, brokers=6, settings=Settings(age_s=20.0))
     publisher = cluster.publisher("meters")
