@@ -455,14 +455,16 @@ def test_a_publisher_with_other_slices_is_left_alone() -> None:
 
 def test_items_in_hand_of_a_slice_that_was_lost_and_taken_anew_say_nothing_of_it() -> None:
     node = owner_of(0)
-    node.gets(batch(first=1, count=6))
+    node.gets(batch(first=1, count=2), batch(first=3, count=2))
+    assert node.core.next_delivery(node.now) is not None
+    node.core.delivered(0.01)
     assert node.core.next_delivery(node.now) is not None
     node.hears(answer({}, refused={0: TERM + 1}))
     node.hears(order(Step.TAKE, 0, term=TERM + 2), Subscribed(TERM + 2))
-    node.gets(batch(first=1, count=6), replayed=True)
     assert node.core.delivered(0.01) == []
-    node.hears(answer({0: 0}, last=6))
-    assert node.works() == [1, 2, 3, 4, 5, 6]
+    node.hears(answer({0: 2}, last=6))
+    node.gets(batch(first=3, count=2), batch(first=5, count=2), replayed=True)
+    assert node.works() == [3, 4, 5, 6]
 
 
 def test_what_an_application_gives_up_stays_uncommitted() -> None:
