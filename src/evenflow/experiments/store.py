@@ -49,9 +49,9 @@ SILENCE_S = 3.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the experiment's own arguments."""
-    parser.add_argument("--brokers", metavar="N", type=int, default=0, help="(20; quick: 6)")
+    parser.add_argument("--brokers", metavar="N", type=int, default=0, help="(20; quick: 5)")
     parser.add_argument("--topics", metavar="N", type=int, default=0, help="(500; quick: 30)")
-    parser.add_argument("--kills", metavar="N", type=int, default=0, help="per level (4; quick: 2)")
+    parser.add_argument("--kills", metavar="N", type=int, default=0, help="per level (4; quick: 1)")
     parser.add_argument(
         "--history", metavar="N", type=int, default=0,
         help="messages of each topic before the first death (200; quick: 20)",
@@ -64,9 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run both parts and report."""
     progress = Progress("store")
-    args.brokers = args.brokers or (6 if args.quick else 20)
+    args.brokers = args.brokers or (5 if args.quick else 20)
     args.topics = args.topics or (30 if args.quick else 500)
-    args.kills = args.kills or (2 if args.quick else 4)
+    args.kills = args.kills or (1 if args.quick else 4)
     args.history = args.history or (20 if args.quick else 200)
     args.rate = args.rate or (100.0 if args.quick else 250.0)
     runs = []
