@@ -28,7 +28,7 @@ class Owners:
         """The owner of each slice; empty when it has none."""
         self.terms: list[int] = [0] * slice_count
         self.moved_at: list[float] = [NEVER] * slice_count
-        """When each slice last changed its owner; a first assignment is no move."""
+        """When each slice last went from one node to another."""
         self.came_from: list[str] = [""] * slice_count
         """The node that had each slice before; empty when nobody had."""
         self.changed = False
@@ -38,9 +38,8 @@ class Owners:
         """From now on a node owns slices under a term."""
         for slice_id in slices:
             before = self.of[slice_id]
-            if before:
-                self.moved_at[slice_id] = now
             if before and before != node:
+                self.moved_at[slice_id] = now
                 self.came_from[slice_id] = before
             self.of[slice_id] = node
             self.terms[slice_id] = term
