@@ -196,11 +196,14 @@ class Batch:
         if self._whole == 1:
             (sender_size,) = _U32.unpack_from(encoded, senders - 4)
             (size,) = _U32.unpack_from(encoded, payloads - 4)
-            names, data = encoded[senders : senders + sender_size], encoded[payloads : payloads + size]
             return (
-                encoded[ids_at : ids_at + 8], encoded[times_at : times_at + 8],
-                [sender_size], names, [size], data,
-            )  # fmt: skip
+                encoded[ids_at : ids_at + 8],
+                encoded[times_at : times_at + 8],
+                [sender_size],
+                encoded[senders : senders + sender_size],
+                [size],
+                encoded[payloads : payloads + size],
+            )
         ends, name_ends = self.payload_offsets.tolist(), self.sender_offsets.tolist()
         width = 8 * self.count
         return (
