@@ -49,7 +49,7 @@ WARM_BATCHES = 3
 DELAY_RATE = 5_000
 DELAY_OCTETS = 100
 FILE_ROWS = 100_000
-STARTED_S = 120.0
+STARTED_S = 240.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -163,8 +163,8 @@ class Bench:
         self._tell(f"skewed load, balancing by {algorithm}")
         config = pipeline_skew.skew_config(self._config, algorithm)
         with ServedDomain(config, self._folder, pipeline_skew.NODES) as domain:
-            ids = pipeline_skew.zipf_ids(domain.owners, pipeline_skew.ITEMS_PER_S // 20)
-            source = Stream(domain.publisher, DELAY_OCTETS, pipeline_skew.ITEMS_PER_S, ids)
+            ids = pipeline_skew.zipf_ids(domain.owners, pipeline_skew.CHUNK)
+            source = Stream(domain.publisher, DELAY_OCTETS, ids=ids)
             try:
                 return self._measure(
                     *domain.options(), "--work", str(pipeline_skew.WORK),

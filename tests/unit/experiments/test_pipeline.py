@@ -7,7 +7,7 @@ import pytest
 
 from evenflow.config import Config
 from evenflow.experiments.pipeline import delays_of, rate
-from evenflow.experiments.pipeline_skew import skew_config, zipf_ids
+from evenflow.experiments.pipeline_skew import ROWS, batch_seconds, skew_config, zipf_ids
 
 
 def batch(ended: float, rows: int, published: int | None = None) -> dict[str, Any]:
@@ -40,3 +40,11 @@ def test_the_skewed_domain_differs_by_its_algorithm_alone() -> None:
     off, on = (skew_config(Config(), name) for name in ("count", "weighted"))
     assert (off.balancer.algorithm, on.balancer.algorithm) == ("count", "weighted")
     assert off.topics == on.topics
+
+
+def test_the_time_of_a_batch_is_for_equally_many_items() -> None:
+    batches = [
+        {"rows": ROWS, "ms": {"triggerExecution": 1_000}},
+        {"rows": 3 * ROWS, "ms": {"triggerExecution": 3_000}},
+    ]
+    assert batch_seconds(batches) == pytest.approx(1.0)
