@@ -29,7 +29,7 @@ test: check  ## checks, unit tests (all property cases), integration tests
 	$(BIN)/pytest tests/integration --hypothesis-profile=$(TEST_PROFILE)
 
 unit: $(STAMP)  ## the tests of the pure cores alone
-	$(BIN)/pytest tests/unit --numprocesses=auto --hypothesis-profile=$(UNIT_PROFILE)
+	$(BIN)/pytest tests/unit -m "not thorough" --numprocesses=auto --hypothesis-profile=$(UNIT_PROFILE)
 
 integration: $(STAMP)  ## the tests on a real domain with real processes
 	$(BIN)/pytest tests/integration --hypothesis-profile=$(TEST_PROFILE)
