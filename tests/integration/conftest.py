@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-FIRST_DOMAIN, LAST_DOMAIN = 1, 200
+FIRST_DOMAIN, LAST_DOMAIN = 1, 99
 _counter = itertools.count(os.getpid() * 7)
 
 

@@ -44,8 +44,11 @@ class Progress:
 
 
 def own_domain() -> int:
-    """Return a DDS domain that two experiments at the same time hardly share."""
-    return 100 + os.getpid() % 100
+    """Return a DDS domain that two experiments at the same time hardly share.
+
+    Its ports lie below those that the system gives out by itself, so that nobody is in the way.
+    """
+    return 1 + os.getpid() % 99
 
 
 def environment() -> dict[str, Any]:
