@@ -404,8 +404,9 @@ class BalancerCore:
     def _reconcile(self, report: NodeReport, now: float) -> list[Action]:
         """Bring a node in line with the map, when its report shows that it is not.
 
-        It takes what it owns and does not process (an order was lost, or one of a former balancer
-        came late), and gives up what it was taking in a session that is over.
+        It takes what it owns and does not process under the term of the map (an order was lost, or
+        one of a former balancer came late), and gives up what it was taking in a session that is
+        over.
         """
         if report.number <= self._checked.get(report.node, 0):
             return []
@@ -413,13 +414,13 @@ class BalancerCore:
         forgotten: dict[int, list[int]] = {}
         for slice_id, state, term in zip(report.slices, report.states, report.terms, strict=True):
             if state == SliceState.AVAILABLE:
-                works_on.add(slice_id)
+                works_on.add((slice_id, term))
             elif state == SliceState.TAKING and term not in self.sessions:
                 forgotten.setdefault(term, []).append(slice_id)
         lacking = [
             s
             for s in self.owners.owned_by(report.node)
-            if s not in works_on and not self._pending(s)
+            if (s, self.owners.terms[s]) not in works_on and not self._pending(s)
         ]
         if lacking:
             self._order_take(lacking, report.node, "", "assign", now)

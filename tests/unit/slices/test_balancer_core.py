@@ -365,6 +365,23 @@ def test_a_node_that_lacks_what_it_owns_is_told_to_take_it() -> None:
     assert take.term > old
 
 
+def test_a_node_that_works_under_an_old_term_is_told_the_new_one() -> None:
+    """It was taken for dead while it should take back a slice that it had never given away."""
+    desk = desk_with(A, B)
+    slice_id = next(iter(desk.held[A]))
+    desk.hears(MoveRequest(TOPIC, 1, A, B, 0, (slice_id,)))
+    [session] = desk.core.sessions.values()
+    desk.ack(A, session.term, Step.FREEZE, reason="not all of these slices are available here")
+    desk.waits()
+    desk.hears(NodeGone(A))
+    assert not desk.core.takes
+    for _ in range(3):
+        desk.reports()
+        desk.waits(0.25)
+    assert {take.node for take in desk.core.takes.values()} == {A}
+    assert slice_id in {s for take in desk.core.takes.values() for s in take.slices}
+
+
 def test_a_report_that_may_be_older_than_the_order_is_not_believed() -> None:
     desk = desk_with(A, B)
     late = desk.report(A)
