@@ -25,11 +25,11 @@ run: $(STAMP)  ## a balancer, three nodes and a stream, with a live table, until
 	@$(BIN)/evenflow up
 
 test: check  ## checks, unit tests (all property cases), integration tests
-	$(BIN)/pytest tests/unit --numprocesses=auto --hypothesis-profile=$(TEST_PROFILE)
+	$(BIN)/pytest tests/unit --numprocesses=auto --dist=worksteal --hypothesis-profile=$(TEST_PROFILE)
 	$(BIN)/pytest tests/integration --hypothesis-profile=$(TEST_PROFILE)
 
 unit: $(STAMP)  ## the tests of the pure cores alone
-	$(BIN)/pytest tests/unit -m "not thorough" --numprocesses=auto --hypothesis-profile=$(UNIT_PROFILE)
+	$(BIN)/pytest tests/unit -m "not thorough" --numprocesses=auto --dist=worksteal --hypothesis-profile=$(UNIT_PROFILE)
 
 integration: $(STAMP)  ## the tests on a real domain with real processes
 	$(BIN)/pytest tests/integration --hypothesis-profile=$(TEST_PROFILE)
