@@ -258,7 +258,7 @@ def test_a_handover_leaves_a_receipt() -> None:
 
 @pytest.mark.parametrize("block", range(8))
 def test_long_random_schedules(block: int) -> None:
-    count = 250 if THOROUGH else 10
+    count = 100 if THOROUGH else 10
     for seed in range(block * count, (block + 1) * count):
         try:
             random_schedule(seed)
@@ -440,11 +440,13 @@ class Disturbed(Restless):
 
 CASES = 2_000 if THOROUGH else 20
 TestRestless = Restless.TestCase
-TestRestless.settings = settings(max_examples=CASES // 4, stateful_step_count=30)
-TestDisturbed = Disturbed.TestCase
-TestDisturbed.settings = settings(max_examples=CASES, stateful_step_count=30)
+TestRestless.settings = settings(max_examples=CASES // 8, stateful_step_count=20)
 
 
-@pytest.mark.skipif(not THOROUGH, reason="too few cases to reach every step by chance")
-def test_the_state_machine_reached_every_step() -> None:
-    assert {(stage, victim) for stage in ORDERS for victim in VICTIMS} <= REACHED.keys()
+class TestDisturbed(Disturbed.TestCase):
+    settings = settings(max_examples=CASES, stateful_step_count=12)
+
+    def runTest(self) -> None:  # noqa: N802 - unittest calls it so
+        super().runTest()
+        if THOROUGH:  # fewer cases do not reach every step by chance
+            assert {(stage, victim) for stage in ORDERS for victim in VICTIMS} <= REACHED.keys()
