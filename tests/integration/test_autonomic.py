@@ -99,6 +99,8 @@ def start_more(cluster, owners, *nodes):
     assert wait_until(lambda: owners() == ["one"] * SLICES, 30)
     for node in nodes:
         cluster.start_node(node, "evenflow.apps:discard")
+    # Their joining must be over before there is load, or it would already even things out.
+    assert not wait_until(lambda: owners() != ["one"] * SLICES, 4)
 
 
 @contextmanager
