@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
@@ -99,8 +99,6 @@ def start_more(cluster, owners, *nodes):
     assert wait_until(lambda: owners() == ["one"] * SLICES, 30)
     for node in nodes:
         cluster.start_node(node, "evenflow.apps:discard")
-    # Their joining must be over before there is load, or it would already even things out.
-    assert not wait_until(lambda: owners() != ["one"] * SLICES, 4)
 
 
 @contextmanager
@@ -122,38 +120,6 @@ def skewed_stream(cluster, rate=400):
     stop.set()
     thread.join()
     publisher.close(20)
-
-
-def test_an_overloaded_node_is_relieved_and_the_history_tells_why(domain_id, tmp_path, owners):
-    with ExitStack() as stack:
-        cluster = stack.enter_context(cluster_of(domain_id, tmp_path, "one"))
-        start_more(cluster, owners, "two")
-        stack.enter_context(skewed_stream(cluster))
-        finished = lambda: [p for p in plans(cluster) if p.outcome is PlanState.DONE]  # noqa: E731
-        assert wait_until(finished, 90)
-        done = finished()[-1]
-        assert done.event.event_id == "imbalance-items"
-        assert done.plan.reason.startswith("weighted: ")
-        assert wait_until(lambda: {owners()[s] for s in HEAVY} == {"one", "two"}, 10)
-        [told, *_] = [
-            plan
-            for plan in json.loads(evenflow(cluster, "history", "--json"))["plans"]
-            if plan["plan"] == done.plan.plan_id
-        ]
-        assert told["event"]["seen"]["max_over_mean"] > 1.05
-        assert all(action["state"] == "done" for action in told["actions"])
-        assert "because of imbalance-items" in evenflow(cluster, "history", "--plan", told["plan"])
-
-        def planned():
-            moves = json.loads(evenflow(cluster, "slices", "--moves", "--json"))["moves"]
-            return [move for move in moves if move["cause"] == f"plan {told['plan']}"]
-
-        assert wait_until(planned, 20)
-        assert all(move["outcome"] == "done" and not move["lost"] for move in planned())
-        dry = json.loads(
-            evenflow(cluster, "plan", "--dry-run", "--algorithm", "count", "--look", "3s", "--json")
-        )
-        assert {load["node"].partition("~")[0] for load in dry["loads"]} == {"one", "two"}
 
 
 @pytest.mark.parametrize("written", [1, 3, 5], ids=["planned", "first move", "second move"])
