@@ -51,6 +51,15 @@ class Writer(threading.Thread):
         except EvenflowError as error:
             self.error = error
 
+    def await_more(self, count: int, patience_s: float = 60.0) -> None:
+        """Wait until every topic has this many acknowledged messages more than it has now."""
+        wanted = {topic: before + count for topic, before in self.acknowledged.items()}
+        deadline = time.monotonic() + patience_s
+        while any(self.acknowledged[topic] < number for topic, number in wanted.items()):
+            assert self.error is None, self.error
+            assert time.monotonic() < deadline, (wanted, self.acknowledged)
+            time.sleep(0.02)
+
     def end(self) -> dict[str, int]:
         self._ending.set()
         self.join(60)
@@ -86,13 +95,15 @@ def test_brokers_die_and_return_and_nothing_acknowledged_is_lost(brokers) -> Non
     topics = [f"topic-{number}" for number in range(8)]
     writer = Writer(brokers, topics, level=2)
     for victim in ("b2", "b0"):
+        writer.await_more(5)
         brokers.await_settled()
         brokers.kill(victim)
+        writer.await_more(5)
         brokers.await_settled()
         brokers.start(victim)
-    conditions = brokers.await_settled()
+    writer.await_more(5)
     acknowledged = writer.end()
-    assert min(acknowledged.values()) > 5
+    conditions = brokers.await_settled()
     # Two copies of each topic and not one more: nobody holds a stale one.
     assert sum(condition.shelves for condition in conditions) == 2 * len(topics)
     check_all_there(brokers, acknowledged)
@@ -102,10 +113,13 @@ def test_at_level_three_a_second_broker_may_die_after_the_third_copy(brokers) ->
     topics = [f"topic-{number}" for number in range(8)]
     writer = Writer(brokers, topics, level=3)
     for victim in ("b1", "b2", "b3"):
+        writer.await_more(3)
         brokers.await_settled()
         brokers.kill(victim)
+    writer.await_more(3)
+    acknowledged = writer.end()
     brokers.await_settled()
-    check_all_there(brokers, writer.end())
+    check_all_there(brokers, acknowledged)
 
 
 def test_a_subscriber_sees_everything_once_while_the_topic_moves_ten_times(brokers) -> None:
