@@ -6,7 +6,7 @@ replayed, or was lost, to close the gaps. The receipt waits for that word, for a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evenflow.model.messages import Receipt
@@ -15,21 +15,9 @@ from evenflow.slices.actions import Action, Send
 if TYPE_CHECKING:
     from evenflow.model.messages import Ack
     from evenflow.slices.handover import Session
+    from evenflow.slices.takes import Take
 
 DONE = "done"
-
-
-@dataclass(slots=True)
-class Take:
-    """A takeover, a first assignment or a way back: one node owns slices by order."""
-
-    term: int
-    node: str
-    slices: tuple[int, ...]
-    giver: str
-    cause: str
-    started: float
-    next_order: float
 
 
 class Receipts:

@@ -1,0 +1,54 @@
+"""A move that an operator asks for: whether it can be done, and what it is in detail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenflow.model.plan import Move
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
+    from evenflow.model.messages import MoveRequest
+    from evenflow.slices.members import Members
+    from evenflow.slices.owners import Owners
+
+
+def checked_move(
+    request: MoveRequest,
+    members: Members,
+    owners: Owners,
+    busy: Container[str],
+    is_pending: Callable[[int], bool],
+) -> Move:
+    """The move that a request means.
+
+    Args:
+        request: What the operator asked for.
+        members: The nodes.
+        owners: Who owns what.
+        busy: Nodes that are in a session.
+        is_pending: Whether a slice is in a session or being taken.
+
+    Raises:
+        ValueError: It cannot be done; says why.
+    """
+    giver, taker = members.find(request.giver), members.find(request.taker)
+    if giver == taker:
+        raise ValueError("giver and taker are the same node")
+    if members.reports[taker].leaving:
+        raise ValueError(f"{taker} is leaving")
+    for node in (giver, taker):
+        if node in busy:
+            raise ValueError(f"{node} is in another session; try again in a moment")
+    free = [slice_id for slice_id in owners.owned_by(giver) if not is_pending(slice_id)]
+    if request.slices:
+        slices = tuple(sorted(set(request.slices)))
+        wrong = sorted(set(slices) - set(free))
+        if wrong:
+            raise ValueError(f"{giver} does not own slice {wrong[0]}")
+    else:
+        slices = tuple(free[: request.count])
+    if not slices or len(slices) < request.count:
+        raise ValueError(f"{giver} owns {len(free)} slices, {request.count} were asked for")
+    return Move(slices, giver, taker)
