@@ -55,6 +55,8 @@ class Order:
     kind: str
     args: bytes
     undo: bool
+    reason: str = ""
+    """Why the plan is carried out, or why it is undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +213,7 @@ class Controller:
                 instructions += self._take(case, task, Step.EXPIRE, now, "no answer in time")
             elif now >= task.resend:
                 task.resend = now + self.resend_s
-                instructions.append(_order_of(case.plan.plan_id, task))
+                instructions.append(_order_of(case.plan, task))
         return [*instructions, *self._advance(now)]
 
     def _advance(self, now: float) -> list[Instruction]:
@@ -285,7 +287,7 @@ class Controller:
         task.attempt += 1
         task.due = now + task.action.deadline_s
         task.resend = now + self.resend_s
-        return self._note(case, task, now, reason), _order_of(case.plan.plan_id, task)
+        return self._note(case, task, now, reason), _order_of(case.plan, task)
 
     def _enter(self, case: _Case, state: PlanState, now: float, reason: str = "") -> Note:
         assert state in PLAN_STEPS[case.state], (case.state, state)
@@ -301,10 +303,12 @@ def _open(case: _Case) -> Iterator[_Task]:
     return (task for task in case.tasks.values() if task.open)
 
 
-def _order_of(plan_id: str, task: _Task) -> Order:
+def _order_of(plan: ActionPlan, task: _Task) -> Order:
     action = task.action
     undo = task.state is ActionState.UNDOING
     args = (action.undo or b"") if undo else action.args
+    reason = "the plan is rolled back" if undo else plan.reason
     return Order(
-        plan_id, action.action_id, task.attempt, action.executor_id, action.kind, args, undo
-    )
+        plan.plan_id, action.action_id, task.attempt, action.executor_id, action.kind, args, undo,
+        reason,
+    )  # fmt: skip

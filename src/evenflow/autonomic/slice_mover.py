@@ -79,8 +79,9 @@ class SliceMover:
         if settled:
             return _answer(job.order, ok=True, reason=settled)
         try:
-            cause = f"plan {job.order.plan_id}"
-            job.term = self._balancer.begin_move(replace(job.move, slices=left), cause, now)
+            move = replace(job.move, slices=left)
+            order = job.order
+            job.term = self._balancer.begin_move(move, order.plan_id, order.reason, now)
         except MoveRefused as error:
             return _answer(job.order, ok=False, reason=error.reason)
         return None

@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evenflow.balance.base import Algorithm, barred_from, settled
-from evenflow.errors import PlanError
+from evenflow.balance.count import assign_unowned
+from evenflow.errors import EvenflowError, PlanError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,16 +32,39 @@ def sound_plan(algorithm: Algorithm, snapshot: LoadSnapshot, *, joined: str | No
     """The algorithm's plan for this snapshot, or for a node that has just joined.
 
     Raises:
-        PlanError: The plan has faults.
+        PlanError: The plan has faults, or the algorithm failed.
     """
-    if joined is None:
-        plan = algorithm.analyze_load(snapshot)
-    else:
-        plan = algorithm.on_new_processing_node(snapshot, joined)
-    found = faults(algorithm, snapshot, plan)
+    try:
+        if joined is None:
+            plan = algorithm.analyze_load(snapshot)
+        else:
+            plan = algorithm.on_new_processing_node(snapshot, joined)
+        found = faults(algorithm, snapshot, plan)
+    except EvenflowError:
+        raise
+    except Exception as error:  # an algorithm of others may raise anything
+        failure = f"{type(error).__name__}: {error}"
+        raise PlanError(f"refused, algorithm {algorithm.name!r} failed: {failure}") from error
     if found:
         raise PlanError(f"refused, algorithm {algorithm.name!r}: " + "; ".join(found))
     return plan
+
+
+def sound_assignment(snapshot: LoadSnapshot) -> dict[str, tuple[int, ...]]:
+    """Owners for the slices that have none; empty when no node can take slices.
+
+    Raises:
+        PlanError: A slice would get no owner or two, or one that cannot have it.
+    """
+    assignment = assign_unowned(snapshot)
+    given = Counter(slice_id for slices in assignment.values() for slice_id in slices)
+    staying = {node.name for node in snapshot.active}
+    wrong = sorted(assignment.keys() - staying)
+    if wrong:
+        raise PlanError(f"refused, {wrong[0]!r} is leaving or unknown and takes slices")
+    if staying and given != Counter(each.id for each in snapshot.unowned):
+        raise PlanError("refused, not every slice without an owner gets one owner")
+    return assignment
 
 
 def is_deterministic(algorithm: Algorithm, snapshot: LoadSnapshot) -> bool:

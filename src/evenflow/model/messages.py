@@ -360,7 +360,8 @@ class Receipt:
     topic: Text
     term: U64
     cause: Text
-    """``handover``, ``takeover``, ``assign`` (first owner) or ``return`` (way back)."""
+    """``handover``, ``takeover``, ``assign`` (first owner), ``return`` (way back), ``recovered``
+    (begun by a former balancer) or ``plan`` and its id."""
     giver: Text
     taker: Text
     slices: U32s
@@ -374,6 +375,8 @@ class Receipt:
     replayed: U64
     lost: U64
     repeated: U64
+    why: Text
+    """The reason in words: who joined, left or died, who asked for it."""
 
 
 @dataclass(frozen=True, slots=True)

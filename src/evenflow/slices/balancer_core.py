@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenflow.balance import Algorithm, assign_unowned
+from evenflow.balance.verify import sound_assignment
 from evenflow.errors import MoveRefused
 from evenflow.model.messages import (
     Ack,
@@ -39,9 +39,9 @@ from evenflow.slices.balancer_settings import BalancerSettings
 from evenflow.slices.coordination import Coordination
 from evenflow.slices.handover import Session, Stage
 from evenflow.slices.loads import Loads
-from evenflow.slices.members import Members
+from evenflow.slices.members import Members, name_of
 from evenflow.slices.move_request import checked_move
-from evenflow.slices.owners import Owners
+from evenflow.slices.owners import Found, Owners
 from evenflow.slices.rebalancing import Rebalancing
 from evenflow.slices.receipts import Receipts
 from evenflow.slices.reconciling import differences
@@ -50,8 +50,9 @@ from evenflow.slices.takes import Take, Takes
 from evenflow.slices.terms import Terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from evenflow.balance import Algorithm
     from evenflow.model.plan import Move
     from evenflow.model.snapshot import LoadSnapshot
 
@@ -138,14 +139,15 @@ class BalancerCore:
         self._members.hear(report, now)
         if known is None:
             self._rebalancing.wait(now)
-        if known is None or known.leaving != report.leaving:
-            self._rebalancing.want()
+            self._rebalancing.want(f"{name_of(report.node)} joined")
+        elif known.leaving != report.leaving:
+            self._rebalancing.want(f"{name_of(report.node)} leaves")
         return self._reconcile(report, now) if self.settled else []
 
     def _gone(self, node: str, now: float) -> list[Action]:
         if not self._members.forget(node):
             return []
-        self._rebalancing.want()
+        self._rebalancing.want(_gone(node))
         self._coordination.node_gone(node, now)
         self._takes.forget(node)
         self._rebalancing.forget(node)
@@ -166,7 +168,8 @@ class BalancerCore:
             # Somebody gave out a newer term: give out a still newer one.
             for slice_id in take.slices:
                 if self.owners.terms[slice_id] == take.term:
-                    self._order_take((slice_id,), take.node, take.giver, take.cause, now)
+                    again = (take.node, take.giver, take.cause, take.why)
+                    self._order_take((slice_id,), *again, now)
             return []
         self._receipts.of_take(take, now)
         return []
@@ -177,7 +180,7 @@ class BalancerCore:
             move = checked_move(request, self._members, self.owners, busy, self._pending)
         except ValueError as error:
             return [self._reply(request, reason=str(error))]
-        session = self._begin(move, now)
+        session = self._coordination.begin(self._terms.new(), move, "asked for by hand", now)
         return [self._reply(request, term=session.term), *session.poll(now)]
 
     def _reply(self, request: MoveRequest, *, reason: str = "", term: int = 0) -> Send:
@@ -192,7 +195,7 @@ class BalancerCore:
         nodes = move.giver in busy or move.taker in busy
         return not self.settled or nodes or any(map(self._pending, move.slices))
 
-    def begin_move(self, move: Move, cause: str, now: float) -> int:
+    def begin_move(self, move: Move, plan: str, why: str, now: float) -> int:
         """Begin the session of a planned move; returns its term, for :meth:`outcome`.
 
         Raises:
@@ -209,7 +212,7 @@ class BalancerCore:
         if self.is_busy(move):
             raise MoveRefused(f"{move.giver} or {move.taker} is in another session")
         term = self._terms.new()
-        self._coordination.begin_planned(term, move, cause, now)
+        self._coordination.begin_planned(term, move, plan, why, now)
         return term
 
     def outcome(self, term: int) -> str:
@@ -234,8 +237,9 @@ class BalancerCore:
         self._assign(now)
         self._balance(now)
         busy = self._coordination.busy()
-        for move in self._rebalancing.startable(busy, self.owners, self.nodes):
-            actions += self._begin(move, now).poll(now)
+        for move, why in self._rebalancing.startable(busy, self.owners, self.nodes):
+            session = self._coordination.begin(self._terms.new(), move, why, now)
+            actions += session.poll(now)
         actions += self._takes.poll(now)
         actions += self._receipts.late(now)
         return [*actions, *self._beat(now)]
@@ -250,10 +254,11 @@ class BalancerCore:
         else:
             # Who planned the move decides what comes of its failure.
             if not self._coordination.is_planned(session.term):
-                self._rebalancing.want()
+                self._rebalancing.want("a handover failed")
             self._rebalancing.wait(now)
             if session.giver in self.nodes:
-                self._order_take(session.slices, session.giver, session.taker, "return", now)
+                why = f"the handover failed: {session.reason}"
+                self._order_take(session.slices, session.giver, session.taker, "return", why, now)
             else:
                 self.owners.give(session.slices, "", self._terms.new(), now)
         return self._receipts.of_session(session, merged=merged)
@@ -263,15 +268,15 @@ class BalancerCore:
         orphans = self.owners.orphans(self.nodes, but=self._coordination.slices())
         if not orphans or not self._members.staying():
             return
-        taken = {
-            s: node for node, slices in assign_unowned(self.snapshot(now)).items() for s in slices
-        }
+        assignment = sound_assignment(self.snapshot(now))
+        taken = {s: node for node, slices in assignment.items() for s in slices}
         for giver, slices in orphans.items():
+            cause, why = ("takeover", _gone(giver)) if giver else ("assign", "nobody had them")
             by_node: dict[str, list[int]] = {}
             for slice_id in slices:
                 by_node.setdefault(taken[slice_id], []).append(slice_id)
             for node, share in by_node.items():
-                self._order_take(share, node, giver, "takeover" if giver else "assign", now)
+                self._order_take(share, node, giver, cause, why, now)
 
     def _balance(self, now: float) -> None:
         """Plan moves when the membership changed and nothing else is under way."""
@@ -299,11 +304,7 @@ class BalancerCore:
         self.settled = True
         # What was uneven before stays: an operator may have wanted it. What calls for moves is a
         # membership that changed while nobody balanced.
-        self._rebalancing.recovered(
-            wanted=bool(sessions)
-            or "" in self.owners.of
-            or any(report.leaving or not report.slices for report in self.nodes.values())
-        )
+        self._rebalancing.begin_with(_calls_for_moves(sessions, self.owners, self.nodes))
         for term, found in sessions.items():
             self._coordination.resume(term, found, now)
 
@@ -313,7 +314,8 @@ class BalancerCore:
             return []
         found = differences(report, self.owners, self.sessions, self._pending)
         if found.lacking:
-            self._order_take(found.lacking, report.node, "", "assign", now)
+            why = "it did not hold what it owns"
+            self._order_take(found.lacking, report.node, "", "assign", why, now)
         return [
             Send(Order(self.topic, report.node, term, Step.CANCEL, slices, ""), report.node)
             for term, slices in found.forgotten.items()
@@ -326,17 +328,33 @@ class BalancerCore:
         return load_snapshot(now, self.nodes, self.owners, self.loads)
 
     def _order_take(
-        self, slices: Iterable[int], node: str, giver: str, cause: str, now: float
+        self, slices: Iterable[int], node: str, giver: str, cause: str, why: str, now: float
     ) -> None:
         term = self._terms.new()
-        take = Take(term, node, tuple(sorted(slices)), giver, cause, now, now)
+        take = Take(term, node, tuple(sorted(slices)), giver, cause, why, now, now)
         self._takes.add(take)
         self.owners.give(take.slices, node, term, now)
         self._members.distrust(node)
 
-    def _begin(self, move: Move, now: float) -> Session:
-        return self._coordination.begin(self._terms.new(), move, "handover", now)
-
     def _pending(self, slice_id: int) -> bool:
         """Whether the slice is in a session or being taken."""
         return self._coordination.concern(slice_id) or self._takes.concern(slice_id)
+
+
+def _gone(node: str) -> str:
+    return f"{name_of(node)} died or was cut off"
+
+
+def _calls_for_moves(
+    sessions: Mapping[int, Found], owners: Owners, nodes: Mapping[str, NodeReport]
+) -> Iterator[str]:
+    """What a new balancer finds that has to do with a membership that changed meanwhile."""
+    if sessions:
+        yield "a handover was interrupted"
+    if "" in owners.of:
+        yield "slices had no owner"
+    for node, report in nodes.items():
+        if report.leaving:
+            yield f"{name_of(node)} leaves"
+        elif not report.slices:
+            yield f"{name_of(node)} had no slices"

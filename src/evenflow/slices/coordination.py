@@ -28,17 +28,19 @@ class Coordination:
         self._outcomes: dict[int, str] = {}
         """Of planned moves by term, empty until decided; until somebody asks for them."""
 
-    def begin(self, term: int, move: Move, cause: str, now: float) -> Session:
+    def begin(
+        self, term: int, move: Move, why: str, now: float, *, cause: str = "handover"
+    ) -> Session:
         """Lead a handover from its first step."""
         session = self.open[term] = Session(
             self._topic, term, move.giver, move.taker, move.slices, now,
-            deadline=self._deadline, retry=self._retry, cause=cause,
+            deadline=self._deadline, retry=self._retry, cause=cause, why=why,
         )  # fmt: skip
         return session
 
-    def begin_planned(self, term: int, move: Move, cause: str, now: float) -> None:
+    def begin_planned(self, term: int, move: Move, plan: str, why: str, now: float) -> None:
         """Lead a handover whose outcome somebody will ask for."""
-        self.begin(term, move, cause, now)
+        self.begin(term, move, why, now, cause=f"plan {plan}")
         self._outcomes[term] = ""
 
     def resume(self, term: int, found: Found, now: float) -> None:
@@ -46,6 +48,7 @@ class Coordination:
         session = self.open[term] = Session(
             self._topic, term, found.giver, found.taker, found.slices, now,
             deadline=self._deadline, retry=self._retry, stage=Stage.CANCELLING, cause="recovered",
+            why="a former balancer began it",
         )  # fmt: skip
         session.reason = "the balancer was restarted"
         if not found.taker:

@@ -84,6 +84,7 @@ class Session:
         retry: float,
         stage: Stage = Stage.FREEZING,
         cause: str = "handover",
+        why: str = "",
     ) -> None:
         self.topic = topic
         self.term = term
@@ -92,6 +93,8 @@ class Session:
         self.slices = tuple(sorted(slices))
         self.stage = stage
         self.cause = cause
+        self.why = why
+        """The reason it was begun, in words."""
         self.started = now
         self.ended = now
         self.reason = ""

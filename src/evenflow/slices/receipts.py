@@ -34,7 +34,7 @@ class Receipts:
         """A node owns slices by order."""
         receipt = Receipt(
             self._topic, take.term, take.cause, take.giver, take.node, take.slices, DONE,
-            take.started + self._wall, (now - take.started) * 1000, 0, 0, 0, 0,
+            take.started + self._wall, (now - take.started) * 1000, 0, 0, 0, 0, take.why,
         )  # fmt: skip
         self._waiting[take.term] = (receipt, now + self._patience)
 
@@ -44,7 +44,7 @@ class Receipts:
         receipt = Receipt(
             self._topic, session.term, session.cause, session.giver, session.taker, session.slices,
             outcome, session.started + self._wall, (session.ended - session.started) * 1000,
-            session.moved, 0, 0, session.repeated,
+            session.moved, 0, 0, session.repeated, session.why,
         )  # fmt: skip
         if not merged:
             return [Send(receipt)]

@@ -26,6 +26,8 @@ class Take:
     slices: tuple[int, ...]
     giver: str
     cause: str
+    why: str
+    """The reason in words."""
     started: float
     next_order: float
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenflow.balance.count import Count
-from evenflow.balance.verify import faults
+from evenflow.balance.verify import faults, sound_assignment
+from evenflow.errors import PlanError
 from evenflow.model.plan import Move, Plan
 from evenflow.testing.clusters import cluster
 
@@ -64,3 +65,19 @@ def test_expected_loads_that_are_wrong() -> None:
     assert "not those after" in faults(Count(), SNAPSHOT, Plan(moves, {"a": 9, "b": 9, "c": 9}))[0]
     assert "not those of the nodes" in faults(Count(), SNAPSHOT, Plan(moves, {"a": 3}))[0]
     assert faults(Count(), SNAPSHOT, Plan(moves, {"a": 3, "b": 2, "c": 0})) == ()
+
+
+def test_an_assignment_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    unowned = replace(
+        SNAPSHOT, slices=tuple(replace(s, owner=None) if s.id < 2 else s for s in SNAPSHOT.slices)
+    )
+    assert sound_assignment(unowned) == {"a": (1,), "b": (0,)}
+    for wrong, fault in (
+        ({"c": (0, 1)}, "'c' is leaving or unknown"),
+        ({"b": (0,)}, "not every slice"),
+        ({"a": (0,), "b": (0, 1)}, "not every slice"),
+        ({"b": (0, 1, 2)}, "not every slice"),
+    ):
+        monkeypatch.setattr("evenflow.balance.verify.assign_unowned", lambda _, wrong=wrong: wrong)
+        with pytest.raises(PlanError, match=fault):
+            sound_assignment(unowned)

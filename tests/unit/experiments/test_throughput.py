@@ -24,7 +24,7 @@ def replied(per_second: list[int], rtd_s: float = 0.5) -> list[tuple[int, int, i
 
 def run_of(rows: list[tuple[int, int, int]], published: int) -> Run:
     receipt = Receipt(
-        "images", 1, "handover", "a", "b", (1,), "done", WALL + 5.0, 500.0, 0, 0, 0, 0
+        "images", 1, "handover", "a", "b", (1,), "done", WALL + 5.0, 500.0, 0, 0, 0, 0, "b joined"
     )
     return Run(
         (5.0, 6.0, 7.0, 8.0), 10.0, 20.0, 0.1, 7_300, WALL, published,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from evenflow.balance import algorithm_named
+from evenflow.balance import Algorithm, algorithm_named
+from evenflow.balance.count import Count
 from evenflow.model.messages import (
     Ack,
     Beat,
@@ -20,6 +21,8 @@ from evenflow.model.messages import (
     SliceState,
     Step,
 )
+from evenflow.model.plan import Move, Plan
+from evenflow.model.snapshot import LoadSnapshot
 from evenflow.slices.actions import Action, NodeGone, Send
 from evenflow.slices.balancer_core import BalancerCore, BalancerSettings
 from evenflow.slices.handover import Stage
@@ -652,3 +655,96 @@ def test_somebody_elses_word_is_no_receipt() -> None:
 def test_what_is_no_message_of_a_balancer_is_a_mistake() -> None:
     with pytest.raises(TypeError, match="cannot handle str"):
         Desk().hears("hello")
+
+
+# -- why ------------------------------------------------------------------------------------------
+
+
+def why_of(desk: Desk) -> set[str]:
+    """The reasons of everything under way."""
+    under_way = [*desk.core.sessions.values(), *desk.core.takes.values()]
+    return {each.why for each in under_way}
+
+
+def test_first_owners_and_takeovers_say_why() -> None:
+    desk = Desk()
+    desk.waits()
+    desk.held[A] = {}
+    desk.waits(1.0)
+    desk.reports()
+    desk.waits()
+    assert why_of(desk) == {"nobody had them"}
+    desk = desk_with(A, B)
+    desk.hears(NodeGone(A))
+    desk.waits()
+    assert why_of(desk) == {"a died or was cut off"}
+
+
+def test_a_join_and_a_leave_are_the_reason_of_their_moves() -> None:
+    desk = desk_with(A, B)
+    desk.held[C] = {}
+    desk.leaving.add(A)
+    desk.reports()
+    desk.waits(SETTINGS.join_after)
+    [why] = why_of(desk)
+    assert why.startswith("a leaves, c joined: even number of slices")
+    desk.hands_over()
+    desk.waits(SETTINGS.settled_within)
+    assert {receipt.why for receipt in desk.of(Receipt, cause="handover")} >= {why}
+
+
+def test_a_move_by_hand_and_its_way_back_say_why() -> None:
+    desk = session_under_way()
+    assert why_of(desk) == {"asked for by hand"}
+    [session] = desk.core.sessions.values()
+    desk.ack(A, session.term, Step.FREEZE, reason="it is full")
+    desk.waits()
+    assert why_of(desk) == {"the handover failed: a~1 refused FREEZE: it is full"}
+
+
+class Faulty(Count):
+    """An algorithm of others that gives slices to nobody."""
+
+    name = "faulty"
+
+    def analyze_load(self, snapshot: LoadSnapshot) -> Plan:
+        return Plan((Move((snapshot.slices[0].id,), A, "nobody"),))
+
+
+class Failing(Count):
+    """An algorithm of others that knows no snapshot."""
+
+    name = "failing"
+
+    def analyze_load(self, snapshot: LoadSnapshot) -> Plan:
+        raise KeyError(len(snapshot.slices))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "said"),
+    [(Faulty(), "unknown node in a move from 'a~1' to 'nobody'"), (Failing(), "KeyError: 6")],
+)
+def test_a_plan_with_faults_is_refused_and_count_stands_in(algorithm: Algorithm, said: str) -> None:
+    desk = desk_with(A, B)
+    desk.core.algorithm = algorithm
+    desk.leaving.add(A)
+    for _ in range(3):
+        desk.reports()
+        desk.waits(SETTINGS.join_after)
+        if desk.core.sessions:
+            [why] = why_of(desk)
+            assert "count stands in" in why
+            assert said in why
+        desk.hands_over()
+    assert desk.shares() == {B: 6}
+
+
+def test_many_joins_are_named_in_few_words() -> None:
+    desk = desk_with(A)
+    for number in range(9):
+        desk.held[f"n{number}~{number}"] = {}
+    desk.reports()
+    desk.waits(SETTINGS.join_after)
+    [why] = why_of(desk)
+    assert "n0 joined" in why
+    assert " and 4 more" in why
