@@ -93,6 +93,8 @@ CACHE: Final = Channel("evenflow/cache", messages.CacheChunk)
 """Partition: the taker."""
 REPORTS: Final = _kept("reports", messages.NodeReport, 1, liveliness=True)
 LOADS: Final = _kept("loads", messages.SliceLoads, 1)
+READS: Final = Channel("evenflow/reads", messages.SliceReads)
+COSTS: Final = _kept("costs", messages.SliceCosts, 1, liveliness=True)
 BEATS: Final = _kept("beats", messages.Beat, 1, liveliness=True)
 MAPS: Final = _kept("maps", messages.SliceMap, 1)
 RECEIPTS: Final = _kept("receipts", messages.Receipt, 1_000)
@@ -103,7 +105,7 @@ EVENTS: Final = _kept("events", messages.EventNotice, 1)
 
 CONTROL: Final = (
     EPOCHS, COMMITS, CONSUMERS, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS, LOADS,
-    BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
+    READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
 )  # fmt: skip
 """All channels but those of the items."""
 

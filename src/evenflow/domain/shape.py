@@ -25,6 +25,8 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.CacheChunk: (("slices", "writers", "done", "known"),),
     messages.NodeReport: (("slices", "states", "terms"),),
     messages.SliceLoads: (("slices", "terms", "items", "octets", "busy_us"),),
+    messages.SliceReads: (("slices", "items", "octets"),),
+    messages.SliceCosts: (("slices", "item_ps", "octet_ps"),),
     messages.Beat: (("nodes", "numbers"),),
     messages.SliceMap: (("owners", "terms"),),
     messages.PropertyReport: (("names", "values", "ranges"),),

@@ -16,6 +16,8 @@ message            from -> to              meaning
 ``CacheChunk``     giver -> taker          positions and cached batches of the slices handed over
 ``NodeReport``     node -> everybody       the slices it holds, their states and terms, and its load
 ``SliceLoads``     node -> balancer        what each of its slices has cost so far
+``SliceReads``     node -> consumer        what a task of the consumer has read of each slice
+``SliceCosts``     consumer -> balancer    what an item and a byte of each slice cost the consumer
 ``Beat``           balancer -> nodes       "I heard your report number n": renews the nodes' leases
 ``SliceMap``       balancer -> everybody   the assignment: owner and term of every slice
 ``Receipt``        balancer -> everybody   what one move did
@@ -320,6 +322,42 @@ class SliceLoads:
     """Payload bytes of them."""
     busy_us: U64s
     """Microseconds the application worked on them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SliceReads:
+    """What one task of a consumer's batch has read; passed on by the node that the task asked."""
+
+    topic: Text
+    consumer: Text
+    """Name of the consumer."""
+    stage: U32
+    """The stage the task belongs to, as the consumer's own system numbers it."""
+    attempt: U32
+    """Which attempt at that stage."""
+    task: U64
+    """The task; never the same again in one run of the consumer."""
+    slices: U32s
+    items: U64s
+    """Items read of each slice."""
+    octets: U64s
+    """Payload bytes of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SliceCosts:
+    """What a consumer has found its slices to cost. The newest one counts, while it runs."""
+
+    topic: KeyText
+    consumer: KeyText
+    usual_item_ps: U64
+    """Picoseconds of work for an item of a slice that is not named."""
+    usual_octet_ps: U64
+    """Picoseconds for each byte of its payload, besides."""
+    slices: U32s
+    item_ps: U64s
+    """The same for each named slice."""
+    octet_ps: U64s
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from evenflow.model.messages import (
     MoveRequest,
     NodeReport,
     Order,
+    SliceCosts,
     SliceLoads,
     Step,
 )
@@ -123,6 +124,9 @@ class BalancerCore:
                 return self._gone(event.node, now)
             case Ack():
                 return self._acknowledged(event, now)
+            case SliceCosts():
+                self.loads.learn_costs(event)
+                return []
             case SliceLoads():
                 self.loads.observe(event, now)
                 return []

@@ -3,21 +3,32 @@
 Nodes report running counts; the difference of two reports of one owner and term is what the slice
 cost in between. What follows from it (strengths, outlooks) is learned by :mod:`evenflow.balance`.
 A slice keeps its last known load while it changes hands.
+
+Where consumers say what items cost them (:mod:`evenflow.slices.costs`), that stands in for the busy
+time of nodes, which only keep the items; and unless the operator has weighed busy time against the
+rest, it alone is the load.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from math import exp
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenflow.balance.outlook import OutlookLearner
 from evenflow.balance.strength import StrengthLearner
 from evenflow.model.load import LoadWeights, SliceLoad
+from evenflow.slices.costs import Costs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.model.load import Outlook
-    from evenflow.model.messages import SliceLoads
+    from evenflow.model.messages import SliceCosts, SliceLoads
+
+RATE_MEMORY_S: Final = 5.0
+"""Over about this time the rates of items are averaged before they are multiplied by costs."""
+_WORK_ALONE: Final = LoadWeights(item=0.0, octet=0.0, busy=1.0)
 
 
 class _Counts(NamedTuple):
@@ -35,7 +46,9 @@ class Loads:
     def __init__(self, weights: LoadWeights | None = None) -> None:
         self._weights = weights or LoadWeights()
         self._counts: dict[int, _Counts] = {}
+        self._rates: dict[int, SliceLoad] = {}
         self._loads: dict[int, float] = {}
+        self._costs = Costs()
         self._strengths = StrengthLearner()
         self._outlooks = OutlookLearner()
 
@@ -61,13 +74,40 @@ class Loads:
                 (octets - before.octets) / elapsed,
                 (busy_us - before.busy_us) / 1e6 / elapsed,
             )
-            load = self._weights.weigh(cost)
-            self._loads[slice_id] = load
+            self._rates[slice_id] = _smoothed(self._rates.get(slice_id), cost, elapsed)
+            load = self._loads[slice_id] = self._weigh(slice_id, cost)
             self._outlooks.observe(slice_id, load, now)
             work += load * elapsed
             busy_s += cost.busy * elapsed
         if elapsed:
             self._strengths.observe(report.node, work=work, busy_s=busy_s, elapsed_s=elapsed)
+
+    def learn_costs(self, costs: SliceCosts) -> None:
+        """A consumer told what items cost it."""
+        known = self._costs.known
+        self._costs.learn(costs)
+        self._weigh_anew(other_unit=not known)
+
+    def forget_costs(self, consumer: str) -> None:
+        """A consumer is gone."""
+        known = self._costs.known
+        self._costs.forget(consumer)
+        self._weigh_anew(other_unit=known and not self._costs.known)
+
+    def _weigh_anew(self, *, other_unit: bool) -> None:
+        if other_unit:
+            # What was learned from loads in the former unit would be taken for a jump.
+            self._strengths = StrengthLearner()
+            self._outlooks = OutlookLearner()
+        self._loads = {s: self._weigh(s, rate) for s, rate in self._rates.items()}
+
+    def _weigh(self, slice_id: int, measured: SliceLoad) -> float:
+        if not self._costs.known:
+            return self._weights.weigh(measured)
+        # Nodes receive in bursts what consumers work off in batches.
+        rate = self._rates[slice_id]
+        weights = self._weights if self._weights.busy else _WORK_ALONE
+        return weights.weigh(replace(rate, busy=self._costs.busy(slice_id, rate)))
 
     def of(self, slice_id: int) -> float:
         """The last known load of a slice."""
@@ -80,3 +120,14 @@ class Loads:
     def capacities(self, nodes: Iterable[str]) -> dict[str, float]:
         """The learned strength of every node."""
         return self._strengths.capacities(nodes)
+
+
+def _smoothed(before: SliceLoad | None, measured: SliceLoad, elapsed: float) -> SliceLoad:
+    if before is None:
+        return measured
+    part = 1 - exp(-elapsed / RATE_MEMORY_S)
+    return SliceLoad(
+        before.items + part * (measured.items - before.items),
+        before.octets + part * (measured.octets - before.octets),
+        before.busy + part * (measured.busy - before.busy),
+    )

@@ -53,6 +53,7 @@ def test_what_announces_a_process_is_keyed_watched_and_kept() -> None:
         messages.ConsumerCommit,
         messages.Progress,
         messages.PropertyReport,
+        messages.SliceCosts,
     }
     for channel in CONTROL:
         if channel.keyed:
