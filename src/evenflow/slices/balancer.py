@@ -19,6 +19,7 @@ from evenflow.config import Config
 from evenflow.domain.channels import (
     ACKS,
     BEATS,
+    COSTS,
     EVENTS,
     LOADS,
     MOVES,
@@ -30,7 +31,14 @@ from evenflow.domain.channels import (
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import BalancerRunning, EvenflowError
 from evenflow.model.load import LoadWeights
-from evenflow.model.messages import Beat, EventNotice, NodeReport, PropertyReport, Receipt
+from evenflow.model.messages import (
+    Beat,
+    EventNotice,
+    NodeReport,
+    PropertyReport,
+    Receipt,
+    SliceCosts,
+)
 from evenflow.slices.actions import Action, NodeGone, Send
 from evenflow.slices.balancer_core import BalancerCore, BalancerSettings
 from evenflow.slices.outbox import Outbox
@@ -72,7 +80,7 @@ class Balancer:
             raise
         self._outbox = Outbox(self._participant)
         # Listening begins before the time that is given to it.
-        channels = (REPORTS, LOADS, ACKS, MOVES, PROPERTIES, EVENTS)
+        channels = (REPORTS, LOADS, COSTS, ACKS, MOVES, PROPERTIES, EVENTS)
         self._readers = [self._read(channel) for channel in channels]
         algorithm = algorithm_named(self.config.balancer.algorithm)
         self.cores = {
@@ -180,6 +188,11 @@ class Balancer:
             self._autonomy.handle(message, now)
             return []
         if isinstance(message, Gone):
+            if message.message_type is SliceCosts:
+                topic, consumer = message.key
+                if topic in self.cores:
+                    self.cores[topic].loads.forget_costs(consumer)
+                return []
             if message.message_type is not NodeReport:
                 self._autonomy.handle(message, now)
                 return []
