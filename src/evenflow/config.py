@@ -158,9 +158,23 @@ class BalancerConfig(Section):
     """What one second of the application's work in each second adds."""
 
 
+@dataclass(frozen=True, slots=True)
+class StoreConfig(Section):
+    """``[store]``: the overlay store, which keeps topics on brokers."""
+
+    table: ClassVar[str] = "store"
+
+    brokers: tuple[str, ...] = texts()
+    """Addresses (host:port) of some brokers, for those who write durable topics or read them."""
+    level: int = integer(2, 1, 3)
+    """Resilience level of durable topics."""
+    balance_s: float = number(0.0, 0.0, 86_400.0)
+    """How often a broker gives a topic away if that makes loads more even; 0: never."""
+
+
 _SINGLE: tuple[type[Section], ...] = (
     DomainConfig, PublisherConfig, NodeConfig, BalancerConfig, MonitorConfig, HistoryConfig,
-    ElasticConfig,
+    ElasticConfig, StoreConfig,
 )  # fmt: skip
 _NAMED: tuple[type[Section], ...] = (TopicConfig, GroupConfig, EventConfig, PlannerConfig)
 """Tables with tables in them, one for each name."""
@@ -179,6 +193,7 @@ class Config:
     monitor: MonitorConfig = field(default_factory=MonitorConfig)
     history: HistoryConfig = field(default_factory=HistoryConfig)
     elastic: ElasticConfig = field(default_factory=ElasticConfig)
+    store: StoreConfig = field(default_factory=StoreConfig)
     groups: tuple[GroupConfig, ...] = ()
     events: tuple[EventConfig, ...] = ()
     planners: tuple[PlannerConfig, ...] = ()
@@ -288,6 +303,7 @@ class Config:
             monitor=_section(MonitorConfig, "monitor", tables),
             history=_section(HistoryConfig, "history", tables),
             elastic=_section(ElasticConfig, "elastic", tables),
+            store=_section(StoreConfig, "store", tables),
             groups=_named(GroupConfig, tables),
             events=_named(EventConfig, tables),
             planners=_planners(tables),

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
+from evenflow.autonomic.execution import PlanState
+from evenflow.autonomic.history import History
+from evenflow.cli import main
+from evenflow.config import Config
 from evenflow.errors import EvenflowError
 from evenflow.overlay.client import Client
 from evenflow.overlay.geometry import Coordinate
@@ -148,3 +154,36 @@ def test_a_subscriber_sees_everything_once_while_the_topic_moves_ten_times(broke
             time.sleep(0.01)
         assert seen == list(range(1, count + 1))
         check_all_there(brokers, {"meters": count})
+
+
+def test_brokers_balance_by_themselves_and_tell_why(tmp_path, capsys) -> None:
+    config = Config.load(None, {"history.path": str(tmp_path / "history.db")})
+    options = ["--balance-every", "500ms"]
+    places = {f"b{number}": Coordinate(*place) for number, place in enumerate(PLACES)}
+    with LocalBrokers(places, tmp_path, silence_s=1.5, options=options, config=config) as brokers:
+        brokers.start_all()
+        topics = [f"topic-{number}" for number in range(10)]
+        with client_of(brokers) as client:
+            for topic in topics:
+                client.publish_all(topic, [b"x" * 1000] * 4, level=2)
+        await_moves(tmp_path / "history.db", 2)
+        brokers.await_settled()
+        with client_of(brokers) as client:
+            for topic in topics:
+                assert len(list(client.read(topic, 0, time.time_ns()))) == 4
+    set_path = ["--set", f"history.path={tmp_path / 'history.db'}"]
+    assert main(["history", "--json", *set_path]) == 0
+    plans = json.loads(capsys.readouterr().out)["plans"]
+    made = [plan for plan in plans if plan["outcome"] == "done"]
+    assert made
+    assert made[0]["event"]["event"] == "store-imbalance"
+    assert made[0]["event"]["seen"]["highest_there_after"] > 0
+    assert made[0]["actions"][0]["does"].startswith("topic topic-")
+
+
+def await_moves(path: Path, count: int, patience_s: float = 40.0) -> None:
+    deadline = time.monotonic() + patience_s
+    with History(path) as history:
+        while sum(story.outcome is PlanState.DONE for story in history.stories()) < count:
+            assert time.monotonic() < deadline, history.entries()
+            time.sleep(0.1)

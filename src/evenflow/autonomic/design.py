@@ -38,6 +38,9 @@ NODE = (
 """Properties of a node: items and payload bytes a second, percent of the time at work; what waits
 (items, bytes, seconds that the oldest has waited); seconds from an item's time to its end; slices
 held."""
+BROKER = ("broker_load", "broker_octets", "broker_topics")
+"""Properties of a broker of the overlay store: octets it must have room for, its worst failure
+included; octets it keeps; topics it leads."""
 EVERYBODY = "all"
 """The group of all nodes."""
 DEFAULT_RANGES = {"cpu": (30.0, 70.0), "memory": (50.0, 80.0), "busy": (30.0, 70.0)}
@@ -77,7 +80,7 @@ def design(config: Config) -> Design:
         ExpressionError: An expression is faulty; says where.
         ConfigError: Something names what does not exist.
     """
-    properties = tuple(dict.fromkeys((*MACHINE, *NODE, *config.monitor.ranges)))
+    properties = tuple(dict.fromkeys((*MACHINE, *NODE, *BROKER, *config.monitor.ranges)))
     bounds = {**DEFAULT_RANGES, **config.monitor.ranges}
     groups = {EVERYBODY: "*", **{group.name: group.nodes for group in config.groups}}
     local = tuple(

@@ -1,4 +1,8 @@
-"""``evenflow history``: what the balancer did, and why something moved."""
+"""``evenflow history``: what the balancer did, and why something moved.
+
+Plans of the autonomic loop, and moves that needed none: a node joined, left or died, or somebody
+asked for them by hand.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,14 @@ from rich.console import Console
 from rich.table import Table
 
 from evenflow.autonomic.elastic import START_NODE, STOP_NODE
-from evenflow.autonomic.history import Entry, History, Story
+from evenflow.autonomic.history import Deed, History, Story
+from evenflow.autonomic.ledger import Entry
+from evenflow.autonomic.slice_deeds import moves_slice
 from evenflow.autonomic.slice_planner import MOVE_SLICES, decoded
 from evenflow.cli.options import load_config
-from evenflow.cli.slices import ranges
 from evenflow.errors import ConfigError
+from evenflow.model.ranges import ranges
+from evenflow.overlay import chronicle
 
 if TYPE_CHECKING:
     import argparse
@@ -25,8 +32,9 @@ if TYPE_CHECKING:
     from evenflow.autonomic.executor import Note
 
 EXAMPLES = """\
-  evenflow history                      the plans of this configuration's history, newest first
+  evenflow history                      plans and moves of this configuration, newest first
   evenflow history --plan ID            one plan: the event, what was seen, every step
+  evenflow history --slice 17           every move of one slice, and why
   evenflow history --events             the events
   evenflow history --json --limit 10
 """
@@ -36,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--plan", metavar="ID", help="tell everything about one plan")
+    parser.add_argument("--slice", metavar="N", type=int, help="list the moves of one slice")
     parser.add_argument("--events", action="store_true", help="list events instead of plans")
     parser.add_argument("--limit", metavar="N", type=int, default=50, help="at most so many (50)")
 
@@ -49,14 +58,22 @@ def run(args: argparse.Namespace) -> int:
             str(file),
             "there is no history here: has a balancer run with this file?",
         )
-    with History(file) as history:
+    with History(file, read_only=True) as history:
         if args.plan:
             _tell_plan(history, args.plan, as_json=args.json)
         elif args.events:
             _list_events(history.entries(kind="event", limit=args.limit), as_json=args.json)
+        elif args.slice is not None:
+            deeds = [deed for deed in history.deeds(limit=ALL) if moves_slice(deed, args.slice)]
+            _list([], deeds[: args.limit], as_json=args.json)
         else:
-            _list_plans(list(history.stories(limit=args.limit)), as_json=args.json)
+            unplanned = [deed for deed in history.deeds(limit=ALL) if not deed.plan_id]
+            stories = list(history.stories(limit=args.limit))
+            _list(stories, unplanned[: args.limit], as_json=args.json)
     return 0
+
+
+ALL = 1_000_000
 
 
 def clock(seconds: float) -> str:
@@ -101,32 +118,51 @@ def as_action(action: Action, last: Note | None) -> dict[str, Any]:
     }
 
 
+def as_move(deed: Deed) -> dict[str, Any]:
+    """A move as the listing shows it."""
+    return {
+        "time": clock(deed.time),
+        "plan": deed.plan_id,
+        "cause": deed.cause,
+        "what": deed.what,
+        "why": deed.why,
+        "outcome": deed.outcome,
+        **deed.figures,
+    }
+
+
 def in_words(action: Action) -> str:
     """What an action does."""
     if action.kind == MOVE_SLICES:
         move = decoded(action.args)
         names = (move.giver.partition("~")[0], move.taker.partition("~")[0])
         return f"slices {ranges(sorted(move.slices))} from {names[0]} to {names[1]}"
+    if action.kind == chronicle.MOVE_TOPIC:
+        return chronicle.in_words(action.args)
     if action.kind in (START_NODE, STOP_NODE):
         return f"{action.kind} {action.args.decode()}".rstrip()
     return f"{action.kind} at {action.executor_id}"
 
 
-def _list_plans(stories: list[Story], *, as_json: bool) -> None:
-    rows = [as_row(story) for story in stories]
+def _list(stories: list[Story], deeds: list[Deed], *, as_json: bool) -> None:
+    plans, moves = [as_row(story) for story in stories], [as_move(deed) for deed in deeds]
     if as_json:
-        print(json.dumps({"plans": rows}, indent=2))
+        print(json.dumps({"plans": plans, "moves": moves}, indent=2))
         return
-    if not rows:
-        print("nothing has been planned")
+    if not plans and not moves:
+        print("nothing has moved")
         return
-    table = Table("time", "plan", "event", "outcome", "what", "why", box=SIMPLE)
-    for row in rows:
-        what = "\n".join(action["does"] for action in row["actions"])
-        table.add_row(
-            row["time"][11:19], row["plan"], row["event"]["event"], row["outcome"], what,
-            row["reason"],
-        )  # fmt: skip
+    lines = [
+        (plan["time"], plan["event"]["event"], plan["plan"], plan["outcome"],
+         "\n".join(action["does"] for action in plan["actions"]), plan["reason"])
+        for plan in plans
+    ] + [
+        (move["time"], move["cause"], move["plan"], move["outcome"], move["what"], move["why"])
+        for move in moves
+    ]  # fmt: skip
+    table = Table("time", "because of", "plan", "outcome", "what", "why", box=SIMPLE)
+    for moment, *rest in sorted(lines, reverse=True):
+        table.add_row(moment[11:19], *rest)
     Console().print(table)
 
 

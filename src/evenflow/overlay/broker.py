@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING
 
 from evenflow.errors import OverlayError
 from evenflow.overlay.broker_core import BrokerCore, Settings
+from evenflow.overlay.chronicle import Chronicle
 from evenflow.overlay.events import (
     Action,
     Arrived,
     Asked,
+    Balanced,
     Connect,
     Disconnect,
     Event,
@@ -42,10 +44,14 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from evenflow.autonomic.history import History
     from evenflow.overlay.geometry import Coordinate
+    from evenflow.overlay.messages import Condition
 
 TICK_S = 0.1
 DIAL_S = 0.25
+LOOK_TICKS = 10
+"""Ticks between two looks at how the broker is."""
 MOST_EVENTS = 20_000
 """Events that wait; with more, connections are not read for a while."""
 
@@ -62,6 +68,7 @@ class Broker:
         data: Folder of its storage.
         contacts: Addresses of brokers to join; none for the first.
         settings: How it behaves.
+        history: Where its moves of topics are written down.
     """
 
     def __init__(
@@ -73,6 +80,7 @@ class Broker:
         data: Path,
         contacts: Sequence[str] = (),
         settings: Settings | None = None,
+        history: History | None = None,
     ) -> None:
         if not (0 < coordinate.x < 1 and 0 < coordinate.y < 1):
             raise OverlayError(f"a broker lies inside the unit square, not at {tuple(coordinate)}")
@@ -91,6 +99,9 @@ class Broker:
         self._wanted: dict[str, asyncio.Task[None]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._held = False
+        self._chronicle = Chronicle(name, history) if history is not None else None
+        self.condition: Condition | None = None
+        """How it was within the last second; may be read from any thread."""
 
     async def start(self) -> None:
         """Open the storage, listen, and join the others."""
@@ -106,12 +117,16 @@ class Broker:
             asyncio.create_task(self._tick()),
             *(asyncio.create_task(self._dial(contact)) for contact in self._contacts),
         ]
+        if self._chronicle is not None:
+            self._tasks.append(asyncio.create_task(self._chronicle.run()))
 
     async def close(self) -> None:
         """Stop; what was acknowledged is on disk already."""
         for task in (*self._tasks, *self._wanted.values()):
             task.cancel()
         await asyncio.gather(*self._tasks, *self._wanted.values(), return_exceptions=True)
+        if self._chronicle is not None:
+            self._chronicle.close()
         self._server.close()
         for wire in list(self._wires):
             wire.close()
@@ -146,8 +161,10 @@ class Broker:
                 self._hold(still=False)
 
     async def _tick(self) -> None:
-        while True:
+        for number in count():
             self._happen(Tick())
+            if number % LOOK_TICKS == 0:
+                self.condition = self.core.condition()
             await asyncio.sleep(TICK_S)
 
     def _happen(self, event: Event) -> None:
@@ -171,11 +188,16 @@ class Broker:
                     self._clients[client].send(letter)
             case Connect(member):
                 self._want(member)
+            case Balanced() if self._chronicle is not None:
+                self._chronicle.note(action)
             case Disconnect(name):
-                if name in self._wanted:
-                    self._wanted.pop(name).cancel()
-                if name in self._links:
-                    self._links[name].close()
+                self._part_with(name)
+
+    def _part_with(self, name: str) -> None:
+        if name in self._wanted:
+            self._wanted.pop(name).cancel()
+        if name in self._links:
+            self._links[name].close()
 
     # -- connections ----------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evenflow.errors import DecodeError, OverlayError
+from evenflow.overlay.balancing import Balancing, weigh
 from evenflow.overlay.events import (
     Action,
     Arrived,
@@ -33,6 +34,8 @@ from evenflow.overlay.membership import Membership
 from evenflow.overlay.messages import (
     LETTERS,
     Condition,
+    Done,
+    Failed,
     Fetch,
     Heartbeat,
     Inquire,
@@ -41,10 +44,13 @@ from evenflow.overlay.messages import (
     Member,
     Members,
     Move,
+    Offer,
     Publish,
     Routed,
+    Share,
     Shelf,
     Status,
+    Verdict,
     Welcome,
 )
 from evenflow.overlay.nursery import Nursery
@@ -54,6 +60,7 @@ from evenflow.overlay.terms import State
 if TYPE_CHECKING:
     from evenflow.overlay.geometry import Coordinate
     from evenflow.overlay.record import Store
+    from evenflow.overlay.replica import Replica
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,8 @@ class Settings:
     """Messages older than this expire; 0: never."""
     shelf_octets: int = 0
     """Payload that a shelf keeps; the oldest expire; 0: all."""
+    balance_s: float = 0.0
+    """How often the broker wakes to give a topic away if that makes loads more even; 0: never."""
 
 
 @dataclass(slots=True)
@@ -113,6 +122,7 @@ class BrokerCore:
         self._beat = now
         self._sweep = now
         self.nursery = Nursery(self)
+        self.balancing = Balancing(self)
         for record, committed in store.load():
             self.keepers[record.shelf] = Keeper(self, record, committed)
 
@@ -147,6 +157,14 @@ class BrokerCore:
         actions, self._outbox = self._outbox, []
         return actions
 
+    def perform(self, action: Action) -> None:
+        """Have the shell do something."""
+        self._outbox.append(action)
+
+    def weigh(self, replica: Replica) -> int:
+        """Return the load of a topic whose current delegate a copy belongs to."""
+        return weigh(replica, self.wall, self.settings.age_s, self.settings.shelf_octets)
+
     def bury(self, shelf: Shelf) -> None:
         """Delete a shelf when the letter in hand is done with."""
         self._buried.append(shelf)
@@ -176,6 +194,8 @@ class BrokerCore:
             self._learn(message.members, link)
         elif isinstance(message, Routed):
             self._forward(message)
+        elif isinstance(message, Share):
+            self.balancing.on_share(link, message)
         elif not isinstance(message, Heartbeat):
             self.counters.damaged += 1
         elif message.digest != self.members.digest():
@@ -203,6 +223,7 @@ class BrokerCore:
             keeper.review()
             if sweep:
                 keeper.expire()
+        self.balancing.review()
 
     # -- members --------------------------------------------------------------------------------
 
@@ -248,6 +269,7 @@ class BrokerCore:
         for link in sorted(self.links - {source}):
             self._outbox.append(Transmit(link, Members(tuple(fresh))))
         self.nursery.members_changed()
+        self.balancing.members_changed()
         self._relink()
         for keeper in list(self.keepers.values()):
             keeper.review()
@@ -279,9 +301,9 @@ class BrokerCore:
         if member is not None:
             self._post(member.coordinate, node, body)
 
-    def mail(self, coordinate: Coordinate, body: Any) -> None:
-        """Send a letter to whoever is closest to a coordinate."""
-        self._post(coordinate, "", body)
+    def mail(self, coordinate: Coordinate, body: Any, request: int = 0) -> None:
+        """Send a letter to whoever is closest to a coordinate; the answer carries the number."""
+        self._post(coordinate, "", body, request=request)
 
     def answer(self, letter: Routed, body: Any) -> None:
         """Answer a letter: to a client through its broker, or to the broker itself."""
@@ -339,6 +361,9 @@ class BrokerCore:
         if isinstance(body, Status):
             self.answer(letter, self.condition())
             return
+        if isinstance(body, Offer | Verdict | Done | Failed):
+            self.balancing.handle(letter, body)
+            return
         shelf = getattr(body, "shelf", None)
         if not isinstance(shelf, Shelf):
             self.counters.damaged += 1
@@ -369,6 +394,7 @@ class BrokerCore:
             settled,
             len(replicas) - settled - following,
             sum(self.store.octets(replica.shelf) for replica in replicas),
+            self.balancing.load,
         )
 
 

@@ -31,6 +31,10 @@ class Post(Protocol):
         """Answer a letter."""
         ...
 
+    def weigh(self, replica: Replica) -> int:
+        """Return the load of a topic whose current delegate this copy belongs to."""
+        ...
+
 
 class Delegate:
     """The delegate side of one shelf: freezes, adopts, and asks home what is in force."""
@@ -69,15 +73,26 @@ class Delegate:
                     delegates=adopt.label.delegates,
                     ticket=adopt.ticket,
                     ticket_term=adopt.term,
+                    inherited=self._lacking(adopt),
                 ),
                 adopt.positions,
             )
         elif label.ticket != adopt.ticket:
             self.replica.relabel(
-                replace(label, ticket=adopt.ticket, ticket_term=adopt.term), adopt.positions
+                replace(
+                    label,
+                    ticket=adopt.ticket,
+                    ticket_term=adopt.term,
+                    inherited=self._lacking(adopt),
+                ),
+                adopt.positions,
             )
         self._adopting = (letter, adopt)
         self.progress()
+
+    def _lacking(self, adopt: Adopt) -> int:
+        """What the topic has elsewhere."""
+        return max(0, adopt.load - self.replica.office.store.octets(self.replica.shelf))
 
     def on_list(self, found: ListIs) -> bool:
         """Home says what is in force; return whether nothing here is needed any more."""
@@ -122,7 +137,8 @@ class Delegate:
             self._freezing = None
             if freeze.ticket == replica.label.ticket:
                 positions = tuple(replica.positions.values())
-                frozen = Frozen(replica.shelf, freeze.ticket, replica.last, positions)
+                load = self.post.weigh(replica)
+                frozen = Frozen(replica.shelf, freeze.ticket, replica.last, positions, load)
                 self.post.answer(letter, frozen)
         if self._adopting is not None:
             letter, adopt = self._adopting

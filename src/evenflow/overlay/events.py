@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evenflow.overlay.messages import Heartbeat, Member, Members, Routed
+    from evenflow.overlay.messages import Heartbeat, Member, Members, Routed, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Transmit:
     """Action: send a message over a link."""
 
     link: str
-    message: Members | Heartbeat | Routed
+    message: Members | Heartbeat | Routed | Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,5 +77,22 @@ class Reply:
     letter: Routed
 
 
+@dataclass(frozen=True, slots=True)
+class Balanced:
+    """Action: write down that this broker had a topic moved, or wanted to."""
+
+    topic: str
+    start: tuple[str, ...]
+    """The brokers that it burdened."""
+    to: tuple[str, ...]
+    """The brokers that it burdens now."""
+    seen: tuple[tuple[str, float], ...]
+    """Loads before, and as expected after, by name."""
+    refusal: str | None
+    """Why it was not moved; empty: it was; None: nobody said in time."""
+    accepted: bool
+    """Whether the other broker was ready to take it."""
+
+
 Event = Linked | Unlinked | Arrived | Asked | Tick
-Action = Connect | Disconnect | Transmit | Reply
+Action = Connect | Disconnect | Transmit | Reply | Balanced

@@ -30,6 +30,7 @@ from evenflow.overlay.messages import (
     Pull,
     Pulled,
     Refused,
+    Relieve,
     Replicate,
     Replicated,
     Shelf,
@@ -84,6 +85,10 @@ class Broker(Office, Protocol):
         """Say whether another broker gave a sign of life just now."""
         ...
 
+    def weigh(self, replica: Replica) -> int:
+        """Return the load of a topic whose current delegate a copy belongs to."""
+        ...
+
 
 class Keeper:
     """One shelf at one broker."""
@@ -92,8 +97,11 @@ class Keeper:
     """Letters about a delegate's shelf that the home shelf handles."""
 
     FOR_PRIMARY: ClassVar[frozenset[type]] = frozenset(
-        {Join, Publish, Fetch, Move, Freeze, Adopt, AskList, ListIs, Frozen, Adopted, Emptied}
-    )
+        {
+            Join, Publish, Fetch, Move, Relieve, Freeze, Adopt, AskList, ListIs, Frozen, Adopted,
+            Emptied,
+        }
+    )  # fmt: skip
 
     def __init__(self, broker: Broker, record: Record, committed: int) -> None:
         self.broker = broker
@@ -198,6 +206,7 @@ class Keeper:
         if home is not None:
             acts |= {
                 Move: lambda body: home.on_move(letter, body),
+                Relieve: lambda body: home.on_relieve(letter, body),
                 Frozen: home.on_frozen,
                 Adopted: home.on_adopted,
                 AskList: lambda body: home.on_ask(letter, body),

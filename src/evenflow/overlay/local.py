@@ -16,7 +16,7 @@ from evenflow.overlay.client_async import AsyncClient
 from evenflow.slices.local import LocalCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from evenflow.overlay.geometry import Coordinate
@@ -30,15 +30,24 @@ class LocalBrokers:
         places: Name and coordinate of each broker.
         folder: Where their storage and logs go.
         silence_s: A neighbour that is silent for this long is dead.
+        options: More options for every broker, as on the command line.
+        config: The configuration of the brokers.
     """
 
     def __init__(
-        self, places: Mapping[str, Coordinate], folder: Path, *, silence_s: float = 2.0
+        self,
+        places: Mapping[str, Coordinate],
+        folder: Path,
+        *,
+        silence_s: float = 2.0,
+        options: Sequence[str] = (),
+        config: Config | None = None,
     ) -> None:
         self._places = dict(places)
         self._folder = folder
         self._silence_s = silence_s
-        self._cluster = LocalCluster(Config.load(None, {}), log_dir=folder)
+        self._options = list(options)
+        self._cluster = LocalCluster(config or Config.load(None, {}), log_dir=folder)
         self._known: dict[str, str] = {}
 
     @property
@@ -69,6 +78,7 @@ class LocalBrokers:
         command = [
             "broker", "--name", name, "--at", f"{place.x!r},{place.y!r}", "--listen", listen,
             "--silence", f"{self._silence_s}s", "--data", str(self._folder), *contacts,
+            *self._options,
         ]  # fmt: skip
         self._cluster.start(name, command)
         self._known.setdefault(name, listen)

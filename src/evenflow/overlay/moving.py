@@ -38,6 +38,7 @@ from evenflow.overlay.messages import (
     ListIs,
     Move,
     Position,
+    Relieve,
     Shelf,
 )
 
@@ -74,6 +75,8 @@ class Moving:
     delegates: DelegateList | None = None
     """The list that will be in force."""
     positions: tuple[Position, ...] = ()
+    load: int = 0
+    """Octets of the topic, as its old delegate says."""
     asking: list[Routed] = field(default_factory=list)
     """Who wants to hear how it went."""
 
@@ -109,6 +112,21 @@ class Home:
             )
             self.progress()
 
+    def on_relieve(self, letter: Routed, relieve: Relieve) -> None:
+        """Begin a move that a broker wants, if it knows how things are."""
+        label = self.replica.label
+        done = label.delegates.current == relieve.to
+        under_way = self.moving is not None and self.moving.new.coordinate == relieve.to
+        if done or under_way:
+            pass
+        elif label.delegates.current != relieve.start:
+            self.post.answer(letter, Failed("the topic has been moved meanwhile"))
+            return
+        elif self.post.wall < label.version + relieve.rest:
+            self.post.answer(letter, Failed("the topic was moved a short while ago"))
+            return
+        self.on_move(letter, Move(relieve.shelf, relieve.to))
+
     def on_frozen(self, frozen: Frozen) -> None:
         """The old delegate takes no more."""
         moving = self.moving
@@ -121,7 +139,8 @@ class Home:
         except DelegationError as error:
             self._end(Failed(error.reason))
             return
-        moving.positions, moving.stage, moving.asked = frozen.positions, Stage.ADOPTING, -1.0
+        moving.positions, moving.load = frozen.positions, frozen.load
+        moving.stage, moving.asked = Stage.ADOPTING, -1.0
         self.progress()
 
     def on_adopted(self, adopted: Adopted) -> None:
@@ -192,8 +211,11 @@ class Home:
             assert moving.delegates is not None
             self.post.mail(
                 moving.new.coordinate,
-                Adopt(moving.new, moving.ticket, moving.term, self.replica.label, moving.positions),
-            )
+                Adopt(
+                    moving.new, moving.ticket, moving.term, self.replica.label, moving.positions,
+                    moving.load,
+                ),
+            )  # fmt: skip
 
     def _tell(self) -> None:
         moving, label = self.moving, self.replica.label

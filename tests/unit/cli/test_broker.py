@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from evenflow.cli import main
-from evenflow.cli.broker import address, place
+from evenflow.cli.broker import address, interval, place
 from evenflow.overlay.geometry import Coordinate
 
 
@@ -21,6 +21,13 @@ def test_an_address_is_host_and_port() -> None:
     for text in ("", "7400", "host:", ":7400", "host:x", "host:70000"):
         with pytest.raises(argparse.ArgumentTypeError):
             address(text)
+
+
+def test_an_interval_may_be_nothing() -> None:
+    assert interval("0") == 0.0
+    assert interval("500ms") == 0.5
+    with pytest.raises(argparse.ArgumentTypeError):
+        interval("-1s")
 
 
 def test_a_broker_needs_a_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,7 @@ from evenflow.overlay.client_core import Publishing, Question, Reading
 from evenflow.overlay.events import (
     Arrived,
     Asked,
+    Balanced,
     Connect,
     Disconnect,
     Linked,
@@ -74,6 +75,7 @@ class SimCluster:
         self.clients = {}
         self.seen = {}
         self.moves = []
+        self.balanced = []
         self.times = {}
         self.incarnations = count(1)
         for number in range(brokers):
@@ -164,6 +166,8 @@ class SimCluster:
                 case Disconnect(other):
                     broker.wanted.discard(other)
                     core.links.discard(other)
+                case Balanced():
+                    self.balanced.append((self.now, name, action))
                 case Transmit(link, message):
                     self.send(name, link, message)
                 case Reply(client, letter):

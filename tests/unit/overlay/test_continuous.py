@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.overlay.continuous import concerns, move_smallest, move_worthiest
-from evenflow.overlay.coordinates import best_spot
 from evenflow.overlay.kernel import LoadTable, empty_loads, place_all
+from evenflow.overlay.relief import Weight, improve, smallest_of
 from evenflow.overlay.resilience import Level, NodeLoads
 
 from .worlds import SOME, World, make_world
@@ -43,19 +43,24 @@ def soft_maximum(world: World, where: np.ndarray, level: int) -> float:
 def test_the_smallest_topic_moves_as_algorithm_2_says(level: Level, seed: int, node: int) -> None:
     world = make_world(seed)
     table, where = placed(world, level)
-    mine = [t for t, spot in enumerate(where) if node in world.spot(spot)[:level]]
+    weights = [
+        Weight(topic, world.spot(spot)[:level], world.sizes[topic])
+        for topic, spot in enumerate(where)
+    ]
+    found = smallest_of(weights, node)
     moved = move_smallest(table, where, world.sizes, node)
-    if not mine:
+    if found is None:
         assert moved == -1
         return
-    smallest = min(mine, key=lambda topic: world.sizes[topic])
+    smallest = found.topic
     others: NodeLoads[int] = NodeLoads()
     for topic, home in enumerate(world.homes):
         if topic != smallest:
             others.add(world.spot(home), world.sizes[topic])
     old = world.spot(world.homes[smallest])
     everywhere = (spot for v in world.nodes() for spot in world.spots_of(v))
-    best = best_spot(others, level, old, everywhere)
+    better = improve(others, level, old, everywhere)
+    best = better.spot if better else old
     assert world.spot(where[smallest]) == best
     assert moved == (smallest if best != old else -1)
     assert table.worst == pytest.approx(counted(world, where, level))

@@ -19,6 +19,7 @@ from evenflow.overlay.messages import (
     LETTERS,
     LINK,
     Adopt,
+    Done,
     Epoch,
     Fetch,
     Fetched,
@@ -30,9 +31,13 @@ from evenflow.overlay.messages import (
     Member,
     Members,
     Message,
+    Offer,
+    Portion,
     Position,
     Publish,
+    Relieve,
     Routed,
+    Share,
     Shelf,
     Status,
     Sync,
@@ -52,7 +57,10 @@ BODIES = [
     Fetch(SHELF, 1, 0, 10, 100),
     Fetched((MESSAGE, MESSAGE), 5),
     Sync(SHELF, 9, 8, True, 1, "b2", (Epoch(1, 2),), LABEL, (Position(1, 2, 3),)),
-    Adopt(SHELF, 1, 2, LABEL, (Position(1, 2, 3),)),
+    Adopt(SHELF, 1, 2, LABEL, (Position(1, 2, 3),), 10),
+    Offer(SHELF, ("b1", "b2", "b3"), 10),
+    Relieve(SHELF, PLACE, Coordinate(0.5, 0.5), 10),
+    Done(LABEL.delegates),
     Status(),
 ]
 LINKS = [
@@ -60,6 +68,7 @@ LINKS = [
     Hello((MEMBER,)),
     Members((MEMBER, Member("b2", Coordinate(0.1, 0.1), "", 1, alive=False))),
     Heartbeat(12),
+    Share("b2", 4, 1, (Portion(("b1", "b3"), 10, "meters", PLACE, 5),)),
     *(Routed(PLACE, "b1", 3, "b2", 1, 2, False, LETTERS.encode(body)) for body in BODIES),
 ]
 

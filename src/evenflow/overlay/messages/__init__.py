@@ -9,6 +9,7 @@ on a link between two brokers          from -> to                   meaning
 ``Hello`` ``Welcome``                  whoever connects             who is there
 ``Members``                            neighbour -> neighbour       who lives and who died
 ``Heartbeat``                          neighbour -> neighbour       alive; my members look so
+``Share``                              neighbour -> neighbour       what each broker bears
 ``Routed``                             towards a coordinate         a letter: all that follows
 -------------------------------------  ---------------------------  ----------------------------
 ``Inquire`` ``Known``                  unsure broker -> around      who has this shelf, how new?
@@ -21,6 +22,8 @@ on a link between two brokers          from -> to                   meaning
 ``Adopt`` ``Adopted``                  home -> new delegate         be ready to take over
 ``AskList`` ``ListIs``                 delegate -> home             which list is in force?
 ``Emptied``                            old delegate -> home         all of it has expired
+``Offer`` ``Verdict``                  broker -> possible delegate  would you take this topic?
+``Relieve`` ``Done`` ``Failed``        broker -> home               move it, if it is still there
 -------------------------------------  ---------------------------  ----------------------------
 ``Join`` ``Joined``                    client -> home -> delegate   where is this topic now?
 ``Publish`` ``Published``              client -> delegate           store it; it is stored
@@ -58,6 +61,7 @@ from evenflow.overlay.messages.links import (
     Routed,
     Welcome,
 )
+from evenflow.overlay.messages.loads import Offer, Portion, Relieve, Share, Verdict
 from evenflow.overlay.messages.moves import (
     Adopt,
     Adopted,
@@ -123,23 +127,28 @@ __all__ = [
     "Message",
     "Move",
     "Moved",
+    "Offer",
+    "Portion",
     "Position",
     "Publish",
     "Published",
     "Pull",
     "Pulled",
     "Refused",
+    "Relieve",
     "Replicate",
     "Replicated",
     "Routed",
+    "Share",
     "Shelf",
     "Status",
     "Sync",
     "Synced",
+    "Verdict",
     "Welcome",
 ]
 
-LINK = Codec((Hello, Welcome, Members, Heartbeat, Routed))
+LINK = Codec((Hello, Welcome, Members, Heartbeat, Routed, Share))
 """What travels on a connection."""
 
 LETTERS = Codec(
@@ -147,6 +156,7 @@ LETTERS = Codec(
         Inquire, Known, Sync, Synced, Refused, Replicate, Replicated, Pull, Pulled, Lead, Check,
         Dismissed, Freeze, Frozen, Adopt, Adopted, AskList, ListIs, Emptied, Join, Joined, Publish,
         Published, Fetch, Fetched, Moved, Move, Done, Failed, Status, Condition,
+        Offer, Verdict, Relieve,
     )
 )  # fmt: skip
 """What is inside a `Routed`."""

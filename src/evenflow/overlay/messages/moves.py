@@ -26,6 +26,8 @@ class Frozen:
     ticket: int
     last: int
     positions: tuple[Position, ...]
+    load: int
+    """Octets of the topic, here and at earlier delegates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class Adopt:
     term: int
     label: Label
     positions: tuple[Position, ...]
+    load: int
+    """Octets of the topic so far."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,3 +123,5 @@ class Condition:
     """Shelves that are neither led and settled nor rightly followed."""
     octets: int
     """Payload it keeps."""
+    load: int
+    """Octets it must have room for, its worst failure included (equation 4); 0: not balancing."""

@@ -96,6 +96,8 @@ class Label:
     """Term of the home shelf that ordered it."""
     floor: int = 0
     """All before this time has expired."""
+    inherited: int = 0
+    """Octets that the topic had elsewhere when it came to this delegate."""
 
     def __post_init__(self) -> None:
         if self.level not in (1, 2, 3):
