@@ -89,6 +89,8 @@ class HistoryConfig(Section):
     """The file; relative to the folder of the configuration file, else to the working folder."""
     keep: int = integer(100_000, 1_000, 100_000_000)
     """About how many entries are kept."""
+    keep_bytes: int = integer(256 << 20, 1 << 20, 1 << 40)
+    """About how large they may be together."""
 
 
 @dataclass(frozen=True, slots=True)

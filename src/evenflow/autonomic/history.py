@@ -1,69 +1,54 @@
-"""The history: every event, plan, action and outcome, in an SQLite file.
+"""The history: every event, plan, action and outcome, and everything that was done.
 
 The knowledge of MAPE-K, as far as it has to outlive a process. Two things are asked of it: after a
 crash, the notes of plans that are not over (:meth:`History.unfinished`), from which a new
 controller goes on; and afterwards, why something was done (:meth:`History.story`): the event, what
-was seen, the plan with its reason, each action and how it ended.
+was seen, the plan with its reason, each action and how it ended. What was done without a plan, by
+hand or because a node came or went, is there too (:class:`Deed`).
 
-A shell around one table. Notes are written before the orders they belong to are sent; in WAL mode a
-write costs tens of microseconds and survives the death of the process (that of the machine may take
-the last ones). The file is bounded: the oldest entries go, except those of plans that are not over.
-To be used by one thread at a time.
+Notes are written before the orders they belong to are sent. How they are kept, and what happens
+when they cannot be, is the business of the :mod:`~evenflow.autonomic.ledger`. To be used by one
+thread at a time.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from evenflow.autonomic.actions import Action, ActionPlan
 from evenflow.autonomic.events import EventNotification, Phase, Property
 from evenflow.autonomic.execution import ActionState, PlanState
 from evenflow.autonomic.executor import Note
-from evenflow.errors import ConfigError
+from evenflow.autonomic.ledger import Entry, Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS entries (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    time REAL NOT NULL,
-    kind TEXT NOT NULL,      -- event, plan or action
-    name TEXT NOT NULL,      -- id of the event, plan or action
-    plan TEXT NOT NULL,      -- id of the plan, empty for an event
-    state TEXT NOT NULL,     -- phase of the event, state of the plan or action
-    attempt INTEGER NOT NULL,
-    reason TEXT NOT NULL,
-    body TEXT NOT NULL       -- properties of an event, contents of a new plan, as JSON
-);
-CREATE INDEX IF NOT EXISTS entries_of_plan ON entries (plan);
-CREATE INDEX IF NOT EXISTS entries_of_event ON entries (kind, name);
-CREATE VIEW IF NOT EXISTS finished AS
-    SELECT plan FROM entries
-    WHERE kind = 'plan' AND state IN ('done', 'rolled back', 'broken');
-"""
-PRUNE_EVERY = 1_000
-"""So many entries are written between two looks at the bound."""
+DEED = "deed"
+OF_PLANS = "kind IN ('plan', 'action')"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One line of the history."""
+class Deed:
+    """Something that was done: by a plan, by hand, or because it had to be."""
 
-    number: int
     time: float
-    kind: str
-    """``event``, ``plan`` or ``action``."""
-    name: str
-    plan_id: str
-    state: str
-    attempt: int
-    reason: str
-    body: str
+    """When it began, time of day."""
+    cause: str
+    """What led to it, in one word: ``handover``, ``takeover``."""
+    what: str
+    """What was done, in words."""
+    why: str
+    """Why, in words."""
+    outcome: str
+    """``done``, or why it did not happen."""
+    plan_id: str = ""
+    """The plan it belongs to; empty when there was none."""
+    figures: Mapping[str, float | str] = field(default_factory=dict)
+    """What can be counted of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,23 +73,27 @@ class History:
     Args:
         path: The file; it is made if it is not there.
         keep: About how many entries are kept.
+        keep_octets: About how large they may be together.
+        read_only: Only to be read; it must be there.
 
     Raises:
-        ConfigError: The file cannot be opened or is no history.
+        ConfigError: The file is no history, or it may not be opened.
     """
 
-    def __init__(self, path: Path, *, keep: int = 100_000) -> None:
-        self._keep = keep
-        self._written = 0
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            self._db.executescript(_SCHEMA)
-        except (sqlite3.Error, OSError) as error:
-            allowed = f"must be a history file that can be written ({error})"
-            raise ConfigError("history.path", str(path), allowed) from error
+    def __init__(
+        self,
+        path: Path,
+        *,
+        keep: int = 100_000,
+        keep_octets: int = 256 << 20,
+        read_only: bool = False,
+    ) -> None:
+        self._ledger = Ledger(path, keep=keep, keep_octets=keep_octets, read_only=read_only)
+
+    @property
+    def failures(self) -> int:
+        """Times that the disk refused an entry."""
+        return self._ledger.failures
 
     def __enter__(self) -> Self:
         return self
@@ -114,44 +103,60 @@ class History:
 
     def close(self) -> None:
         """Close the file."""
-        self._db.close()
+        self._ledger.close()
 
     def add_event(self, event: EventNotification) -> None:
         """Write down an event."""
-        body = [[each.name, each.value, each.time] for each in event.properties]
-        row = (event.time, "event", event.event_id, "", event.phase.value, 0, event.source_id)
-        self._insert(*row, json.dumps(body))
+        body = json.dumps([[each.name, each.value, each.time] for each in event.properties])
+        phase = event.phase.value
+        self._ledger.write(
+            (event.time, "event", event.event_id, "", phase, 0, event.source_id, body)
+        )
 
     def add_note(self, note: Note) -> None:
         """Write down a note of the controller."""
         kind = "action" if note.action_id else "plan"
         body = json.dumps(_plan_fields(note.plan)) if note.plan is not None else ""
-        name = note.action_id or note.plan_id
-        row = (note.time, kind, name, note.plan_id, note.state.value, note.attempt, note.reason)
-        self._insert(*row, body)
+        name, state = note.action_id or note.plan_id, note.state.value
+        self._ledger.write(
+            (note.time, kind, name, note.plan_id, state, note.attempt, note.reason, body)
+        )
+
+    def add_deed(self, deed: Deed) -> None:
+        """Write down what was done."""
+        body = json.dumps({"what": deed.what, "figures": dict(deed.figures)})
+        self._ledger.write(
+            (deed.time, DEED, deed.cause, deed.plan_id, deed.outcome, 0, deed.why, body)
+        )
 
     def unfinished(self) -> list[Note]:
         """The notes of all plans that are not over, in the order they were written."""
-        rows = self._db.execute(
-            "SELECT * FROM entries WHERE plan != ''"
+        rows = self._ledger.read(
+            f"SELECT * FROM entries WHERE {OF_PLANS}"  # noqa: S608 - our own text
             " AND plan NOT IN (SELECT plan FROM finished) ORDER BY number"
         )
         return [_note(Entry(*row)) for row in rows]
 
     def entries(self, *, limit: int = 100, kind: str = "", since: float = 0.0) -> list[Entry]:
         """The newest entries, oldest first."""
-        rows = self._db.execute(
+        rows = self._ledger.read(
             "SELECT * FROM entries WHERE time >= ? AND (? = '' OR kind = ?)"
             " ORDER BY number DESC LIMIT ?",
-            (since, kind, kind, limit),
-        )
+            since, kind, kind, limit,
+        )  # fmt: skip
         return [Entry(*row) for row in rows][::-1]
+
+    def deeds(self, *, limit: int = 100, since: float = 0.0) -> list[Deed]:
+        """What was done, newest first."""
+        entries = self.entries(limit=limit, kind=DEED, since=since)
+        return [_deed(entry) for entry in reversed(entries)]
 
     def story(self, plan_id: str) -> Story | None:
         """Everything about one plan; ``None`` when it is not known."""
-        rows = self._db.execute(
-            "SELECT * FROM entries WHERE plan = ? ORDER BY number",
-            (plan_id,),
+        rows = self._ledger.read(
+            f"SELECT * FROM entries WHERE plan = ? AND {OF_PLANS}"  # noqa: S608 - our own text
+            " ORDER BY number",
+            plan_id,
         )
         entries = [Entry(*row) for row in rows]
         notes = tuple(map(_note, entries))
@@ -162,41 +167,23 @@ class History:
 
     def stories(self, *, limit: int = 100) -> Iterator[Story]:
         """The stories of the newest plans, newest first."""
-        rows = self._db.execute(
+        rows = self._ledger.read(
             "SELECT plan FROM entries WHERE kind = 'plan' AND body != ''"
             " ORDER BY number DESC LIMIT ?",
-            (limit,),
-        ).fetchall()
+            limit,
+        )
         for (plan_id,) in rows:
             story = self.story(plan_id)
             if story is not None:
                 yield story
 
     def _event_before(self, event_id: str, number: int) -> EventNotification | None:
-        row = self._db.execute(
+        rows = self._ledger.read(
             "SELECT * FROM entries WHERE kind = 'event' AND name = ?"
             " AND state = ? AND number < ? ORDER BY number DESC LIMIT 1",
-            (event_id, Phase.RAISED.value, number),
-        ).fetchone()
-        return _event(Entry(*row)) if row is not None else None
-
-    def _insert(self, *row: float | str) -> None:
-        self._db.execute(
-            "INSERT INTO entries (time, kind, name, plan, state, attempt, reason, body)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            row,
-        )
-        self._written += 1
-        if self._written % PRUNE_EVERY == 0:
-            self._prune()
-
-    def _prune(self) -> None:
-        """Drop the oldest entries, but nothing of a plan that is not over."""
-        self._db.execute(
-            "DELETE FROM entries WHERE number <= (SELECT max(number) FROM entries) - ?"
-            " AND (plan = '' OR plan IN (SELECT plan FROM finished))",
-            (self._keep,),
-        )
+            event_id, Phase.RAISED.value, number,
+        )  # fmt: skip
+        return _event(Entry(*rows[0])) if rows else None
 
 
 def _plan_fields(plan: ActionPlan) -> dict[str, Any]:
@@ -248,3 +235,11 @@ def _note(entry: Entry) -> Note:
 def _event(entry: Entry) -> EventNotification:
     properties = tuple(Property(*each) for each in json.loads(entry.body))
     return EventNotification(entry.name, entry.reason, properties, Phase(entry.state), entry.time)
+
+
+def _deed(entry: Entry) -> Deed:
+    body = json.loads(entry.body)
+    return Deed(
+        entry.time, entry.name, body["what"], entry.reason, entry.state, entry.plan_id,
+        body["figures"],
+    )  # fmt: skip

@@ -122,6 +122,10 @@ class PlanningService:
         """The planners in use now."""
         return dict(self._places)
 
+    def at(self, place: str) -> Planner:
+        """The planner that is at work in a place now."""
+        return self._working[place]
+
     def handle(self, event: EventNotification, now: float) -> list[Decision]:
         """Apply every rule for this event."""
         return [

@@ -21,8 +21,9 @@ from evenflow.autonomic.history import History
 from evenflow.autonomic.loop import AutonomicLoop
 from evenflow.autonomic.node_starter import EXECUTOR, NodeStarter
 from evenflow.autonomic.planner import PlanningService
+from evenflow.autonomic.slice_deeds import deed_of, remember_moves
 from evenflow.autonomic.slice_mover import SliceMover
-from evenflow.autonomic.slice_planner import slice_planners
+from evenflow.autonomic.slice_planner import SlicePlanner, slice_planners
 from evenflow.balance import ALGORITHMS
 from evenflow.domain.channels import Gone
 from evenflow.errors import ConfigError, did_you_mean
@@ -33,11 +34,15 @@ if TYPE_CHECKING:
 
     from evenflow.autonomic.planner import Planner
     from evenflow.config import Config
+    from evenflow.model.messages import Receipt
     from evenflow.slices.balancer_core import BalancerCore
 
 ELASTIC = "elastic"
 BY_NUMBER = "count"
 """The planner that looks at nothing but how many slices there are."""
+MEMORY_S = 3_600.0
+MOST_DEEDS = 10_000
+"""How far back, and over how many moves, a new balancer looks for when slices moved."""
 LOOKS = 2
 """So many uneven looks in a row are an event."""
 
@@ -62,7 +67,9 @@ class SliceLoop:
         self._run = f"{int(wall * 1000):x}"
         self._starter = NodeStarter(config, self._nodes)
         planning = PlanningService(plan.rules, plan.places, self._planners(config))
-        self._history = History(config.history_file, keep=config.history.keep)
+        kept = config.history
+        self._history = History(config.history_file, keep=kept.keep, keep_octets=kept.keep_bytes)
+        self._offset = wall - now
         movers = {topic: SliceMover(core) for topic, core in cores.items()}
         self.loop = AutonomicLoop(
             plan.composite(),
@@ -72,6 +79,7 @@ class SliceLoop:
             offset=wall - now,
         )
         self._begun = False
+        self._share_algorithms()
 
     def handle(self, message: PropertyReport | EventNotice | Gone, now: float) -> None:
         """Take in what a process tells of itself."""
@@ -90,17 +98,35 @@ class SliceLoop:
         self._now = now
         if not self._begun and all(core.settled for core in self._cores.values()):
             self._begun = True
+            self._remember(now)
             self.loop.begin(now)
         self.loop.poll(now)
+        self._share_algorithms()
         if self._every and now >= self._next_look and self.loop.idle:
             self._next_look = now + self._every
             for topic in self._cores:
                 self._look_at(topic, now)
 
+    def moved(self, receipt: Receipt) -> None:
+        """A move is over, whoever wanted it: it goes to the history."""
+        self._history.add_deed(deed_of(receipt))
+
+    def _remember(self, now: float) -> None:
+        deeds = self._history.deeds(limit=MOST_DEEDS, since=now + self._offset - MEMORY_S)
+        for topic, core in self._cores.items():
+            remember_moves(deeds, topic, core.owners, self._offset)
+
     def close(self) -> None:
         """Close the history."""
         self._history.close()
         self._starter.close()
+
+    def _share_algorithms(self) -> None:
+        """Who plans a topic's slices when loads are uneven also plans when nodes come and go."""
+        for topic, core in self._cores.items():
+            planner = self.loop.planning.at(topic)
+            if isinstance(planner, SlicePlanner):
+                core.algorithm = planner.algorithm
 
     # -- analysis -------------------------------------------------------------------------------
 

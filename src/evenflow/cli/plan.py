@@ -18,11 +18,11 @@ from rich.table import Table
 from evenflow.balance import algorithm_named
 from evenflow.cli.options import load_config, parse_setting
 from evenflow.cli.running import seconds
-from evenflow.cli.slices import ranges
 from evenflow.domain.channels import LOADS, MAPS, REPORTS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError, PlanError
 from evenflow.model.messages import NodeReport, SliceLoads, SliceMap
+from evenflow.model.ranges import ranges
 from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
 from evenflow.slices.balancer import load_weights
 from evenflow.slices.loads import Loads

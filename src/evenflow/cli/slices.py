@@ -18,6 +18,7 @@ from evenflow.domain.channels import MOVES, REPLIES
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError, MoveRefused
 from evenflow.model.messages import MoveReply, MoveRequest, Receipt, SliceMap
+from evenflow.model.ranges import ranges
 from evenflow.slices.observer import Observer
 
 if TYPE_CHECKING:
@@ -94,17 +95,6 @@ def show_map(slice_map: SliceMap, *, as_json: bool) -> None:
     Console().print(table)
 
 
-def ranges(slices: list[int]) -> str:
-    """Write sorted numbers as ``0-4, 7, 9-12``."""
-    parts: list[list[int]] = []
-    for number in slices:
-        if parts and number == parts[-1][1] + 1:
-            parts[-1][1] = number
-        else:
-            parts.append([number, number])
-    return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in parts)
-
-
 def as_row(receipt: Receipt) -> dict[str, Any]:
     """A receipt as the listing shows it."""
     return {
@@ -119,6 +109,7 @@ def as_row(receipt: Receipt) -> dict[str, Any]:
         "lost": receipt.lost,
         "repeated": receipt.repeated,
         "outcome": receipt.outcome,
+        "why": receipt.why,
     }
 
 
@@ -130,7 +121,9 @@ def show_receipts(receipts: list[Receipt], *, as_json: bool) -> None:
     elif not rows:
         print("nothing has moved since the balancer started")
     else:
-        columns = ("cause", "slices", "from", "to", "ms", "moved", "replayed", "lost", "repeated")
+        columns = (
+            "cause", "slices", "from", "to", "ms", "moved", "replayed", "lost", "repeated", "why",
+        )  # fmt: skip
         table = Table("time", *columns, box=SIMPLE)
         for row in rows:
             row["slices"] = len(row["slices"])

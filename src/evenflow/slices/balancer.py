@@ -181,6 +181,7 @@ class Balancer:
             if isinstance(action, Send):
                 if isinstance(action.message, Receipt):
                     _log_receipt(action.message)
+                    self._autonomy.moved(action.message)
                 self._outbox.send(action)
 
     def _handle(self, message: Any, now: float) -> list[Action]:
@@ -208,7 +209,7 @@ class Balancer:
 
 def _log_receipt(receipt: Receipt) -> None:
     _LOG.info(
-        "%s: %d slices of %s from %s to %s in %.1f ms, %d items moved, %d replayed: %s",
+        "%s: %d slices of %s from %s to %s in %.1f ms, %d items moved, %d replayed: %s (%s)",
         receipt.cause,
         len(receipt.slices),
         receipt.topic,
@@ -218,6 +219,7 @@ def _log_receipt(receipt: Receipt) -> None:
         receipt.moved,
         receipt.replayed,
         receipt.outcome,
+        receipt.why,
     )
 
 

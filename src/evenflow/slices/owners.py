@@ -45,6 +45,13 @@ class Owners:
             self.terms[slice_id] = term
         self.changed = True
 
+    def remember(self, slices: Iterable[int], giver: str, taker: str, at: float) -> None:
+        """These slices moved then, before this table was made; what has changed since counts."""
+        for slice_id in slices:
+            if slice_id < len(self.of) and self.of[slice_id] == taker:
+                self.moved_at[slice_id] = max(at, self.moved_at[slice_id])
+                self.came_from[slice_id] = self.came_from[slice_id] or giver
+
     def owned_by(self, node: str) -> list[int]:
         """The slices of a node."""
         return [slice_id for slice_id, owner in enumerate(self.of) if owner == node]

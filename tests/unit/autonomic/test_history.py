@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenflow.autonomic import history as history_module
+from evenflow.autonomic import ledger as ledger_module
 from evenflow.autonomic.actions import Action, ActionPlan
 from evenflow.autonomic.events import EventNotification, Phase, Property
 from evenflow.autonomic.execution import PlanState
@@ -95,7 +95,7 @@ def test_a_new_controller_goes_on_where_the_notes_end(tmp_path: Path, written: i
 def test_the_oldest_entries_go_but_nothing_that_is_not_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history_module, "PRUNE_EVERY", 10)
+    monkeypatch.setattr(ledger_module, "PRUNE_EVERY", 10)
     with History(tmp_path / "history.db", keep=20) as history:
         write(history, Controller().submit(plan("unfinished"), 0.0))
         controller = Controller()

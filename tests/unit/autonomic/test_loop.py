@@ -13,9 +13,10 @@ import pytest
 from evenflow.autonomic.actions import Action, ActionPlan
 from evenflow.autonomic.execution import PlanState
 from evenflow.autonomic.executor import Controller, Note
-from evenflow.autonomic.history import History, Story
+from evenflow.autonomic.history import Deed, History, Story
 from evenflow.autonomic.slice_loop import SliceLoop
 from evenflow.autonomic.slice_planner import MOVE_SLICES, encoded
+from evenflow.balance import algorithm_named
 from evenflow.config import BalancerConfig, Config, HistoryConfig, TopicConfig
 from evenflow.domain.channels import Gone
 from evenflow.loop_config import EventConfig, PlannerConfig, RuleConfig
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SLICES = 8
-WALL = 1_000_000.0
+WALL = 1_000.0
+"""What the time of day is ahead of the clock, as in the simulated cluster."""
 QUICK = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0, join_after=0.0)
 SQUEEZED = EventConfig("squeezed", "cpu > 70")
 RULE = RuleConfig("squeezed", TOPIC)
@@ -50,6 +52,7 @@ class World:
         )
         self.cluster = SimCluster(SLICES, balancer_settings=QUICK)
         self.loop: SliceLoop | None = None
+        self.told = 0
         self.start()
         self.nodes = [self.cluster.start_node() for _ in range(nodes)]
         self.cluster.settle()
@@ -78,6 +81,9 @@ class World:
             self.cluster.advance(TICK)
         if self.loop is not None:
             self.loop.poll(self.cluster.now)
+            for receipt in self.cluster.receipts[self.told :]:
+                self.loop.moved(receipt)
+            self.told = len(self.cluster.receipts)
 
     def until(self, reached: object, steps: int = 5_000) -> None:
         """Let everything take its course."""
@@ -112,6 +118,11 @@ class World:
         with History(self.config.history_file) as history:
             return list(history.stories())
 
+    def deeds(self) -> list[Deed]:
+        """Everything that was moved, oldest first."""
+        with History(self.config.history_file) as history:
+            return history.deeds()[::-1]
+
     def over(self) -> bool:
         stories = self.stories()
         return bool(stories) and all(story.outcome.final for story in stories)
@@ -142,6 +153,77 @@ def test_an_event_leads_to_a_plan_that_is_done_and_told(world: World) -> None:
     cause = f"plan {story.plan.plan_id}"
     world.until(lambda: cause in {receipt.cause for receipt in world.cluster.receipts})
     world.check()
+
+
+def test_everything_that_moves_is_in_the_history_with_its_reason(world: World) -> None:
+    late = world.cluster.start_node()
+    world.until(lambda: len({d.why for d in world.deeds() if d.cause == "handover"}) > 0)
+    first, joined = world.deeds()[0], world.deeds()[-1]
+    assert (first.cause, first.why) == ("assign", "nobody had them")
+    assert joined.why.startswith(f"{late.partition('~')[0]} joined: even number of slices")
+    assert joined.figures["to"] == late
+    world.cluster.kill_node(late)
+    world.until(lambda: world.deeds()[-1].cause == "takeover")
+    assert world.deeds()[-1].why == "node-5 died or was cut off"
+    before = len(world.deeds())
+    world.unbalance(1)
+    world.until(lambda: len(world.deeds()) >= before + 2)
+    assert {deed.why for deed in world.deeds()[before:]} == {"asked for by hand"}
+    world.squeeze()
+    world.until(world.over)
+    [story] = world.stories()
+    world.until(lambda: world.deeds()[-1].plan_id == story.plan.plan_id)
+    assert world.deeds()[-1].why == "count: even number of slices"
+    assert {deed.outcome for deed in world.deeds()} == {"done"}
+
+
+def test_a_new_balancer_knows_when_slices_moved(world: World) -> None:
+    world.unbalance(1)
+    world.until(lambda: [d.why for d in world.deeds()[-2:]] == ["asked for by hand"] * 2)
+    old = world.cluster.balancer
+    assert old is not None
+    moved = [s for s, giver in enumerate(old.owners.came_from) if giver]
+    assert len(moved) == 2
+    world.kill()
+    world.start()
+    balancer = world.cluster.balancer
+    assert balancer is not None
+    world.until(lambda: world.loop is not None and world.loop.loop.idle)
+    assert balancer.owners.came_from == old.owners.came_from
+    for slice_id in moved:
+        assert balancer.owners.moved_at[slice_id] == pytest.approx(
+            old.owners.moved_at[slice_id], abs=1.0
+        )
+
+
+def test_a_disk_in_trouble_does_not_stop_the_loop(world: World) -> None:
+    world.unbalance()
+    assert world.loop is not None
+    history = world.loop._history
+    history._ledger.read("PRAGMA query_only = ON")
+    world.squeeze()
+    world.until(lambda: world.counts() == [2, 2, 2, 2])
+    assert history.failures > 0
+    assert world.stories() == []
+    history._ledger.read("PRAGMA query_only = OFF")
+    world.squeeze(raised=False, at=9.0)
+    assert [story.outcome for story in world.stories()] == [PlanState.DONE]
+    world.check()
+
+
+def test_a_rule_swaps_the_algorithm_while_running_also_for_joins(tmp_path: Path) -> None:
+    swap = RuleConfig("squeezed", TOPIC, verb="swap", by="weighted", settings={"tolerance": 0.2})
+    back = RuleConfig("squeezed", TOPIC, verb="swap", phase="cleared", by="count")
+    world = World(tmp_path, rules=(swap, back))
+    balancer = world.cluster.balancer
+    assert balancer is not None
+    assert balancer.algorithm.name == "count"
+    world.squeeze()
+    world.step()
+    assert balancer.algorithm == algorithm_named("weighted", tolerance=0.2)
+    world.squeeze(raised=False, at=2.0)
+    world.step()
+    assert balancer.algorithm.name == "count"
 
 
 def test_an_event_that_calls_for_nothing_is_told_and_nothing_moves(world: World) -> None:
