@@ -38,6 +38,7 @@ FILE_VARIABLE = "EVENFLOW_CONFIG"
 COMMAND_LINE = "command line"
 
 MIB = 1 << 20
+GIB = 1 << 30
 TIB = 1 << 40
 
 _FIELD = r"[A-Za-z_]\w*"
@@ -101,7 +102,11 @@ class PublisherConfig(Section):
     batch_bytes: int = integer(262_144, 1_024, 64 * MIB)
     """Payload bytes that fill a batch."""
     retention_bytes: int = integer(64 * MIB, MIB, TIB)
-    """Bound of what is kept until it is committed; beyond it, publishing blocks."""
+    """Memory for what is not yet committed."""
+    spill_bytes: int = integer(0, 0, TIB)
+    """Disk for what does not fit in memory; when that is full too, publishing blocks."""
+    spill_dir: str = text("", r".*", "a folder")
+    """Where that is; empty for the system's folder for large temporary files."""
     epoch_ms: int = integer(100, 10, 60_000)
     """How often an epoch is closed."""
     block_s: float = number(30.0, 0.0, 3_600.0)
@@ -119,7 +124,11 @@ class NodeConfig(Section):
     deliver_items: int = integer(256, 1, 1_000_000)
     """Most items given to the application at once."""
     cache_bytes: int = integer(256 * MIB, MIB, TIB)
-    """Bound of the uncommitted items held for all slices."""
+    """Memory for the uncommitted items of all slices."""
+    spill_bytes: int = integer(4 * GIB, 0, TIB)
+    """Disk for what does not fit in memory; when that is full too, items wait at the publishers."""
+    spill_dir: str = text("", r".*", "a folder")
+    """Where that is; empty for the system's folder for large temporary files."""
     commit_ms: int = integer(100, 1, 60_000)
     """How often processed epochs are committed."""
     report_ms: int = integer(250, 10, 60_000)

@@ -28,7 +28,13 @@ Eventually = Callable[..., None]
 
 
 @pytest.fixture
-def config(domain_id: int) -> Config:
+def more() -> dict[str, object]:
+    """Settings beside the usual ones."""
+    return {}
+
+
+@pytest.fixture
+def config(domain_id: int, more: dict[str, object]) -> Config:
     return Config.load(
         None,
         {
@@ -36,6 +42,7 @@ def config(domain_id: int) -> Config:
             "topics": {"items": {"slices": 8, "served": True, "assignment": "modulo:id"}},
             "balancer.settle_s": 0.2,
             "publisher.epoch_ms": 20,
+            **more,
         },
     )
 
@@ -95,8 +102,9 @@ def published(
     eventually(
         lambda: len(ids_between(driver, {}, driver.latest({}))) == 100, "all items can be read"
     )
-    yield publisher, driver.latest({})
-    driver.commit(driver.latest({}))
+    end = driver.latest({})
+    yield publisher, end
+    driver.commit(end)
     publisher.close()
 
 
@@ -141,6 +149,36 @@ def test_a_reader_follows_slices_that_moved_and_nodes_that_left(
     eventually(lambda: len(nodes[1].slices) == 8, "the other node takes over")
     ids = [i for share in planned for batch in read_share(share) for i in batch["id"].to_pylist()]
     assert sorted(ids) == list(range(100))
+
+
+@pytest.mark.parametrize(
+    "more", [{"node.cache_bytes": 1 << 20, "publisher.retention_bytes": 1 << 20,
+              "publisher.spill_bytes": 1 << 30}],
+)  # fmt: skip
+def test_what_memory_has_no_room_for_waits_on_disk(
+    config: Config,
+    participant: Participant,
+    driver: Driver,
+    nodes: list[Node],
+    eventually: Eventually,
+) -> None:
+    """Nobody commits, at the publisher and at the nodes there is little memory, a node leaves."""
+    count, size = 20_000, 1_000
+    with Publisher("items", config=config, participant=participant) as publisher:
+        payloads = [b"%0*d" % (size, number) for number in range(count)]
+        publisher.publish_many(payloads, ids=range(count), timeout=20)
+        eventually(
+            lambda: len(ids_between(driver, {}, driver.latest({}))) == count, "all can be read"
+        )
+        backlog = sum(node._core.cache.octets for node in nodes)
+        assert backlog > count * size > 8 * config.node.cache_bytes
+        end = driver.latest({})
+        nodes[0].close()
+        eventually(lambda: len(nodes[1].slices) == 8, "the other node takes over")
+        eventually(lambda: sorted(ids_between(driver, {}, end)) == list(range(count)), "all again")
+        driver.commit(end)
+        eventually(lambda: publisher.stats.uncommitted == 0, "the publisher forgets")
+        eventually(lambda: nodes[1]._core.cache.octets == 0, "the node forgets")
 
 
 def test_a_share_of_slices_that_nobody_has_fails_in_words(

@@ -1,4 +1,4 @@
-"""Which unit tests are too slow for ``make unit``: they compile, or play whole worlds."""
+"""Which unit tests are too slow for ``make unit``, and which go first because they are longest."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+LONGEST = ("slices/test_cluster.py",)
+"""Begun last, they would keep one core busy while the others have nothing left to do."""
 THOROUGH = (
     "autonomic/test_loop.py",
     "experiments/overlay",
@@ -16,12 +18,16 @@ THOROUGH = (
     "overlay/test_simulation.py",
     "overlay/test_store.py",
 )
+"""They compile, or play whole worlds."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark them; ``make test`` runs them all."""
+    """Mark and order them; ``make test`` runs them all."""
+
+    def place(item: pytest.Item) -> str:
+        return item.path.relative_to(HERE).as_posix() if item.path.is_relative_to(HERE) else ""
+
     for item in items:
-        if item.path.is_relative_to(HERE):
-            place = item.path.relative_to(HERE).as_posix()
-            if place.startswith(THOROUGH):
-                item.add_marker(pytest.mark.thorough)
+        if place(item).startswith(THOROUGH):
+            item.add_marker(pytest.mark.thorough)
+    items.sort(key=lambda item: not place(item).startswith(LONGEST))

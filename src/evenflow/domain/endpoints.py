@@ -80,7 +80,7 @@ class Writer:
     def write(self, message: Message | Batch) -> bool:
         """Write a message; see :meth:`write_encoded`."""
         if self._codec is None:
-            return self.write_encoded(cast("Batch", message).encoded)
+            return self.write_encoded(bytes(cast("Batch", message).encoded))
         return self.write_encoded(self._codec.encode(message))
 
     def write_encoded(self, encoded: bytes) -> bool:

@@ -36,6 +36,8 @@ from evenflow.errors import DecodeError
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 Octets = npt.NDArray[np.uint8]
+Encoded = bytes | memoryview
+"""A sample: in memory, or where it was spilled to."""
 
 ENCAPSULATION: Final = b"\x00\x01\x00\x00"
 """CDR header: plain CDR, little endian, no options."""
@@ -67,6 +69,7 @@ class Batch:
     __slots__ = ("_begin", "_payloads_at", "_senders_at", "_whole", "count", "encoded", "epoch",
                  "first", "slice", "writer")  # fmt: skip
 
+    encoded: Encoded
     writer: int
     first: int
     epoch: int
@@ -77,7 +80,7 @@ class Batch:
     _senders_at: int
     _payloads_at: int
 
-    def __init__(self, encoded: bytes) -> None:
+    def __init__(self, encoded: Encoded) -> None:
         """Decode and check a sample; :class:`DecodeError` when it is damaged."""
         try:
             head, self.writer, self.first, self.epoch, self.slice, count = _HEAD.unpack_from(
@@ -183,7 +186,7 @@ class Batch:
         length = _U32.unpack_from(self.encoded, bytes_at - 4)[0]
         return np.frombuffer(self.encoded, np.uint8, length, bytes_at)
 
-    def plain(self) -> tuple[bytes, bytes, list[int], bytes, list[int], bytes]:
+    def plain(self) -> tuple[Encoded, Encoded, list[int], Encoded, list[int], Encoded]:
         """The columns as plain bytes, with lengths for offsets: the quick way for few items.
 
         Returns:
@@ -228,7 +231,7 @@ class Batch:
                 str(encoded[senders[i] : senders[i + 1]], "utf-8", "replace"),
                 ids[i],
                 times[i],
-                encoded[payloads[i] : payloads[i + 1]],
+                bytes(encoded[payloads[i] : payloads[i + 1]]),
             )
 
     def __repr__(self) -> str:
@@ -236,6 +239,19 @@ class Batch:
             f"<Batch writer {self.writer:x} slice {self.slice} epoch {self.epoch} "
             f"items {self.first}..{self.last}>"
         )
+
+    def at(self, encoded: Encoded) -> Batch:
+        """The same items over the same bytes elsewhere."""
+        return self._part(encoded, self.first, self.last)
+
+    def _part(self, encoded: Encoded, first: int, last: int) -> Batch:
+        part = object.__new__(type(self))
+        part.encoded = encoded
+        part.writer, part.epoch, part.slice = self.writer, self.epoch, self.slice
+        part.first, part.count = first, last - first + 1
+        part._whole, part._begin = self._whole, self._begin + first - self.first
+        part._senders_at, part._payloads_at = self._senders_at, self._payloads_at
+        return part
 
     def between(self, first: int, last: int) -> Batch:
         """The items numbered ``first`` to ``last``, as far as they are in this batch."""
@@ -245,13 +261,7 @@ class Batch:
             return self
         if first > last:
             raise ValueError(f"no item between {first} and {last} in {self!r}")
-        part = object.__new__(type(self))
-        part.encoded = self.encoded
-        part.writer, part.epoch, part.slice = self.writer, self.epoch, self.slice
-        part.first, part.count = first, last - first + 1
-        part._whole, part._begin = self._whole, self._begin + first - self.first
-        part._senders_at, part._payloads_at = self._senders_at, self._payloads_at
-        return part
+        return self._part(self.encoded, first, last)
 
 
 def encode_item(writer: int, slice_id: int, epoch: int, first: int, item: Item) -> bytes:

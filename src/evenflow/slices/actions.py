@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from evenflow.model.batch import Encoded
 from evenflow.model.wire import Message
 
 
@@ -26,7 +27,7 @@ class Resend:
     """Write encoded batches again, to one node's replay partition."""
 
     node: str
-    batches: tuple[bytes, ...]
+    batches: tuple[Encoded, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 Each held slice has a state (DPSLB thesis, figure 12) and one :class:`~evenflow.slices.track.Track`
 per writer. Items of an Available slice wait for the application in the order of their numbers;
 items of a slice In Load Balancing Session are only kept. Memory is bounded by ``limit`` octets:
-when the cache is full, arriving batches are refused. They are not lost: their numbers are known to
-be missing, and the publisher replays them when there is room. A full cache may hold nothing that
-the application can have (all behind gaps, or in a session); then, and only then, the batch that the
+while the cache holds more, arriving batches go to disk (:mod:`evenflow.slices.spill`), and when
+there is no room either they are refused. They are not lost: their numbers are known to be missing,
+and the publisher replays them when there is room. A full cache may hold nothing that the
+application can have (all behind gaps, or in a session); then, and only then, the batch that the
 application needs next is taken in all the same.
 
 The cache of a serving node is the same without the queue: nothing is processed here, items are kept
@@ -16,10 +17,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from evenflow.model.batch import Batch
 from evenflow.model.messages import SliceState
 from evenflow.slices.track import Track
+
+if TYPE_CHECKING:
+    from evenflow.slices.spill import Spill
 
 
 class HeldSlice:
@@ -51,10 +56,11 @@ class HeldSlice:
 class SliceCache:
     """Every slice a node holds, and the queue of what its application shall process next."""
 
-    def __init__(self, limit: int, *, serving: bool = False) -> None:
+    def __init__(self, limit: int, *, serving: bool = False, spill: Spill | None = None) -> None:
         self.held: dict[int, HeldSlice] = {}
         self.limit = limit
         self._serving = serving
+        self._spill = spill
         self.octets = 0
         self.repeated = 0
         """Items that arrived again and were dropped."""
@@ -89,11 +95,14 @@ class SliceCache:
             self.stray += batch.count
             return None
         track = held.track(batch.writer)
-        if not (urgent or self._has_room(held, track, batch)):
-            if batch.last >= track.next:
+        if self.octets > self.limit and track.needs(batch):
+            spilled = self._spill.keep(batch.encoded) if self._spill else None
+            if spilled is not None:
+                batch = batch.at(spilled)
+            elif not (urgent or self._ends_standstill(held, track, batch)):
                 self.refused += batch.count
                 track.last = max(track.last, batch.last)
-            return track
+                return track
         before = track.octets
         self.repeated += track.offer(batch)
         self.octets += track.octets - before
@@ -101,10 +110,8 @@ class SliceCache:
             self.wake(held, batch.writer, track)
         return track
 
-    def _has_room(self, held: HeldSlice, track: Track, batch: Batch) -> bool:
-        """Whether to take a batch in; a full cache only takes what ends a standstill."""
-        if self.octets <= self.limit:
-            return True
+    def _ends_standstill(self, held: HeldSlice, track: Track, batch: Batch) -> bool:
+        """Whether a full cache has nothing for the application, and this batch is what it needs."""
         if self._serving:
             return False
         needed = track.known and batch.first <= track.next

@@ -51,6 +51,7 @@ from evenflow.slices.node_core import NodeCore, NodeSettings
 from evenflow.slices.outbox import Outbox
 from evenflow.slices.readers import SliceReaders
 from evenflow.slices.service import Service, check_served
+from evenflow.slices.spill import open_spill
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,6 +112,7 @@ class Node:
             time.monotonic(),
             host=socket.gethostname(),
             pid=os.getpid(),
+            spill=open_spill("node", self.config.node.spill_dir, self.config.node.spill_bytes),
         )
         self._waiter = self._participant.waiter()
         self._orders_waiter = self._participant.waiter()
@@ -332,7 +334,7 @@ class Node:
                         _log_ack(action.message)
                     self._outbox.send(action)
                 case Subscribe(slices, term):
-                    self._data.subscribe(slices, term, self._core.streams.live_writers, now)
+                    self._data.subscribe(slices, term, len(self._core.streams.live_writers), now)
                 case Unsubscribe(slices):
                     self._data.unsubscribe(slices, now)
 

@@ -43,6 +43,7 @@ from evenflow.slices.streams import Streams
 
 if TYPE_CHECKING:
     from evenflow.model.batch import Batch
+    from evenflow.slices.spill import Spill
 
 __all__ = ["NodeCore", "NodeSettings"]
 
@@ -63,6 +64,7 @@ class NodeCore:
         *,
         host: str = "",
         pid: int = 0,
+        spill: Spill | None = None,
     ) -> None:
         self.topic = topic
         self.node = node
@@ -70,7 +72,7 @@ class NodeCore:
         self.leaving = False
         self.damaged = 0
         """Samples that could not be decoded, as the shell counts them."""
-        self.streams = Streams(topic, node, slice_count, settings)
+        self.streams = Streams(topic, node, slice_count, settings, spill)
         self.cache, self.serving = self.streams.cache, self.streams.serving
         self.delivery = Delivery(self.cache, settings.deliver_items)
         self.orders = Orders(topic, node, slice_count, self.streams, self.delivery)

@@ -76,7 +76,7 @@ class Orders:
         for session in self._sessions.values():
             if session.phase is Phase.MERGED or session.slices.isdisjoint(slices):
                 continue
-            session.phase = Phase.CANCELLED
+            session.cancel()
             taking |= {
                 s
                 for s in session.slices & self._cache.held.keys()
@@ -142,7 +142,7 @@ class Orders:
         if step is Step.REMOVE:
             return [self._ack(session.term, step), Unsubscribe(session.slices)]
         held = [self._cache.held[s] for s in sorted(session.slices) if s in self._cache.held]
-        chunks = session.chunks(self._topic, self._node, held)
+        chunks = session.chunks(self._topic, self._node, held, self._streams.live_writers)
         return [Send(chunk, to=session.taker) for chunk in chunks]
 
     def _freeze(self, session: Giver) -> list[Action]:

@@ -38,6 +38,7 @@ from evenflow.slices.packing import BATCH_OVERHEAD, ITEM_OVERHEAD, item_size
 from evenflow.slices.payload import Payload, encode_payload
 from evenflow.slices.publisher_core import Limits, PublisherCore
 from evenflow.slices.publisher_shell import PublisherShell
+from evenflow.slices.spill import open_spill
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -119,7 +120,14 @@ class Publisher:
             retained=settings.retention_bytes,
             epoch_s=settings.epoch_ms / 1_000,
         )
-        self._core = PublisherCore(topic, self.writer, cut.slices, self._limits, served=cut.served)
+        self._core = PublisherCore(
+            topic,
+            self.writer,
+            cut.slices,
+            self._limits,
+            served=cut.served,
+            spill=open_spill("publisher", settings.spill_dir, settings.spill_bytes),
+        )
         self._closed = False
         self._own = None if participant else Participant(config.domain)
         domain = participant or self._own

@@ -58,7 +58,9 @@ from evenflow.slices.packing import OpenBatches, cut
 from evenflow.slices.retention import Retention
 
 if TYPE_CHECKING:
+    from evenflow.model.batch import Encoded
     from evenflow.slices.columns import Columns
+    from evenflow.slices.spill import Spill
 
 MAIN_CONSUMER: Final = ""
 """The consumer group whose commits let the publisher forget: the nodes' own application."""
@@ -75,7 +77,7 @@ class Limits:
     linger_s: float
     """How long an item may wait for company; 0 = every item is its own batch, at once."""
     retained: int
-    """Bytes of uncommitted batches that may be kept."""
+    """Bytes of uncommitted batches that may be kept in memory."""
     epoch_s: float
     """How long an epoch lasts, from its first item."""
 
@@ -129,13 +131,22 @@ class PublisherCore:
     """One writer of one topic. ``now`` is any clock that does not go back."""
 
     def __init__(
-        self, topic: str, writer: int, slice_count: int, limits: Limits, *, served: bool = False
+        self,
+        topic: str,
+        writer: int,
+        slice_count: int,
+        limits: Limits,
+        *,
+        served: bool = False,
+        spill: Spill | None = None,
     ) -> None:
         self.topic = topic
         self.writer = writer
         self.slice_count = slice_count
         self.limits = limits
         self.retention = Retention(slice_count)
+        self._spill = spill
+        self._spill_full = False
         self.counts = Counts()
         self.epoch = 1
         """The epoch that new items go into."""
@@ -156,7 +167,10 @@ class PublisherCore:
 
     def has_room(self, size: int) -> bool:
         """Whether ``size`` more bytes may be kept."""
-        return self.retention.octets + self._open.octets + size <= self.limits.retained
+        room = self.limits.retained
+        if self._spill is not None and not self._spill_full:
+            room += self._spill.limit
+        return self.kept + size <= room
 
     @property
     def uncommitted(self) -> int:
@@ -217,9 +231,19 @@ class PublisherCore:
         return self._keep(slice_id, len(items), encoded)
 
     def _keep(self, slice_id: int, count: int, encoded: bytes) -> Sealed:
-        self.retention.keep(slice_id, count, self.epoch, encoded)
+        self.retention.keep(slice_id, count, self.epoch, self._placed(encoded))
         self._sealed_in_epoch = True
         return Sealed(slice_id, encoded)
+
+    def _placed(self, encoded: bytes) -> Encoded:
+        """A batch where there is room for it: in memory as long as little is kept, then on disk."""
+        if self._spill is None or self.retention.octets + len(encoded) <= self.limits.retained:
+            self._spill_full = False
+            return encoded
+        spilled = self._spill.keep(encoded)
+        # It was accepted, so it is kept; but nothing more is, until memory has room again.
+        self._spill_full = spilled is None
+        return encoded if spilled is None else spilled
 
     # -- epochs ------------------------------------------------------------------------------------
 
@@ -341,7 +365,7 @@ class PublisherCore:
     def _replay(self, message: ReplayRequest) -> list[Reaction]:
         accepted: list[int] = []
         refused: list[int] = []
-        batches: list[bytes] = []
+        batches: list[Encoded] = []
         for slice_id, term, have in zip(message.slices, message.terms, message.have, strict=True):
             if slice_id >= self.slice_count:
                 self.counts.impossible += 1

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from evenflow.clock import Clock
     from evenflow.domain.cyclone import Participant, Writer
+    from evenflow.model.batch import Encoded
     from evenflow.model.messages import ReplayAnswer
 
 CHUNK_BATCHES: Final = 64
@@ -54,7 +55,7 @@ class _Debt:
         self.replay_writer = replay_writer
         self.answers: deque[ReplayAnswer] = deque(maxlen=ANSWERS_KEPT)
         # Keyed by identity: a batch is one object, here and in the retention.
-        self.batches: dict[int, bytes] = {}
+        self.batches: dict[int, Encoded] = {}
         self.asked = now
         self.wait_until = now
 
@@ -95,7 +96,7 @@ class Replayer:
             debt.answers.append(answer)
             self._changed.notify()
 
-    def resend(self, node: str, batches: tuple[bytes, ...]) -> None:
+    def resend(self, node: str, batches: tuple[Encoded, ...]) -> None:
         """Send batches to a node again, unless they are owed to it already."""
         with self._changed:
             debt = self._debt(node)
@@ -165,7 +166,7 @@ class Replayer:
             chunk = list(islice(debt.batches.items(), CHUNK_BATCHES))
         for key, encoded in chunk:
             if self._is_uncommitted(encoded):
-                if not debt.replay_writer.write_encoded(encoded):
+                if not debt.replay_writer.write_encoded(bytes(encoded)):
                     debt.wait_until = self._clock.monotonic() + BACKOFF_S
                     return
                 self.replayed += 1
@@ -176,7 +177,7 @@ class Replayer:
         with self._changed:
             debt.batches.clear()
 
-    def _is_uncommitted(self, encoded: bytes) -> bool:
+    def _is_uncommitted(self, encoded: Encoded) -> bool:
         batch = Batch(encoded)
         return batch.last > self._floor(batch.slice)
 

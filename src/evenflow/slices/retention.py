@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import takewhile
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from evenflow.model.batch import Encoded
 
 
 class Retained(NamedTuple):
@@ -26,7 +29,7 @@ class Retained(NamedTuple):
     """Sequence number of its last item."""
     epoch: int
     """The epoch it belongs to."""
-    encoded: bytes
+    encoded: Encoded
     """The sample as it was, and will again be, written."""
 
 
@@ -45,7 +48,7 @@ class Retention:
         self.octets = 0
         """Bytes of all retained batches."""
 
-    def keep(self, slice_id: int, count: int, epoch: int, encoded: bytes) -> None:
+    def keep(self, slice_id: int, count: int, epoch: int, encoded: Encoded) -> None:
         """Keep a new batch of ``count`` items, numbered on from the newest item of its slice."""
         first = self._newest[slice_id] + 1
         last = self._newest[slice_id] = first + count - 1

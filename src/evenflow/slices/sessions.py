@@ -6,23 +6,27 @@ late or too early is refused with the reason.
 
 The giver declares its positions once, when it freezes: nothing it declared unprocessed may be
 processed afterwards. What it then sends is a snapshot: positions first, then the cached batches in
-chunks, the same chunks however often they are asked for. The taker merges when it has been
+chunks, the same chunks however often they are asked for. It sends no more than a bound allows: what
+is left out, the publishers replay to the taker, so only batches of publishers that are there may be
+left out. The taker merges when it has been
 activated and every chunk is there. Merging is the point of no return: before it a session can be
 cancelled, after it the taker owns the slices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import replace
 from enum import Enum, auto
 
-from evenflow.model.batch import Batch
+from evenflow.model.batch import Batch, Encoded
 from evenflow.model.messages import CacheChunk, Step
 from evenflow.slices.cache import HeldSlice
 
 CHUNK_OCTETS = 128 * 1024
 """Encoded batches in one chunk of a cache, unless a single batch is larger."""
+CACHE_OCTETS = 64 * 1024 * 1024
+"""Most that is handed over in one session of batches that can be replayed."""
 
 
 class Phase(Enum):
@@ -88,23 +92,44 @@ class Giver:
         self.phase = phase
         return True
 
-    def chunks(self, topic: str, giver: str, held: Iterable[HeldSlice]) -> tuple[CacheChunk, ...]:
+    def cancel(self) -> None:
+        """The slices are somebody's under another term: nothing of this session is needed."""
+        self.phase = Phase.CANCELLED
+        self._chunks = ()
+
+    def chunks(
+        self, topic: str, giver: str, held: Iterable[HeldSlice], replayable: Container[int]
+    ) -> tuple[CacheChunk, ...]:
         """The cache as chunks; made at the first call, the same ever after."""
         if not self._chunks:
-            self._chunks = chunk_cache(topic, self, giver, held)
+            self._chunks = chunk_cache(topic, self, giver, held, replayable)
         return tuple(replace(chunk, repeated=self.repeated) for chunk in self._chunks)
 
 
 def chunk_cache(
-    topic: str, session: Giver, giver: str, held: Iterable[HeldSlice]
+    topic: str,
+    session: Giver,
+    giver: str,
+    held: Iterable[HeldSlice],
+    replayable: Container[int],
+    limit: int = CACHE_OCTETS,
 ) -> tuple[CacheChunk, ...]:
-    """Cut positions and cached batches into chunks of bounded size."""
+    """Cut positions and cached batches into chunks of bounded size.
+
+    Args:
+        topic: The topic.
+        session: The session.
+        giver: The node that gives.
+        held: The slices that it gives.
+        replayable: Writers that are there to replay what is left out.
+        limit: Bytes beyond which their batches are left out.
+    """
     slices: list[int] = []
     writers: list[int] = []
     done: list[int] = []
     known: list[int] = []
-    parts: list[list[bytes]] = [[]]
-    size = 0
+    parts: list[list[Encoded]] = [[]]
+    size = total = 0
     for slice_held in held:
         for writer, track in slice_held.tracks.items():
             slices.append(slice_held.slice)
@@ -112,6 +137,9 @@ def chunk_cache(
             done.append(track.done)
             known.append(int(track.known))
             for batch in track.batches():
+                total += batch.size
+                if total > limit and writer in replayable:
+                    break
                 if size and size + batch.size > CHUNK_OCTETS:
                     parts.append([])
                     size = 0
@@ -159,6 +187,11 @@ class Taker:
             return False
         self.phase = phase
         return True
+
+    def cancel(self) -> None:
+        """The slices are somebody's under another term: nothing of this session is needed."""
+        self.phase = Phase.CANCELLED
+        self._chunks.clear()
 
     def receive(self, chunk: CacheChunk) -> None:
         """Keep a chunk, whenever it comes."""

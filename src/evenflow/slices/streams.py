@@ -17,13 +17,21 @@ from evenflow.slices.serving import Serving
 if TYPE_CHECKING:
     from evenflow.model.batch import Batch
     from evenflow.slices.node_settings import NodeSettings
+    from evenflow.slices.spill import Spill
 
 
 class Streams:
     """All writers and all held slices of one node and topic."""
 
-    def __init__(self, topic: str, node: str, slice_count: int, settings: NodeSettings) -> None:
-        self.cache = SliceCache(settings.cache_octets, serving=settings.serving)
+    def __init__(
+        self,
+        topic: str,
+        node: str,
+        slice_count: int,
+        settings: NodeSettings,
+        spill: Spill | None = None,
+    ) -> None:
+        self.cache = SliceCache(settings.cache_octets, serving=settings.serving, spill=spill)
         self.serving = Serving(topic, node, self.cache) if settings.serving else None
         self.asking = Asking(settings.ask_grace, settings.ask_retry)
         self.misfits: dict[int, int] = {}
@@ -116,9 +124,9 @@ class Streams:
             self.writers[writer] = now
 
     @property
-    def live_writers(self) -> int:
+    def live_writers(self) -> frozenset[int]:
         """Publishers that are there."""
-        return sum(gone is None for gone in self.writers.values())
+        return frozenset(writer for writer, gone in self.writers.items() if gone is None)
 
     # -- what is asked and told -------------------------------------------------------------------
 

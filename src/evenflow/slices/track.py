@@ -53,6 +53,10 @@ class Track:
         self.octets = 0
         """Encoded size of all batches in ``ready`` and ``held``."""
 
+    def needs(self, batch: Batch) -> bool:
+        """Whether a batch brings something that is not here."""
+        return batch.last >= self.next and batch.first not in self.held
+
     def offer(self, batch: Batch) -> int:
         """Take a batch in; return how many of its items were here already."""
         last = batch.last
@@ -166,8 +170,9 @@ class Track:
 
     @property
     def backlog(self) -> int:
-        """Items that are here and not yet handed out."""
-        return sum(b.count for b in self.ready) + sum(b.count for b in self.held.values())
+        """Items that are here and not yet handed out (and numbers given up between them)."""
+        ready = self.next - self.ready[0].first if self.ready else 0
+        return ready + sum(batch.count for batch in self.held.values())
 
     def batches(self) -> list[Batch]:
         """Everything that is here and not processed, in order."""

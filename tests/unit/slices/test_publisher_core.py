@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from evenflow.slices.publisher_core import (
     Reaction,
     Sealed,
 )
+from evenflow.slices.spill import Spill
 
 WRITER = 0xFEED
 SLICES = 4
@@ -458,3 +460,42 @@ TestPublisherModel = PublisherModel.TestCase
 TestPublisherModel.settings = settings(
     max_examples=min(500, settings().max_examples), stateful_step_count=40
 )
+
+
+# -- more than memory holds ------------------------------------------------------------------------
+
+
+def test_what_memory_has_no_room_for_is_kept_on_disk_and_replayed(tmp_path: Path) -> None:
+    size = len(core_with().add(0, item(), 0.0)[0].encoded)
+    limits = replace(AT_ONCE, retained=2 * size)
+    spill = Spill(tmp_path, 3 * size, segment=size)
+    core = PublisherCore("items", WRITER, SLICES, limits, spill=spill)
+    published = []
+    while core.has_room(size):
+        published += core.add(0, item(len(published)), 0.0)
+    assert (len(published), spill.octets) == (5, 3 * size)
+    [resend] = [r for r in core.handle(request({0: 0}), 0.0) if isinstance(r, Resend)]
+    assert [bytes(encoded) for encoded in resend.batches] == [one.encoded for one in published]
+    assert [isinstance(encoded, bytes) for encoded in resend.batches] == [True] * 2 + [False] * 3
+    del resend
+    core.handle(commit({0: 5}), 0.0)
+    assert core.has_room(5 * size)
+    assert spill.octets <= size
+
+
+def test_a_full_disk_stops_publishing_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = len(core_with().add(0, item(), 0.0)[0].encoded)
+    spill = Spill(tmp_path, 100 * size, segment=size)
+    limits = replace(AT_ONCE, retained=2 * size)
+    core = PublisherCore("items", WRITER, SLICES, limits, spill=spill)
+    monkeypatch.setattr(spill, "keep", lambda _: None)
+    count = 0
+    while core.has_room(size):
+        core.add(0, item(count), 0.0)
+        count += 1
+    assert count == 3  # the one that found the disk full was accepted before
+    core.handle(commit({0: 2}), 0.0)
+    assert core.has_room(size)
+    assert core.retention.uncommitted(0) == 1

@@ -94,20 +94,20 @@ def merged(taker: Taker) -> list[tuple[int, int, int, int]]:
 
 
 def test_positions_of_every_track_are_in_the_first_chunk_certain_or_not() -> None:
-    first, *_ = giver_in(Phase.REMOVED).chunks("items", "giver~1", holding())
+    first, *_ = giver_in(Phase.REMOVED).chunks("items", "giver~1", holding(), ())
     rows = list(zip(first.slices, first.writers, first.done, first.known, strict=True))
     assert rows == [(1, 1, 2, 1), (1, 2, 2, 1), (4, 1, 8, 1), (4, 2, 8, 0)]
 
 
 def test_an_empty_cache_is_one_chunk() -> None:
-    chunks = giver_in(Phase.REMOVED).chunks("items", "giver~1", holding(batches=0))
+    chunks = giver_in(Phase.REMOVED).chunks("items", "giver~1", holding(batches=0), ())
     assert [(chunk.index, chunk.total, chunk.lengths) for chunk in chunks] == [(0, 1, ())]
 
 
 def test_chunks_are_bounded_and_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "CHUNK_OCTETS", 500)
     held = holding(batches=5, size=40)
-    chunks = giver_in(Phase.REMOVED).chunks("items", "giver~1", held)
+    chunks = giver_in(Phase.REMOVED).chunks("items", "giver~1", held, ())
     assert len(chunks) > 3
     assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
     assert {chunk.total for chunk in chunks} == {len(chunks)}
@@ -120,18 +120,37 @@ def test_chunks_are_bounded_and_complete(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_batch_larger_than_a_chunk_travels_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "CHUNK_OCTETS", 50)
-    chunks = giver_in(Phase.REMOVED).chunks("items", "giver~1", holding(batches=2))
+    chunks = giver_in(Phase.REMOVED).chunks("items", "giver~1", holding(batches=2), ())
     assert [len(chunk.lengths) for chunk in chunks] == [1] * 8
+
+
+def test_beyond_the_bound_only_what_nobody_could_replay_is_handed_over() -> None:
+    held = holding(batches=5, size=40)
+    size = next(iter(held[0].tracks.values())).ready[0].size
+    chunks = sessions.chunk_cache("items", giver_in(Phase.REMOVED), "giver~1", held, {2}, 7 * size)
+    sent = [(b.slice, b.writer, b.first) for chunk in chunks for b in batches_in(chunk)]
+    everything = [(s, first) for s in (1, 4) for first in range(2 * s + 1, 2 * s + 11, 2)]
+    assert [(s, first) for s, writer, first in sent if writer == 1] == everything
+    assert [row for row in sent if row[1] == 2] == [(1, 2, 3), (1, 2, 5)]
+    assert chunks[0].writers == (1, 2, 1, 2)
+
+
+def test_a_cancelled_session_keeps_nothing() -> None:
+    giver = giver_in(Phase.SENT)
+    assert giver.chunks("items", "giver~1", holding(), ())[0].lengths
+    giver.cancel()
+    assert giver.phase is Phase.CANCELLED
+    assert giver.chunks("items", "giver~1", [], ())[0].lengths == ()
 
 
 def test_the_same_chunks_however_often_they_are_asked_for() -> None:
     giver = giver_in(Phase.REMOVED)
     held = holding()
-    first = giver.chunks("items", "giver~1", held)
+    first = giver.chunks("items", "giver~1", held, ())
     held[0].track(1).offer(batch(1, 1, 9, 1))
-    assert giver.chunks("items", "giver~1", held) == first
+    assert giver.chunks("items", "giver~1", held, ()) == first
     giver.repeated = 2
-    assert {chunk.repeated for chunk in giver.chunks("items", "giver~1", held)} == {2}
+    assert {chunk.repeated for chunk in giver.chunks("items", "giver~1", held, ())} == {2}
 
 
 @given(order=st.randoms(use_true_random=False), repeats=st.integers(0, 3))
@@ -154,7 +173,7 @@ def test_chunks_come_together_in_any_order_and_number(order: random.Random, repe
 def _small_chunks() -> tuple[sessions.CacheChunk, ...]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sessions, "CHUNK_OCTETS", 300)
-        return giver_in(Phase.REMOVED).chunks("items", "giver~1", holding())
+        return giver_in(Phase.REMOVED).chunks("items", "giver~1", holding(), ())
 
 
 @pytest.mark.parametrize("phase", [p for p in Phase if p is not Phase.ACTIVE])
@@ -175,7 +194,7 @@ def test_chunks_that_come_before_the_order_wait_for_it(phase: Phase) -> None:
 
 
 def test_a_damaged_chunk_is_found() -> None:
-    [chunk] = giver_in(Phase.REMOVED).chunks("items", "giver~1", holding(batches=1))
+    [chunk] = giver_in(Phase.REMOVED).chunks("items", "giver~1", holding(batches=1), ())
     damaged = replace(chunk, batches=b"\xff" * len(chunk.batches))
     with pytest.raises(DecodeError):
         batches_in(damaged)
