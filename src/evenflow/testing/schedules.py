@@ -12,7 +12,7 @@ from evenflow.slices.balancer_core import BalancerSettings
 from evenflow.slices.node_core import NodeSettings
 from evenflow.testing.simnet import Parcel, SimCluster
 
-PATIENCE = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0, join_after=0.0)
+PATIENCE = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0, join_after=0.02)
 """Short times, so that a short schedule sees them pass."""
 
 

@@ -52,7 +52,7 @@ STORM = 5_000
 REACHED: Counter[tuple[Stage, str]] = Counter()
 """Crashes of the state machine by stage and victim."""
 
-QUICK_BALANCER = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0, join_after=0.0)
+QUICK_BALANCER = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0, join_after=0.02)
 
 
 def working_cluster(nodes: int = 2, *, cache_octets: int = 1 << 20) -> SimCluster:
