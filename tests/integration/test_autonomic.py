@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -24,15 +25,17 @@ from evenflow.slices.publisher import Publisher
 pytestmark = [pytest.mark.domain, pytest.mark.processes, pytest.mark.timeout(240)]
 
 SLICES = 20
-HEAVY = range(5)
-"""Slices that have nearly all the load."""
 QUICK = {
     "topics.items.slices": SLICES,
-    "balancer.algorithm": "weighted",
-    "balancer.analyze_s": 1.0,
+    "balancer.analyze_s": 0.5,
     "balancer.settle_s": 0.5,
     "monitor.period_s": 0.2,
 }
+RESTLESS = {
+    "balancer__algorithm": "weighted",
+    "planners": {"items": {"planner": "weighted", "settle_s": 0, "return_s": 0}},
+}
+"""By default a slice that has moved stays for 30 s, too long for a test."""
 
 
 @contextmanager
@@ -94,49 +97,103 @@ def owners(domain_config):
         yield look
 
 
-def start_more(cluster, owners, *nodes):
-    """Start nodes when the first has everything: without load, nothing moves to them."""
-    assert wait_until(lambda: owners() == ["one"] * SLICES, 30)
-    for node in nodes:
-        cluster.start_node(node, "evenflow.apps:discard")
+class SkewedStream:
+    """Publishes to a few slices that bear all the load."""
 
+    def __init__(self, cluster, rate=400):
+        self.heavy = ()
+        self._rate = rate
+        self._stop = Event()
+        self._publisher = Publisher("items", config=cluster.config, assignment="modulo:id")
+        self._thread = Thread(target=self._publish, daemon=True)
 
-@contextmanager
-def skewed_stream(cluster, rate=400):
-    """Publish to the heavy slices, nineteen items of twenty."""
-    stop = Event()
-    publisher = Publisher("items", config=cluster.config, assignment="modulo:id")
+    def press(self, owners):
+        """From now on six slices of one node have all the load; returns the node."""
+        node, _ = Counter(owners).most_common(1)[0]
+        self.heavy = [slice_id for slice_id, owner in enumerate(owners) if owner == node][:6]
+        return node
 
-    def publish():
+    def _publish(self):
         number = 0
-        while not stop.wait(1 / rate):
+        while not self._stop.wait(1 / self._rate):
             number += 1
-            heavy = number % 20 != 0
-            publisher.publish(b"x", id=number % len(HEAVY) if heavy else number % SLICES)
+            if self.heavy:
+                self._publisher.publish(b"x", id=self.heavy[number % len(self.heavy)])
 
-    thread = Thread(target=publish, daemon=True)
-    thread.start()
-    yield
-    stop.set()
-    thread.join()
-    publisher.close(20)
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+        self._publisher.close(20)
 
 
-@pytest.mark.parametrize("written", [1, 3, 5], ids=["planned", "first move", "second move"])
-def test_a_killed_balancer_leaves_no_plan_unfinished(domain_id, tmp_path, owners, written):
-    with cluster_of(domain_id, tmp_path, "one") as cluster:
-        start_more(cluster, owners, "two", "three")
-        with skewed_stream(cluster):
-            moment = lambda: any(len(p.notes) >= written for p in plans(cluster))  # noqa: E731
-            assert wait_until(moment, 90, every_s=0.001)
-            cluster.kill("balancer")
-            [plan] = plans(cluster)
-            cluster.start_balancer("second")
-            over = lambda: plans(cluster)[-1].outcome.final  # noqa: E731
-            assert wait_until(over, 90)
-            assert plans(cluster)[-1].plan.plan_id == plan.plan.plan_id
-            assert plans(cluster)[-1].outcome in (PlanState.DONE, PlanState.ROLLED_BACK)
-            assert wait_until(lambda: len(owners()) == SLICES and all(owners()), 10)
+@pytest.fixture
+def skewed(domain_id, tmp_path, owners):
+    """Three nodes that have joined before there is any load, and a stream still to be skewed."""
+    with cluster_of(domain_id, tmp_path, "one", "two", "three", **RESTLESS) as cluster:
+        even = lambda: sorted(Counter(owners()).values()) == [6, 7, 7]  # noqa: E731
+        assert wait_until(even, 30)
+        with SkewedStream(cluster) as stream:
+            yield cluster, stream
+
+
+def test_an_overloaded_node_is_relieved_and_the_history_tells_why(skewed, owners):
+    cluster, stream = skewed
+    pressed = stream.press(owners())
+    assert wait_until(lambda: [p.outcome for p in plans(cluster)][-1:] == [PlanState.DONE], 30)
+    first = plans(cluster)[-1].plan.plan_id
+    told = json.loads(evenflow(cluster, "history", "--plan", first, "--json"))
+    assert told["event"]["event"] == "imbalance-items"
+    assert told["event"]["seen"]["max_over_mean"] > 2
+    assert told["reason"].startswith(f"weighted: {pressed} carries ")
+    assert {action["state"] for action in told["actions"]} == {"done"}
+    assert all(f"from {pressed} to " in action["does"] for action in told["actions"])
+    assert [step["state"] for step in told["steps"]][-1] == "done"
+    assert len({owners()[slice_id] for slice_id in stream.heavy}) == 3
+
+    planned = lambda: any(deed.plan_id == first for deed in deeds(cluster))  # noqa: E731
+    assert wait_until(planned, 10)
+    asked = ("history", "--slice", str(stream.heavy[0]), "--json")
+    story = json.loads(evenflow(cluster, *asked))["moves"]
+    assert story[-1]["why"] == "nobody had them"
+    listed = evenflow(cluster, "history")
+    assert f"imbalance-items: plan {first} done" in listed
+    assert "assign: slices" in listed
+
+
+def deeds(cluster):
+    """Everything that was moved, newest first."""
+    with History(cluster.config.history_file) as history:
+        return history.deeds()
+
+
+def test_a_killed_balancer_leaves_no_plan_unfinished(skewed, owners):
+    cluster, stream = skewed
+    interrupted = 0
+    for run, written in enumerate((1, 3, 5)):  # planned, the first move begun, the second begun
+        known = {story.plan.plan_id for story in plans(cluster)}
+        stream.press(owners())
+        new = lambda known=known: [  # noqa: E731
+            story for story in plans(cluster) if story.plan.plan_id not in known
+        ]
+        moment = lambda new=new, written=written: any(  # noqa: E731
+            len(story.notes) >= written for story in new()
+        )
+        assert wait_until(moment, 30, every_s=0.001)
+        cluster.kill("balancer" if run == 0 else f"balancer-{run}")
+        [*_, plan] = new()
+        interrupted += not plan.outcome.final
+        cluster.start_balancer(f"balancer-{run + 1}")
+        outcome = lambda plan=plan: next(  # noqa: E731
+            story.outcome for story in plans(cluster) if story.plan == plan.plan
+        )
+        assert wait_until(lambda outcome=outcome: outcome().final, 20)
+        assert outcome() in (PlanState.DONE, PlanState.ROLLED_BACK)
+        assert wait_until(lambda: len(owners()) == SLICES and all(owners()), 10)
+    assert interrupted
 
 
 def test_what_an_operator_moved_stays_under_count_also_with_a_new_balancer(
@@ -153,6 +210,8 @@ def test_what_an_operator_moved_stays_under_count_also_with_a_new_balancer(
         assert wait_until(lambda: "balancing" in cluster.log("second"), 20)
         assert not wait_until(lambda: count() != (6, 14), 3)
         assert plans(cluster) == []
+        by_hand = json.loads(evenflow(cluster, "history", "--json"))["moves"][0]
+        assert (by_hand["why"], by_hand["outcome"]) == ("asked for by hand", "done")
 
 
 PEAKS = """

@@ -78,15 +78,16 @@ class Levelling:
             return Plan(expected=self.measure(snapshot), reason="no node can take slices")
         names = [node.name for node in snapshot.nodes]
         sketch = Sketch.of(shares, names, weights)
-        before = sketch.outside
+        before = dict(sketch.loads)
         leaving = [name for name in names if name not in shares.bands]
         drawing = Drawing(sketch, Economy(self.horizon_s, self.pause_s))
         drawing.draw(leaving, misfits(shares, weights), shares.hosts)
         if not sketch.moves:
             return Plan(expected=sketch.loads, reason="every node is in its band, or no move pays")
-        reason = f"load outside the bands {before:.6g} -> {max(0.0, sketch.outside):.6g}"
         takers = {slice_id: taker for slice_id, _, taker in sketch.moves}
-        return Plan(grouped(sketch.moves), _sums(names, weights, takers), reason)
+        after = _sums(names, weights, takers)
+        reason = _in_words(shares, leaving, before, after)
+        return Plan(grouped(sketch.moves), after, reason)
 
     def measure(self, snapshot: LoadSnapshot) -> dict[str, float]:
         """Load of every node, as this algorithm sees it."""
@@ -125,6 +126,20 @@ class Levelling:
         """Nothing measured yet: the number of slices is all there is to go by."""
         plan = Count(max(self.settle_s, self.return_s)).analyze_load(snapshot)
         return Plan(plan.moves, self.measure(snapshot), f"no load measured: {plan.reason}")
+
+
+def _in_words(
+    shares: Shares, leaving: list[str], before: Mapping[str, float], after: Mapping[str, float]
+) -> str:
+    """Why something has to move: who is furthest from its share, and what becomes of it."""
+    if leaving and any(before[name] != after[name] for name in leaving):
+        return f"{', '.join(sorted(name.partition('~')[0] for name in leaving))} must be emptied"
+    bands = shares.bands
+    worst = min(bands, key=lambda name: (-bands[name].outside(before[name]), name))
+    return (
+        f"{worst.partition('~')[0]} carries {before[worst]:.4g}, its share is "
+        f"{bands[worst].share:.4g}; afterwards {after[worst]:.4g}"
+    )
 
 
 def _sums(

@@ -152,18 +152,22 @@ def _list(stories: list[Story], deeds: list[Deed], *, as_json: bool) -> None:
     if not plans and not moves:
         print("nothing has moved")
         return
-    lines = [
-        (plan["time"], plan["event"]["event"], plan["plan"], plan["outcome"],
-         "\n".join(action["does"] for action in plan["actions"]), plan["reason"])
-        for plan in plans
-    ] + [
-        (move["time"], move["cause"], move["plan"], move["outcome"], move["what"], move["why"])
-        for move in moves
-    ]  # fmt: skip
-    table = Table("time", "because of", "plan", "outcome", "what", "why", box=SIMPLE)
-    for moment, *rest in sorted(lines, reverse=True):
-        table.add_row(moment[11:19], *rest)
-    Console().print(table)
+    told = [(plan["time"], _plan_in_lines(plan)) for plan in plans]
+    told += [(move["time"], _move_in_lines(move)) for move in moves]
+    for moment, lines in sorted(told, reverse=True):
+        print(f"{moment}  {lines[0]}")
+        for line in lines[1:]:
+            print(f"{'':22}{line}")
+
+
+def _plan_in_lines(plan: dict[str, Any]) -> list[str]:
+    head = f"{plan['event']['event']}: plan {plan['plan']} {plan['outcome']}"
+    return [head, plan["reason"], *(f"- {action['does']}" for action in plan["actions"])]
+
+
+def _move_in_lines(move: dict[str, Any]) -> list[str]:
+    because = f"{move['why']} (plan {move['plan']})" if move["plan"] else move["why"]
+    return [f"{move['cause']}: {move['what']}: {move['outcome']}", because]
 
 
 def _tell_plan(history: History, plan_id: str, *, as_json: bool) -> None:

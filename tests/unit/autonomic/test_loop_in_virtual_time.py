@@ -113,7 +113,7 @@ def test_overload_is_found_planned_and_carried_out(tmp_path: Path, crash_at: flo
     assert story.plan.event_id == "half-overloaded"
     assert story.event is not None
     assert {each.name: each.value for each in story.event.properties}["count"] == 2.0
-    assert story.plan.reason.startswith("weighted: load outside the bands")
+    assert story.plan.reason == "weighted: a carries 9, its share is 4.5; afterwards 5"
     assert loop.told == [
         (4.0, "overload", "raised"),
         (4.0, "overload", "raised"),
