@@ -24,7 +24,7 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.Progress: (("writers", "epochs"),),
     messages.CacheChunk: (("slices", "writers", "done", "known"),),
     messages.NodeReport: (("slices", "states", "terms"),),
-    messages.SliceLoads: (("slices", "terms", "items", "octets", "busy_us"),),
+    messages.SliceLoads: (("slices", "terms", "items", "octets", "busy_us", "arrived"),),
     messages.SliceReads: (("slices", "items", "octets"),),
     messages.SliceCosts: (("slices", "item_ps", "octet_ps"),),
     messages.Beat: (("nodes", "numbers"),),

@@ -32,6 +32,24 @@ class SliceLoad:
     """Seconds of the application's work per second."""
 
 
+def offered(done: SliceLoad, arrived: float, usual: SliceLoad | None = None) -> SliceLoad:
+    """What a slice asks of its node: what arrives, at the cost of what was done.
+
+    A node that keeps up does what arrives. One that does not does less, and one that works off what
+    has piled up does more; neither is what the slice will cost in the long run.
+
+    Args:
+        done: What the node did.
+        arrived: Items per second that came in.
+        usual: What the slice asked before, for its costs when nothing at all was done.
+    """
+    known = done if done.items > 0 or usual is None else usual
+    if known.items <= 0:
+        return SliceLoad(arrived)
+    each = arrived / known.items
+    return SliceLoad(arrived, known.octets * each, known.busy * each)
+
+
 @dataclass(frozen=True, slots=True)
 class LoadWeights:
     """What an item, a byte and a second of work add to a load. By default an item counts 1."""

@@ -322,6 +322,8 @@ class SliceLoads:
     """Payload bytes of them."""
     busy_us: U64s
     """Microseconds the application worked on them."""
+    arrived: U64s
+    """Items that have come in meanwhile, processed or not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """What the balancer knows of loads: each slice's, each node's strength, and what is to be expected.
 
 Nodes report running counts; the difference of two reports of one owner and term is what the slice
-cost in between. What follows from it (strengths, outlooks) is learned by :mod:`evenflow.balance`.
-A slice keeps its last known load while it changes hands.
+cost in between. Its load is what arrived, at that cost: an overloaded node does less than it is
+asked (:func:`evenflow.model.load.offered`). Strengths follow from what is done, outlooks from what
+arrives; both are learned by :mod:`evenflow.balance`. A slice keeps its last known load while it
+changes hands.
 
 Where consumers say what items cost them (:mod:`evenflow.slices.costs`), that stands in for the busy
 time of nodes, which only keep the items; and unless the operator has weighed busy time against the
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenflow.balance.outlook import OutlookLearner
 from evenflow.balance.strength import StrengthLearner
-from evenflow.model.load import LoadWeights, SliceLoad
+from evenflow.model.load import LoadWeights, SliceLoad, offered
 from evenflow.slices.costs import Costs
 
 if TYPE_CHECKING:
@@ -38,6 +40,23 @@ class _Counts(NamedTuple):
     items: int
     octets: int
     busy_us: int
+    arrived: int
+
+    def since(self, before: _Counts) -> tuple[SliceLoad, float]:
+        """What was done and what arrived per second since an earlier report."""
+        elapsed = self.time - before.time
+        done = SliceLoad(
+            (self.items - before.items) / elapsed,
+            (self.octets - before.octets) / elapsed,
+            (self.busy_us - before.busy_us) / 1e6 / elapsed,
+        )
+        return done, (self.arrived - before.arrived) / elapsed
+
+    def is_before(self, other: _Counts) -> bool:
+        """Whether these are older counts than others, which came earlier."""
+        return (
+            self.items < other.items or self.busy_us < other.busy_us or self.arrived < other.arrived
+        )
 
 
 class Loads:
@@ -56,29 +75,28 @@ class Loads:
         """A node told what its slices have cost."""
         work = busy_s = elapsed = 0.0
         rows = zip(
-            report.slices, report.terms, report.items, report.octets, report.busy_us, strict=True
-        )
-        for slice_id, term, items, octets, busy_us in rows:
-            counts = _Counts(report.node, term, now, items, octets, busy_us)
+            report.slices, report.terms, report.items, report.octets, report.busy_us,
+            report.arrived, strict=True,
+        )  # fmt: skip
+        for slice_id, term, *counted in rows:
+            counts = _Counts(report.node, term, now, *counted)
             before = self._counts.get(slice_id)
             if before is not None and before[:2] != counts[:2]:
                 before = None
-            if before is not None and (items < before.items or busy_us < before.busy_us):
+            if before is not None and counts.is_before(before):
                 continue  # an older report that came late
             self._counts[slice_id] = counts
             if before is None or now <= before.time:
                 continue
             elapsed = now - before.time
-            cost = SliceLoad(
-                (items - before.items) / elapsed,
-                (octets - before.octets) / elapsed,
-                (busy_us - before.busy_us) / 1e6 / elapsed,
-            )
-            self._rates[slice_id] = _smoothed(self._rates.get(slice_id), cost, elapsed)
-            load = self._loads[slice_id] = self._weigh(slice_id, cost)
+            done, arrived = counts.since(before)
+            usual = self._rates.get(slice_id)
+            asked = offered(done, arrived, usual)
+            self._rates[slice_id] = _smoothed(usual, asked, elapsed)
+            load = self._loads[slice_id] = self._weigh(slice_id, asked)
             self._outlooks.observe(slice_id, load, now)
-            work += load * elapsed
-            busy_s += cost.busy * elapsed
+            work += self._weigh(slice_id, done) * elapsed
+            busy_s += done.busy * elapsed
         if elapsed:
             self._strengths.observe(report.node, work=work, busy_s=busy_s, elapsed_s=elapsed)
 

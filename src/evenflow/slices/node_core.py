@@ -35,6 +35,7 @@ from evenflow.model.messages import (
     SliceMap,
 )
 from evenflow.slices.actions import Action, Send, Subscribed, WriterGone
+from evenflow.slices.arrivals import Arrivals
 from evenflow.slices.delivery import Delivery
 from evenflow.slices.lease import Lease
 from evenflow.slices.node_settings import NodeSettings
@@ -77,6 +78,7 @@ class NodeCore:
         self.delivery = Delivery(self.cache, settings.deliver_items)
         self.orders = Orders(topic, node, slice_count, self.streams, self.delivery)
         self.lease = Lease(settings.lease, settings.stall, now)
+        self._arrivals = Arrivals()
         self._host, self._pid = host, pid
         self._reports = 0
         self._map_version = 0
@@ -214,6 +216,7 @@ class NodeCore:
             tuple(h.items for h in held),
             tuple(h.octets for h in held),
             tuple(int(h.busy * 1e6) for h in held),
+            tuple(self._arrivals.look(held)),
         )
 
     def _report(self) -> NodeReport:

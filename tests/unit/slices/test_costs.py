@@ -52,7 +52,8 @@ def test_consumers_cost_what_they_cost_together_and_nothing_when_they_are_gone()
 
 
 def counted(items, *, node="a"):
-    return SliceLoads("items", node, (3, 4), (1, 1), items, tuple(100 * n for n in items), (0, 0))
+    octets = tuple(100 * n for n in items)
+    return SliceLoads("items", node, (3, 4), (1, 1), items, octets, (0, 0), items)
 
 
 def running(loads, seconds=60, rates=(1_000, 1_000)):

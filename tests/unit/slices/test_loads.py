@@ -9,13 +9,14 @@ from evenflow.model.messages import SliceLoads
 from evenflow.slices.loads import Loads
 
 
-def told(node, *rows, term=1):
-    """A report of (slice, items, busy seconds)."""
+def told(node, *rows, term=1, arrived=None):
+    """A report of (slice, items, busy seconds); all that arrived is done unless it is said."""
     slices, items, busy = zip(*rows, strict=True)
     micros = tuple(int(seconds * 1e6) for seconds in busy)
     return SliceLoads(
-        "items", node, slices, (term,) * len(rows), items, tuple(100 * n for n in items), micros
-    )
+        "items", node, slices, (term,) * len(rows), items, tuple(100 * n for n in items), micros,
+        items if arrived is None else arrived,
+    )  # fmt: skip
 
 
 def test_a_load_is_the_difference_of_two_reports():
@@ -76,3 +77,33 @@ def test_the_operator_says_what_load_is():
     loads.observe(told("a", (3, 0, 0.0)), now=0.0)
     loads.observe(told("a", (3, 50, 0.5)), now=1.0)
     assert loads.of(3) == pytest.approx(50 * 100 * 0.01 + 0.5 * 5.0)
+
+
+def test_an_overloaded_node_does_less_than_its_slices_ask():
+    loads = Loads(LoadWeights(item=1.0, octet=1.0, busy=1.0))
+    loads.observe(told("a", (3, 0, 0.0), arrived=(0,)), now=0.0)
+    loads.observe(told("a", (3, 50, 1.0), arrived=(150,)), now=1.0)
+    assert loads.of(3) == pytest.approx(3 * (50 + 5_000 + 1.0))
+
+
+def test_strength_is_what_a_node_does_not_what_it_is_asked():
+    loads = Loads()
+    for second in range(20):
+        report = told("a", (0, 50 * second, 1.0 * second), arrived=(500 * second,))
+        loads.observe(report, now=float(second))
+    assert loads.capacities(["a"])["a"] == pytest.approx(50.0)
+
+
+def test_a_node_that_works_off_what_has_piled_up_is_asked_no_more_than_what_arrives():
+    loads = Loads()
+    loads.observe(told("a", (3, 0, 0.0), arrived=(1_000,)), now=0.0)
+    loads.observe(told("a", (3, 900, 1.0), arrived=(1_020,)), now=1.0)
+    assert loads.of(3) == pytest.approx(20.0)
+
+
+def test_a_node_that_does_nothing_is_asked_what_its_slices_have_cost():
+    loads = Loads(LoadWeights(item=0.0, octet=0.0, busy=1.0))
+    loads.observe(told("a", (3, 0, 0.0), arrived=(0,)), now=0.0)
+    loads.observe(told("a", (3, 100, 0.5), arrived=(100,)), now=1.0)
+    loads.observe(told("a", (3, 100, 0.5), arrived=(300,)), now=2.0)
+    assert loads.of(3) == pytest.approx(1.0)
