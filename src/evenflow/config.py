@@ -83,6 +83,8 @@ class TopicConfig(Section):
     """Which slice an item gets."""
     served: bool = yes_or_no(False)  # noqa: FBT003
     """Whether consumers (Spark) read the items from serving nodes and say when to forget them."""
+    durable: bool = yes_or_no(False)  # noqa: FBT003
+    """Whether the items are also kept in the overlay store, by ``evenflow archive``."""
 
     def key(self, name: str) -> str:
         """Dotted key of a field of this topic."""
@@ -159,6 +161,8 @@ class BalancerConfig(Section):
     """How long one step of a handover may take before it is taken back."""
     analyze_s: float = number(10.0, 0.0, 3_600.0)
     """How often the loads are looked at; twice in a row uneven means a plan. 0: never."""
+    season_s: float = number(0.0, 0.0, 31_622_400.0)
+    """Length of the season that ``forecast`` learns, 86400 for one of the day; 0: none."""
     item_weight: float = number(1.0, 0.0, 1e9)
     """What one item a second adds to the load of a slice."""
     byte_weight: float = number(0.0, 0.0, 1e9)
@@ -219,6 +223,11 @@ class Config:
                 self.publisher.batch_bytes,
                 f"must not be above publisher.retention_bytes = {most}",
             )
+        for topic in self.topics:
+            if topic.durable and not topic.served:
+                raise ConfigError(
+                    topic.key("served"), topic.served, "must be true for a durable topic"
+                )
         least = 3 * self.balancer.beat_ms / 1_000
         if self.node.lease_s < least:
             raise ConfigError(

@@ -229,6 +229,7 @@ def balancer_settings(config: BalancerConfig) -> BalancerSettings:
         beat_every=config.beat_ms / 1000,
         settle=config.settle_s,
         deadline=config.step_deadline_s,
+        season=config.season_s,
         weights=load_weights(config),
     )
 

@@ -79,7 +79,7 @@ class BalancerCore:
         self.algorithm = algorithm
         self.settings = settings
         self.owners = Owners(slice_count)
-        self.loads = Loads(settings.weights)
+        self.loads = Loads(settings.weights, season_s=settings.season)
         self._terms = Terms(wall)
         self._receipts = Receipts(topic, wall - now, settings.settled_within)
         self._members = Members()

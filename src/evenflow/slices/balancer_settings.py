@@ -24,5 +24,7 @@ class BalancerSettings:
     that failed is not planned again before."""
     settled_within: float = 3.0
     """How long a receipt waits for the taker to say what had to be replayed."""
+    season: float = 0.0
+    """Length of the season of loads, 0 for none."""
     weights: LoadWeights = field(default_factory=LoadWeights)
     """What makes up the load of a slice."""

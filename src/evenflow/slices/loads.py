@@ -62,14 +62,16 @@ class _Counts(NamedTuple):
 class Loads:
     """The measured loads of one topic."""
 
-    def __init__(self, weights: LoadWeights | None = None) -> None:
+    def __init__(self, weights: LoadWeights | None = None, *, season_s: float = 0.0) -> None:
+        """Begin with what makes up a load, and the length of the season of loads, 0 for none."""
         self._weights = weights or LoadWeights()
+        self._season_s = season_s
         self._counts: dict[int, _Counts] = {}
         self._rates: dict[int, SliceLoad] = {}
         self._loads: dict[int, float] = {}
         self._costs = Costs()
         self._strengths = StrengthLearner()
-        self._outlooks = OutlookLearner()
+        self._outlooks = OutlookLearner(period_s=season_s)
 
     def observe(self, report: SliceLoads, now: float) -> None:
         """A node told what its slices have cost."""
@@ -116,7 +118,7 @@ class Loads:
         if other_unit:
             # What was learned from loads in the former unit would be taken for a jump.
             self._strengths = StrengthLearner()
-            self._outlooks = OutlookLearner()
+            self._outlooks = OutlookLearner(period_s=self._season_s)
         self._loads = {s: self._weigh(s, rate) for s, rate in self._rates.items()}
 
     def _weigh(self, slice_id: int, measured: SliceLoad) -> float:

@@ -9,6 +9,7 @@ import pytest
 
 from evenflow.balance import Algorithm, algorithm_named
 from evenflow.balance.count import Count
+from evenflow.config import BalancerConfig
 from evenflow.model.messages import (
     Ack,
     Beat,
@@ -17,6 +18,7 @@ from evenflow.model.messages import (
     NodeReport,
     Order,
     Receipt,
+    SliceLoads,
     SliceMap,
     SliceState,
     Step,
@@ -24,6 +26,7 @@ from evenflow.model.messages import (
 from evenflow.model.plan import Move, Plan
 from evenflow.model.snapshot import LoadSnapshot
 from evenflow.slices.actions import Action, NodeGone, Send
+from evenflow.slices.balancer import balancer_settings
 from evenflow.slices.balancer_core import BalancerCore, BalancerSettings
 from evenflow.slices.handover import Stage
 from evenflow.slices.terms import balancer_of
@@ -748,3 +751,17 @@ def test_many_joins_are_named_in_few_words() -> None:
     [why] = why_of(desk)
     assert "n0 joined" in why
     assert " and 4 more" in why
+
+
+def test_the_season_goes_from_the_configuration_to_what_learns_loads() -> None:
+    settings = balancer_settings(BalancerConfig(season_s=60.0))
+    core = BalancerCore(TOPIC, SLICES, algorithm_named("forecast"), settings, 0.0, WALL)
+    count = 0
+    for second in range(0, 240, 2):
+        count += 100 if (second % 60) < 30 else 10
+        row = ((3,), (1,), (count,), (0,), (0,), (count,))
+        core.handle(SliceLoads(TOPIC, A, *row), float(second))
+    [placed] = [each for each in core.snapshot(240.0).slices if each.id == 3]
+    assert placed.outlook is not None
+    assert placed.outlook.period_s == 60.0
+    assert placed.outlook.season

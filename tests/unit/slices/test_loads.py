@@ -107,3 +107,15 @@ def test_a_node_that_does_nothing_is_asked_what_its_slices_have_cost():
     loads.observe(told("a", (3, 100, 0.5), arrived=(100,)), now=1.0)
     loads.observe(told("a", (3, 100, 0.5), arrived=(300,)), now=2.0)
     assert loads.of(3) == pytest.approx(1.0)
+
+
+def test_a_season_is_learned_when_the_operator_says_how_long_it_is():
+    loads = Loads(season_s=240.0)
+    count = 0
+    for second in range(0, 960, 2):
+        count += 200 if (second % 240) < 120 else 20
+        loads.observe(told("a", (3, count, 0.0)), now=float(second))
+    outlook = loads.outlook(3)
+    assert outlook.period_s == 240.0
+    assert outlook.at(1_020.0) > 3 * outlook.at(1_140.0)
+    assert Loads().outlook(3) is None
