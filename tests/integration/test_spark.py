@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from evenflow.config import Config
+from evenflow.domain.channels import COSTS, PROPERTIES
 from evenflow.domain.cyclone import Participant
 from evenflow.experiments.exactly_once import Trial
 from evenflow.experiments.report import Progress
+from evenflow.model.messages import PropertyReport, SliceCosts
 from evenflow.slices.balancer import Balancer
 from evenflow.slices.node import Node
 from evenflow.slices.publisher import Publisher
@@ -123,6 +125,52 @@ def test_a_stream_is_read_in_bounded_batches_to_its_end_and_committed(
     assert sorted(number for batch in batches for number in batch) == list(range(3_000))
     assert len(batches) > 1
     eventually(lambda: publisher.stats.uncommitted == 0, "everything is committed")
+
+
+def test_the_domain_learns_what_slices_cost_and_how_the_query_fares(
+    spark: Any,
+    config: Config,
+    file: str,
+    tmp_path: Path,
+    publisher: Publisher,
+    eventually: Callable[..., None],
+) -> None:
+    costs: list[SliceCosts] = []
+    properties: dict[str, float] = {}
+    with Participant(config.domain) as participant:
+        readers = [participant.reader(COSTS), participant.reader(PROPERTIES)]
+        query = (
+            spark.readStream.format("evenflow")
+            .options(config=file, topic="items", consumer="dear")
+            .load()
+            .selectExpr("sha2(repeat(string(payload), 50), 512) AS hash")
+            .writeStream.format("noop")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .start()
+        )
+
+        def told() -> bool:
+            for number in range(200):
+                publisher.publish(b"x" * 50, id=number)
+            for message in (message for reader in readers for message in reader.take()):
+                if isinstance(message, SliceCosts):
+                    costs.append(message)
+                elif isinstance(message, PropertyReport) and message.source == "query/items/dear":
+                    properties.update(zip(message.names, message.values, strict=True))
+            return bool(costs) and {"batch_s", "tasks", "lag_epochs", "lag_items"} <= set(
+                properties
+            )
+
+        try:
+            eventually(told, "costs and properties are told", timeout_s=60.0)
+            eventually(lambda: publisher.stats.uncommitted == 0, "everything is committed")
+        finally:
+            query.stop()
+    assert (costs[-1].topic, costs[-1].consumer) == ("items", "dear")
+    assert set(costs[-1].slices) == set(range(8))
+    assert min(i + o for i, o in zip(costs[-1].item_ps, costs[-1].octet_ps, strict=True)) > 0
+    assert properties["tasks"] == 2
+    assert properties["batch_s"] > 0
 
 
 @pytest.mark.processes

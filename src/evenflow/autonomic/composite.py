@@ -185,7 +185,12 @@ class CompositeDetector:
 
 
 def _matches(node: str, pattern: str) -> bool:
-    """Whether a node is in a group; the number of its run, after a ``~``, does not count."""
+    """Whether a process is in a group; the number of its run, after a ``~``, does not count.
+
+    As in paths, a ``*`` does not reach over a ``/``: ``*`` are nodes, ``query/*/*`` are queries.
+    """
+    if node.count("/") != pattern.count("/"):
+        return False
     return fnmatchcase(node, pattern) or fnmatchcase(node.partition("~")[0], pattern)
 
 

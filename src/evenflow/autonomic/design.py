@@ -41,6 +41,9 @@ held."""
 BROKER = ("broker_load", "broker_octets", "broker_topics")
 """Properties of a broker of the overlay store: octets it must have room for, its worst failure
 included; octets it keeps; topics it leads."""
+QUERY = ("batch_s", "tasks", "lag_epochs", "lag_items")
+"""Properties of a query of a served topic: seconds of its newest batch, tasks of it; closed epochs
+and items that it has not committed."""
 EVERYBODY = "all"
 """The group of all nodes."""
 DEFAULT_RANGES = {"cpu": (30.0, 70.0), "memory": (50.0, 80.0), "busy": (30.0, 70.0)}
@@ -80,7 +83,8 @@ def design(config: Config) -> Design:
         ExpressionError: An expression is faulty; says where.
         ConfigError: Something names what does not exist.
     """
-    properties = tuple(dict.fromkeys((*MACHINE, *NODE, *BROKER, *config.monitor.ranges)))
+    known = (*MACHINE, *NODE, *BROKER, *QUERY)
+    properties = tuple(dict.fromkeys((*known, *config.monitor.ranges)))
     bounds = {**DEFAULT_RANGES, **config.monitor.ranges}
     groups = {EVERYBODY: "*", **{group.name: group.nodes for group in config.groups}}
     local = tuple(

@@ -333,10 +333,10 @@ class SliceReads:
     topic: Text
     consumer: Text
     """Name of the consumer."""
+    query: Text
+    """The query, as the consumer's own system calls it."""
     stage: U32
     """The stage the task belongs to, as the consumer's own system numbers it."""
-    attempt: U32
-    """Which attempt at that stage."""
     task: U64
     """The task; never the same again in one run of the consumer."""
     slices: U32s

@@ -2,11 +2,14 @@
 
 ``do_get(ticket)`` streams the items of a :class:`~evenflow.slices.serving.Range`. The choice is
 made at once, under the node's lock, and the stream then runs without it: batches do not change.
-Each record batch carries in its metadata how far it reaches in every slice and writer, so a reader
+Each record batch carries in its metadata which numbers its rows have (:mod:`~.runs`), so a reader
 whose stream breaks off asks for the rest, here or elsewhere.
 
 ``get_flight_info(descriptor)`` says who owns the slices now: an endpoint for each owner. Any node
 can be asked.
+
+``do_action("reads")`` takes what a reader's task has read, an encoded
+:class:`~evenflow.model.messages.SliceReads`, and tells the domain: executors are no part of it.
 
 A refusal is an error whose ``extra_info`` is the reason (``moved``, ``later``, ``forgotten``,
 ``wrong``); only the first two are worth another try.
@@ -14,7 +17,6 @@ A refusal is an error whose ``extra_info`` is the reason (``moved``, ``later``, 
 
 from __future__ import annotations
 
-import json
 import logging
 import socket
 from ipaddress import ip_address
@@ -23,10 +25,13 @@ from typing import TYPE_CHECKING, Any, Final
 import psutil
 from pyarrow import flight
 
+from evenflow.domain.codec import codec_of
 from evenflow.errors import DecodeError, DomainError
+from evenflow.model.messages import SliceReads
 from evenflow.slices.record import SCHEMA, record_batches
+from evenflow.slices.runs import encode_runs, runs_of
 from evenflow.slices.serving import Range, Refusal
-from evenflow.slices.ticket import cursor_to_json, decode_ticket, encode_ticket
+from evenflow.slices.ticket import READS, decode_ticket, encode_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from evenflow.slices.directory import Directory
 
     Select = Callable[[Range], list[Batch] | Refusal]
+    Tell = Callable[[SliceReads], object]
 
 WRONG: Final = "wrong"
 _LOG = logging.getLogger(__name__)
@@ -49,10 +55,18 @@ class FlightService(flight.FlightServerBase):  # type: ignore[misc]
         port: Port to listen on; 0 for any.
         select: Gives the batches of a range or says why not; called by any thread.
         directory: Knows the other nodes.
+        tell: Tells the domain what a task has read.
     """
 
     def __init__(
-        self, topic: str, interface: str, port: int, select: Select, directory: Directory
+        self,
+        topic: str,
+        interface: str,
+        port: int,
+        *,
+        select: Select,
+        directory: Directory,
+        tell: Tell,
     ) -> None:
         host = address_of(interface)
         shown = f"[{host}]" if ":" in host else host
@@ -69,6 +83,7 @@ class FlightService(flight.FlightServerBase):  # type: ignore[misc]
         self._topic = topic
         self._select = select
         self._directory = directory
+        self._tell = tell
 
     def do_get(self, context: Any, ticket: Any) -> Any:  # noqa: ARG002 - Flight calls it so
         """Stream what a ticket asks for."""
@@ -88,6 +103,19 @@ class FlightService(flight.FlightServerBase):  # type: ignore[misc]
             endpoints.append(flight.FlightEndpoint(encode_ticket(self._topic, part), [address]))
         return flight.FlightInfo(SCHEMA, descriptor, endpoints, -1, -1)
 
+    def do_action(self, context: Any, action: Any) -> list[bytes]:  # noqa: ARG002
+        """Pass on what a task has read."""
+        if action.type != READS:
+            raise self._refuse(f"unknown action {action.type!r}")
+        try:
+            reads = codec_of(SliceReads).decode(action.body.to_pybytes())
+        except DecodeError as error:
+            raise self._refuse(str(error)) from None
+        if reads.topic != self._topic:
+            raise self._refuse(f"reads of topic {reads.topic!r} at a node of {self._topic!r}")
+        self._tell(reads)
+        return []
+
     def _decode(self, encoded: bytes) -> Range:
         try:
             topic, asked = decode_ticket(encoded)
@@ -106,8 +134,7 @@ class FlightService(flight.FlightServerBase):  # type: ignore[misc]
 
 def _stream(batches: list[Batch]) -> Iterator[tuple[Any, bytes]]:
     for record, parts in record_batches(batches):
-        reached = {(part.slice, part.writer): part.last for part in parts}
-        yield record, json.dumps(cursor_to_json(reached)).encode()
+        yield record, encode_runs(runs_of(parts))
 
 
 def address_of(interface: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenflow.domain.channels import CONSUMERS, PROGRESS, Gone
+from evenflow.domain.channels import CONSUMERS, PROGRESS, READS, Gone
 from evenflow.errors import ConfigError
 from evenflow.model.messages import ConsumerCommit, Progress, SliceMap
 from evenflow.slices.directory import Directory
@@ -50,7 +50,12 @@ class Service:
         self._lock = lock
         self._directory = Directory()
         self._flight = FlightService(
-            topic, config.domain.interface, config.node.flight_port, self._select, self._directory
+            topic,
+            config.domain.interface,
+            config.node.flight_port,
+            select=self._select,
+            directory=self._directory,
+            tell=participant.writer(READS).write,
         )
         serving.address = self._flight.address
         self._readers = [participant.reader(channel) for channel in (CONSUMERS, PROGRESS)]

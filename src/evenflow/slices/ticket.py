@@ -17,6 +17,8 @@ from evenflow.slices.serving import Range
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+READS: Final = "reads"
+"""The action by which a reader's task says what it has read."""
 _WRITER: Final = re.compile(r"[0-9a-f]{16}")
 _FIELDS: Final = {"topic", "slices", "start", "end", "after", "final"}
 _MOST: Final = 1 << 64

@@ -7,13 +7,17 @@
     register(spark)
     items = spark.readStream.format("evenflow").option("topic", "fleet").load()
 
-===================  ===========================================================================
-:mod:`~.options`     what a user may set, checked; pure
-:mod:`~.columns`     the schema, and columns decoded from payloads; pure
-:mod:`~.reading`     reads a range of items from whoever has them (executors)
-:mod:`~.driver`      the query in the domain: how far it may read, its commits (driver)
-:mod:`~.source`      the Data Source API's classes
-===================  ===========================================================================
+====================  ===========================================================================
+:mod:`~.options`      what a user may set, checked; pure
+:mod:`~.columns`      the schema, and columns decoded from payloads; pure
+:mod:`~.reading`      reads a range of items from whoever has them (executors)
+:mod:`~.driver`       the query in the domain: how far it may read, its commits (driver)
+:mod:`~.source`       the Data Source API's classes
+:mod:`~.costs`        learns what slices cost from the run times of tasks; pure
+:mod:`~.metering`     what a task reads of each slice (executors)
+:mod:`~.task_times`   how long tasks ran, from Spark's status store (the user's process)
+:mod:`~.query_watch`  the query's costs and properties, told to the domain (driver)
+====================  ===========================================================================
 
 The exactly-once argument is in :mod:`evenflow.slices.consumer_core` and
 :mod:`evenflow.slices.serving`; this package only carries it to Spark. Importing it needs no Spark.
@@ -30,7 +34,8 @@ __all__ = ["register"]
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``format("evenflow")`` known to a session."""
-    from evenflow.spark.source import EvenflowSource  # noqa: PLC0415 - Spark only when it is used
+    """Make ``format("evenflow")`` known to a session, and the session's task times to queries."""
+    from evenflow.spark.source import source_with_times  # noqa: PLC0415 - Spark only when it is used
+    from evenflow.spark.task_times import serve_task_times  # noqa: PLC0415
 
-    spark.dataSource.register(EvenflowSource)
+    spark.dataSource.register(source_with_times(serve_task_times(spark)))

@@ -12,14 +12,15 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from evenflow.domain.channels import CONSUMERS, EPOCHS, MAPS, PROGRESS, Gone
+from evenflow.domain.channels import CONSUMERS, EPOCHS, MAPS, PROGRESS, READS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError
-from evenflow.model.messages import ConsumerCommit, EpochClose, Progress
+from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceReads
 from evenflow.slices.actions import NodeGone, WriterGone
 from evenflow.slices.consumer_core import ConsumerCore
 from evenflow.slices.serving import Range
 from evenflow.spark.options import EARLIEST, LATEST
+from evenflow.spark.query_watch import QueryWatch
 from evenflow.spark.reading import Share
 
 if TYPE_CHECKING:
@@ -53,16 +54,22 @@ class Driver:
         """Whether somebody else commits under this query's name."""
         self._next_repeat = 0.0
         self._failure: Exception | None = None
+        self._watch: QueryWatch | None = None
         self._participant = Participant(options.config.domain)
         self._waiter = self._participant.waiter()
         self._readers = [
-            self._participant.reader(channel) for channel in (MAPS, PROGRESS, EPOCHS, CONSUMERS)
+            self._participant.reader(channel)
+            for channel in (MAPS, PROGRESS, EPOCHS, CONSUMERS, READS)
         ]
         for reader in self._readers:
             self._waiter.attach(reader)
         self._writer = self._participant.writer(CONSUMERS)
         self._thread = threading.Thread(target=self._follow, name="evenflow-query", daemon=True)
         self._thread.start()
+
+    def watch(self, times_at: str) -> None:
+        """Tell the domain how the query fares; where Spark's task times are served, also costs."""
+        self._watch = QueryWatch(self._options, self._participant, self._lag, times_at)
 
     # -- Spark's calls ----------------------------------------------------------------------------
 
@@ -135,7 +142,11 @@ class Driver:
             return self._latest({})
 
     def shares(self, start: Mapping[int, int], end: Mapping[int, int]) -> list[Share]:
-        """What the tasks of a batch read: a share for each node."""
+        """What the tasks of a batch read: a share for each node.
+
+        The dearest comes first: what begins last should be short, when there are fewer cores than
+        tasks.
+        """
         options = self._options
         with self._changed:
             owners = self._core.owners()
@@ -143,6 +154,10 @@ class Driver:
                 owners = {"": tuple(range(options.config.topic(options.topic).slices))}
             addresses = {node: told.address for node, told in self._core.progress.items()}
             final = self._core.final(time.monotonic())
+        watch = self._watch
+        if watch is not None:
+            watch.planned(len(owners))
+            owners = dict(sorted(owners.items(), key=lambda owned: -watch.expected(owned[1])))
         return [
             Share(
                 options.topic,
@@ -166,6 +181,8 @@ class Driver:
 
     def close(self) -> None:
         """Leave the domain; the query stays registered, because it may come back."""
+        if self._watch is not None:
+            self._watch.close()
         with self._changed:
             self._stopping = True
             if self._committed is not None:
@@ -179,6 +196,14 @@ class Driver:
 
     def _latest(self, start: Mapping[int, int]) -> Position:
         return self._core.latest(start, time.monotonic())
+
+    def _lag(self) -> tuple[int, int]:
+        """Closed epochs, of the writer that is furthest ahead, and items that are not committed."""
+        with self._changed:
+            position = self._position or {}
+            closed = self._core.closed()
+            epochs = max((e - position.get(w, 0) for w, e in closed.items()), default=0)
+            return max(0, epochs), self._core.items_behind(position)
 
     def _wait_for(self, reached: Callable[[], bool], seconds: float) -> bool:
         done = self._changed.wait_for(lambda: self._failure is not None or reached(), seconds)
@@ -222,6 +247,10 @@ class Driver:
                 self._other = False
             return
         if message.topic != options.topic:
+            return
+        if isinstance(message, SliceReads):
+            if self._watch is not None and message.consumer == options.consumer:
+                self._watch.heard(message, now)
             return
         if isinstance(message, ConsumerCommit) and message.consumer == options.consumer:
             self._other = self._committed is None

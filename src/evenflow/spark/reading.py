@@ -21,19 +21,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyarrow import ArrowException, flight
 
+from evenflow.domain.codec import encode
 from evenflow.errors import ReadFailed
+from evenflow.slices.runs import decode_runs, reached
 from evenflow.slices.serving import Range
-from evenflow.slices.ticket import cursor_from_json, encode_ticket
+from evenflow.slices.ticket import READS, encode_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyarrow import RecordBatch
 
+    from evenflow.model.messages import SliceReads
+    from evenflow.slices.runs import Run
+
 FIRST_PAUSE_S: Final = 0.01
 LONGEST_PAUSE_S: Final = 0.2
 CALL_S: Final = 10.0
 """How long a call that gives directions may take."""
+TELL_S: Final = 1.0
+"""How long a call may take that no item depends on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ class _Reading:
         self.said = "no node answers"
         self.deadline = time.monotonic() + share.timeout_s
 
-    def run(self) -> Iterator[RecordBatch]:
+    def run(self) -> Iterator[tuple[RecordBatch, list[Run]]]:
         asked = self.share.asked
         ways: list[tuple[str, tuple[int, ...]]] = []
         if self.share.address:
@@ -92,15 +99,15 @@ class _Reading:
         after = {key: last for key, last in self.after.items() if key[0] in wanted}
         return Range(tuple(slices), asked.start, asked.end, after, asked.final)
 
-    def _read(self, address: str, slices: list[int]) -> Iterator[RecordBatch]:
+    def _read(self, address: str, slices: list[int]) -> Iterator[tuple[RecordBatch, list[Run]]]:
         if not slices:
             return
         ticket = flight.Ticket(encode_ticket(self.share.topic, self._range(slices)))
         try:
             for chunk in _clients.get(address).do_get(ticket):
-                reached = cursor_from_json(json.loads(chunk.app_metadata.to_pybytes()))
-                yield chunk.data
-                self.after |= reached
+                runs = decode_runs(chunk.app_metadata.to_pybytes())
+                yield chunk.data, runs
+                self.after |= reached(runs)
             self.pending -= set(slices)
         except (flight.FlightError, ArrowException, OSError) as error:
             self._failed(address, slices, error)
@@ -140,8 +147,27 @@ class _Reading:
         return []
 
 
+def tell_reads(share: Share, reads: SliceReads) -> None:
+    """Give a node what a task has read, to pass on; it is no matter when none takes it."""
+    action = flight.Action(READS, encode(reads))
+    options = flight.FlightCallOptions(timeout=TELL_S)
+    others = [address for address in share.addresses if address != share.address]
+    for address in ([share.address] if share.address else []) + others[:1]:
+        try:
+            list(_clients.get(address).do_action(action, options))
+        except (flight.FlightError, ArrowException, OSError):
+            _clients.drop(address)
+        else:
+            return
+
+
 def read_share(share: Share) -> Iterator[RecordBatch]:
     """Read what a task shall read; `ReadFailed` when nobody gives it."""
+    return (rows for rows, _ in _Reading(share).run())
+
+
+def read_runs(share: Share) -> Iterator[tuple[RecordBatch, list[Run]]]:
+    """The same, each record batch with the numbers of its rows."""
     return _Reading(share).run()
 
 

@@ -8,7 +8,7 @@ executors' Python processes, from a copy, and needs nothing of the reader but th
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -29,7 +29,7 @@ from evenflow.errors import UsageError
 from evenflow.slices.ticket import position_from_json, position_to_json
 from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of
 from evenflow.spark.options import Options, SinkOptions
-from evenflow.spark.reading import Share, read_share
+from evenflow.spark.reading import Share, read_share, tell_reads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -56,6 +56,9 @@ class SharePartition(InputPartition):
 class EvenflowSource(DataSource):
     """The data source. Options: see :class:`~evenflow.spark.options.Options`."""
 
+    times_at: ClassVar[str] = ""
+    """Where Spark's task times are served; see :func:`evenflow.spark.register`."""
+
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
 
@@ -70,7 +73,7 @@ class EvenflowSource(DataSource):
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
         """Read the stream."""
-        return StreamReader(Options.of(self.options), schema)
+        return StreamReader(Options.of(self.options), schema, self.times_at)
 
     def reader(self, schema: StructType) -> TableReader:
         """Read what is not committed, as a table."""
@@ -89,6 +92,15 @@ class EvenflowSource(DataSource):
         return StreamWriter(SinkOptions.of(self.options), schema)
 
 
+def source_with_times(times_at: str) -> type[EvenflowSource]:
+    """The data source of a session whose task times are served at an address.
+
+    Spark sends a class that cannot be imported by value, so the address travels with it into every
+    process that makes the source anew.
+    """
+    return type(EvenflowSource.__name__, (EvenflowSource,), {"times_at": times_at})
+
+
 class _Reading:
     """What runs in the executors."""
 
@@ -102,8 +114,11 @@ class _Reading:
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task's share."""
         assert isinstance(partition, SharePartition)
-        batches = read_share(partition.share)
+        batches = self._batches(partition.share)
         return batches if self._fields is None else decoded(batches, self._fields)
+
+    def _batches(self, share: Share) -> Iterator[pa.RecordBatch]:
+        return read_share(share)
 
 
 class TableReader(_Reading, DataSourceReader):
@@ -122,8 +137,9 @@ class TableReader(_Reading, DataSourceReader):
 class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The stream. Made in several processes; only the driver's enters the domain, when called."""
 
-    def __init__(self, options: Options, schema: StructType) -> None:
+    def __init__(self, options: Options, schema: StructType, times_at: str = "") -> None:
         super().__init__(options, schema)
+        self._times_at = times_at
         self._driver: Driver | None = None
         self._target: dict[int, int] | None = None
 
@@ -189,10 +205,21 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
             self._driver.close()
             self._driver = None
 
+    def _batches(self, share: Share) -> Iterator[pa.RecordBatch]:
+        if not self._times_at:
+            return read_share(share)
+        from evenflow.spark.metering import metered  # noqa: PLC0415 - in executors alone
+
+        options = self._options
+        return metered(
+            read_share(share), options.topic, options.consumer, lambda r: tell_reads(share, r)
+        )
+
     def _entered(self, position: Mapping[int, int] | None = None) -> Driver:
         """The query's place in the domain; at a position, it is registered there."""
         if self._driver is None:
             self._driver = _enter(self._options, alone=True)
+            self._driver.watch(self._times_at)
         if position is not None:
             self._driver.register(position)
         return self._driver

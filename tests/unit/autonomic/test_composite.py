@@ -50,6 +50,19 @@ def test_all_any_and_groups() -> None:
     assert [each.event_id for each in watched.notified(_overload("node-2", 2.0), 2.0)] == ["all"]
 
 
+def test_queries_are_not_among_the_nodes() -> None:
+    watched = detector(
+        Quorum("all", ("overload",), need="all"),
+        Quorum("late", ("overload",), need="any", group="query/*/*"),
+    )
+    watched.heard("query/items/spark", {"cpu": 90.0}, 1.0)
+    for node in NODES[:-1]:
+        assert tell(watched, node, 2.0) == []
+    assert tell(watched, NODES[-1], 2.0) == [Phase.RAISED]
+    found = watched.notified(_overload("query/items/spark", 3.0), 3.0)
+    assert [each.event_id for each in found] == ["late"]
+
+
 def _overload(node: str, now: float) -> EventNotification:
     return EventNotification("overload", node, (), Phase.RAISED, now)
 

@@ -1,0 +1,86 @@
+"""What a task reads of each slice, counted in the executor and told when the task is through.
+
+Spark knows how long a task ran, but not what it read; the task itself does. It counts items and
+payload bytes by slice, whole columns at a time, and at its end gives the sums, with its place in
+Spark's own numbering, to the node it has read from, which passes them on into the domain: executors
+are no part of it. Should nobody take them, that task teaches the balancer nothing, and no more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
+from evenflow.model.messages import SliceReads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+    Counts = np.ndarray[Any, np.dtype[np.int64]]
+
+
+QUERY_ID: Final = "sql.streaming.queryId"
+"""Spark's own name of the property that tells a task its query."""
+
+
+class Meter:
+    """Counts items and payload bytes by slice."""
+
+    def __init__(self) -> None:
+        self._items: Counts = np.zeros(0, np.int64)
+        self._octets: Counts = np.zeros(0, np.int64)
+
+    def count(self, batch: pa.RecordBatch) -> None:
+        """Count what is in a record batch."""
+        if not batch.num_rows:
+            return
+        slices = batch.column("slice").to_numpy()
+        lengths = pc.binary_length(batch.column("payload")).to_numpy()
+        size = max(len(self._items), int(slices.max()) + 1)
+        items = np.bincount(slices, minlength=size)
+        octets = np.bincount(slices, lengths, minlength=size).astype(np.int64)
+        self._items = items + _grown(self._items, size)
+        self._octets = octets + _grown(self._octets, size)
+
+    def reads(self) -> dict[int, tuple[int, int]]:
+        """Items and bytes of every slice that had any."""
+        found = np.flatnonzero(self._items)
+        rows = zip(found, self._items[found], self._octets[found], strict=True)
+        return {int(slice_id): (int(items), int(octets)) for slice_id, items, octets in rows}
+
+
+def _grown(counts: Counts, size: int) -> Counts:
+    return np.pad(counts, (0, size - len(counts)))
+
+
+def metered(
+    batches: Iterator[pa.RecordBatch],
+    topic: str,
+    consumer: str,
+    tell: Callable[[SliceReads], None],
+) -> Iterator[pa.RecordBatch]:
+    """Pass record batches on; when the last one is gone, tell what was in them."""
+    meter = Meter()
+    for batch in batches:
+        meter.count(batch)
+        yield batch
+    context, reads = TaskContext.get(), meter.reads()
+    if context is None or not reads:
+        return
+    tell(
+        SliceReads(
+            topic,
+            consumer,
+            context.getLocalProperty(QUERY_ID) or "",
+            context.stageId(),
+            context.taskAttemptId(),
+            tuple(reads),
+            tuple(items for items, _ in reads.values()),
+            tuple(octets for _, octets in reads.values()),
+        )
+    )
