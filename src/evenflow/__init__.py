@@ -9,6 +9,7 @@ from evenflow.config import Config
 from evenflow.errors import EvenflowError
 
 if TYPE_CHECKING:
+    from evenflow.durable.reader import read_from
     from evenflow.model.batch import Batch, Item
     from evenflow.slices.balancer import Balancer
     from evenflow.slices.node import Node
@@ -25,6 +26,7 @@ __all__ = [
     "Node",
     "Publisher",
     "__version__",
+    "read_from",
 ]
 
 __version__ = "0.1.0"
@@ -37,6 +39,7 @@ _LATER = {
     "Item": "evenflow.model.batch",
     "Node": "evenflow.slices.node",
     "Publisher": "evenflow.slices.publisher",
+    "read_from": "evenflow.durable.reader",
 }
 
 

@@ -16,6 +16,7 @@ def test_exported_names_are_pinned() -> None:
         "Node",
         "Publisher",
         "__version__",
+        "read_from",
     ]
 
 

@@ -18,6 +18,7 @@ SOURCE = Path(evenflow.__file__).parent
 # From the top: a package may import its own line and those below.
 LAYERS = (
     {"cli", "experiments", "console", "apps", "__main__", "__init__"},
+    {"durable"},
     {"spark", "mobile", "bridge", "qos", "overlay", "testing"},
     {"slices", "autonomic", "balance"},
     {"domain"},

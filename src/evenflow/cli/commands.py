@@ -47,6 +47,7 @@ class Command:
 COMMANDS: Registry[Command] = Registry(
     "command",
     {
+        "archive": Command("evenflow.cli.archive", "keep durable topics in the overlay store"),
         "balancer": Command("evenflow.cli.balancer", "assign slices to nodes and move them"),
         "broker": Command("evenflow.cli.broker", "store topics as part of the overlay"),
         "config": Command("evenflow.cli.config", "check the configuration and print it"),

@@ -13,6 +13,8 @@ beyond two are stale ones.
 *Moves.* One topic is written and followed by a subscriber while it is moved to other coordinates.
 
 *Balance.* Topics grow, live and in the simulation, from the same placement: see `store_balance`.
+
+*Continuous.* The same while brokers balance by themselves: see `store_continuous`.
 """
 
 from __future__ import annotations
@@ -27,9 +29,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenflow.experiments.report import Progress, print_table, write_json, write_plot
+from evenflow.config import Config
+from evenflow.experiments.report import Progress, write_json
 from evenflow.experiments.store_balance import measure_balance, places_of, setting
+from evenflow.experiments.store_continuous import measure_continuous, off_percent, options
 from evenflow.experiments.store_load import Follower, Writer, verify
+from evenflow.experiments.store_tables import (
+    plot,
+    show_balance,
+    show_continuous,
+    show_deaths,
+    show_moves,
+)
 from evenflow.overlay.client_async import AsyncClient
 from evenflow.overlay.geometry import Coordinate
 from evenflow.overlay.local import LocalBrokers
@@ -37,14 +48,18 @@ from evenflow.overlay.simulation import draw_world
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
 HELP = """\
 The live overlay store: broker processes killed with -9 one after the other under steady writes, at
-levels 2 and 3, a topic moved under a subscriber, and the loads of growing topics beside the
-simulation's. Counts what is lost, repeated, out of order or
+levels 2 and 3, a topic moved under a subscriber, and the loads of growing topics, balanced
+continuously and not, beside the simulation's. Counts what is lost, repeated, out of order or
 stale, and how long the missing copies take (SeDAX, sections III and IV-B)."""
 
 SILENCE_S = 3.0
+MOST_OFF_PERCENT = 10
+"""By how much a live 95 % quantile may differ from the simulated one."""
+PARTS = ("deaths", "moves", "balance", "continuous")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--rate", metavar="R", type=float, default=0, help="messages/s (250; 100)")
     parser.add_argument("--moves", metavar="N", type=int, default=10, help="moves of a topic (10)")
+    parser.add_argument(
+        "--part", choices=[*PARTS, "all"], default="all", help="what to measure (all)"
+    )
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="places and victims (1)")
 
 
@@ -69,9 +87,26 @@ def run(args: argparse.Namespace) -> int:
     args.kills = args.kills or (1 if args.quick else 4)
     args.history = args.history or (20 if args.quick else 200)
     args.rate = args.rate or (100.0 if args.quick else 250.0)
-    runs = []
-    moves: dict[str, Any] = {}
-    for level in (2, 3):
+    chosen = PARTS if args.part == "all" else (args.part,)
+    found: dict[str, Any] = {"runs": [], "moves": {}, "balance": {}, "continuous": {}}
+    if "deaths" in chosen or "moves" in chosen:
+        run_deaths(args, chosen, found, progress)
+    if "balance" in chosen:
+        found["balance"] = run_balance(args, progress)
+    if "continuous" in chosen:
+        found["continuous"] = run_continuous(args, progress)
+    show(found)
+    write_json(args.json, found)
+    if args.plot:
+        plot(args.plot, found["runs"])
+    return 1 if wrong(found) else 0
+
+
+def run_deaths(
+    args: argparse.Namespace, chosen: Sequence[str], found: dict[str, Any], say: Progress
+) -> None:
+    """Kill brokers at each level, and move a topic."""
+    for level in (2, 3) if "deaths" in chosen else (2,):
         with tempfile.TemporaryDirectory(prefix="evenflow-store-") as name:
             rng = random.Random(args.seed)
             places = {
@@ -79,20 +114,13 @@ def run(args: argparse.Namespace) -> int:
                 for number in range(args.brokers)
             }
             with LocalBrokers(places, Path(name), silence_s=SILENCE_S) as brokers:
-                progress(f"level {level}: starting {args.brokers} brokers")
+                say(f"level {level}: starting {args.brokers} brokers")
                 brokers.start_all()
-                if level == 2:
-                    moves = asyncio.run(measure_moves(brokers, args.moves, rng, progress))
-                runs.append(asyncio.run(measure_deaths(brokers, level, args, rng, progress)))
-    balance = run_balance(args, progress)
-    show(runs, moves)
-    show_balance(balance)
-    write_json(args.json, {"runs": runs, "moves": moves, "balance": balance})
-    if args.plot:
-        plot(args.plot, runs)
-    faults = ("lost", "repeated", "disordered", "stale")
-    wrong = any(found[key] for found in (*runs, moves) for key in faults if key in found)
-    return 1 if wrong or balance["q95_off_percent"] > 10 else 0
+                if level == 2 and "moves" in chosen:
+                    found["moves"] = asyncio.run(measure_moves(brokers, args.moves, rng, say))
+                if "deaths" in chosen:
+                    one = asyncio.run(measure_deaths(brokers, level, args, rng, say))
+                    found["runs"].append(one)
 
 
 def run_balance(args: argparse.Namespace, say: Progress) -> dict[str, Any]:
@@ -105,6 +133,48 @@ def run_balance(args: argparse.Namespace, say: Progress) -> dict[str, Any]:
             say(f"balance: starting {count} brokers")
             brokers.start_all()
             return asyncio.run(measure_balance(brokers, world, say, failures=not args.quick))
+
+
+def run_continuous(args: argparse.Namespace, say: Progress) -> dict[str, Any]:
+    """Compare the loads of growing topics under continuous balancing, live and simulated."""
+    count, period_s = (5, 15.0) if args.quick else (10, 120.0)
+    world = draw_world(setting(count, count), args.seed)
+    with tempfile.TemporaryDirectory(prefix="evenflow-store-") as name:
+        history = Path(name) / "history.db"
+        brokers = LocalBrokers(
+            places_of(world),
+            Path(name),
+            silence_s=SILENCE_S,
+            options=options(count, period_s),
+            config=Config.load(None, {"history.path": str(history)}),
+        )
+        with brokers:
+            say(f"continuous: starting {count} brokers")
+            brokers.start_all()
+            return asyncio.run(measure_continuous(brokers, world, period_s, history, say))
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print the tables of the parts that were run."""
+    if found["runs"]:
+        show_deaths(found["runs"])
+    if found["moves"]:
+        show_moves(found["moves"])
+    if found["balance"]:
+        show_balance(found["balance"])
+    if found["continuous"]:
+        show_continuous(found["continuous"])
+
+
+def wrong(found: dict[str, Any]) -> bool:
+    """Say whether anything was lost, repeated or out of order, or loads are not as simulated."""
+    faults = ("lost", "repeated", "disordered", "stale")
+    counted = any(part.get(key) for part in (*found["runs"], found["moves"]) for key in faults)
+    uneven = found["balance"].get("q95_off_percent", 0) > MOST_OFF_PERCENT
+    continuous = found["continuous"]
+    if continuous:
+        uneven |= max(off_percent(continuous, level) for level in (2, 3)) > MOST_OFF_PERCENT
+    return counted or uneven
 
 
 async def measure_deaths(
@@ -200,64 +270,3 @@ async def measure_moves(
         "disordered": sum(b < a for a, b in pairwise(follower.seen)),
         "delay_ms_p99": round(float(np.percentile(follower.delays_ms, 99)), 1),
     }
-
-
-def show(runs: list[dict[str, Any]], moves: dict[str, Any]) -> None:
-    """Print the tables."""
-    keys = ["level", "topics", "acknowledged", "lost", "repeated", "disordered", "stale"]
-    print_table(
-        f"Brokers killed one after the other under steady writes ({runs[0]['brokers']} brokers)",
-        keys,
-        [[found[key] for key in keys] for found in runs],
-    )
-    print_table(
-        "How long it took",
-        ["level", "kills", "copies made, s", "returned, s", "ack ms", "ack p99 ms"],
-        [
-            [
-                found["level"],
-                found["kills"],
-                " ".join(f"{seconds:.1f}" for seconds in found["heal_s"]),
-                " ".join(f"{seconds:.1f}" for seconds in found["return_s"]),
-                found["ack_ms_median"],
-                found["ack_ms_p99"],
-            ]
-            for found in runs
-        ],
-        note="from kill -9 until every topic has all copies its level asks for",
-    )
-    print_table(
-        "A topic moved under a writer and a subscriber",
-        ["moves", "median ms", "max ms", "published", "seen", "lost", "repeated", "disordered"],
-        [[moves[key] for key in (
-            "moves", "move_ms_median", "move_ms_max", "published", "seen", "lost", "repeated",
-            "disordered",
-        )]],
-    )  # fmt: skip
-
-
-def show_balance(balance: dict[str, Any]) -> None:
-    """Print the loads."""
-    print_table(
-        f"Node loads of growing topics, level {balance['level']}, % (SeDAX, Figure 6)",
-        ["", "mean", "q95", "max"],
-        [
-            [name, *(balance[f"{name}_{key}"] for key in ("mean", "q95", "max"))]
-            for name in ("live", "simulated")
-        ],
-    )
-
-
-def plot(path: Path, runs: list[dict[str, Any]]) -> None:
-    """Draw how long the copies took after each death."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, seldom needed
-
-    figure = Figure(figsize=(7, 4))
-    axes = figure.add_subplot()
-    for found in runs:
-        heals = found["heal_s"]
-        axes.plot(range(1, len(heals) + 1), heals, marker="o", label=f"level {found['level']}")
-    axes.set(xlabel="death", ylabel="all copies made after, s", ylim=(0, None))
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend()
-    write_plot(path, figure)

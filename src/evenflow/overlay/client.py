@@ -76,6 +76,10 @@ class Client:
         """Yield the messages stored from a time up to another, in order."""
         return self._each(self._client.read(topic, start, end))
 
+    def ensure(self, topic: str, *, level: int = DEFAULT_LEVEL) -> None:
+        """Make a topic unless it is there."""
+        self._do(self._client.ensure(topic, level=level))
+
     def _each(self, messages: AsyncGenerator[Message, None]) -> Iterator[Message]:
         async def following() -> Message | None:
             return await anext(messages, None)

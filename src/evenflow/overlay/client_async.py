@@ -159,6 +159,11 @@ class AsyncClient:
         async for message in self._read(reading):
             yield message
 
+    async def ensure(self, topic: str, *, level: int = DEFAULT_LEVEL) -> None:
+        """Make a topic unless it is there."""
+        async for _ in self._read(Reading(topic, level, 1, 2)):
+            pass
+
     async def move(self, topic: str, to: Coordinate) -> DelegateList:
         """Make another coordinate responsible for what is published from now on."""
         home = Shelf(topic, geographic_hash(topic))

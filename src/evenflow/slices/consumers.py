@@ -6,17 +6,22 @@ consumers have committed may be forgotten; while nobody is registered, nothing m
 
 A process that starts while a consumer is away cannot hear that consumer's commits. It learns the
 name from the serving nodes (``Progress.consumers``) and keeps everything until the consumer speaks.
+Of a durable topic one consumer is known from the start: `ARCHIVE`, who writes it to the store.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from evenflow.model.messages import ConsumerCommit
+
+
+ARCHIVE: Final = "archive"
+"""Name of the consumer that writes a durable topic to the overlay store."""
 
 
 @dataclass(slots=True)

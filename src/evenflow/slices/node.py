@@ -47,6 +47,7 @@ from evenflow.slices.actions import (
     Unsubscribe,
     WriterGone,
 )
+from evenflow.slices.consumers import ARCHIVE
 from evenflow.slices.node_core import NodeCore, NodeSettings
 from evenflow.slices.outbox import Outbox
 from evenflow.slices.readers import SliceReaders
@@ -135,6 +136,8 @@ class Node:
             self._orders_waiter.attach(reader)
         self._service: Service | None = None
         if self._core.serving is not None:
+            if self.topic.durable:
+                self._core.serving.consumers.learn((ARCHIVE,))
             self._service = Service(
                 self._core.serving,
                 topic,

@@ -33,6 +33,7 @@ from evenflow.errors import DeliveryTimeout, PublishTimeout, UsageError
 from evenflow.model.batch import Int32s
 from evenflow.slices.assignment import Assignment, assignment_of
 from evenflow.slices.columns import Table
+from evenflow.slices.consumers import ARCHIVE
 from evenflow.slices.intake import Intake
 from evenflow.slices.packing import BATCH_OVERHEAD, ITEM_OVERHEAD, item_size
 from evenflow.slices.payload import Payload, encode_payload
@@ -128,6 +129,8 @@ class Publisher:
             served=cut.served,
             spill=open_spill("publisher", settings.spill_dir, settings.spill_bytes),
         )
+        if cut.durable and self._core.consumers is not None:
+            self._core.consumers.learn((ARCHIVE,))
         self._closed = False
         self._own = None if participant else Participant(config.domain)
         domain = participant or self._own

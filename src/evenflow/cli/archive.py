@@ -1,0 +1,62 @@
+"""``evenflow archive``: write durable topics to the overlay store, until stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from evenflow.cli.options import load_config
+from evenflow.cli.running import StopSignal
+from evenflow.durable.archiver import Archiver
+from evenflow.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+
+EXAMPLES = """\
+  evenflow archive                       every topic with durable = true in ./evenflow.toml
+  evenflow archive --topic fleet
+  evenflow archive --set 'store.brokers=["127.0.0.1:7400"]'
+
+One archiver for each topic. It may be killed at any moment: started again, it goes on where the
+archive ends. To read: for item in evenflow.read_from("fleet", start).
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own arguments."""
+    parser.add_argument(
+        "--topic", metavar="T", action="append", help="a durable topic (all; may be repeated)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Archive until a signal or a fault."""
+    config = load_config(args)
+    topics = args.topic or [topic.name for topic in config.topics if topic.durable]
+    if not topics:
+        raise ConfigError("topics", [one.name for one in config.topics], "no topic is durable")
+    stop = StopSignal()
+    faults: list[Exception] = []
+
+    def work(archiver: Archiver) -> None:
+        try:
+            archiver.run(lambda: stop.given or bool(faults))
+        except Exception as fault:  # noqa: BLE001 - told below, and ends the command
+            faults.append(fault)
+
+    with contextlib.ExitStack() as stack:
+        archivers = [stack.enter_context(Archiver(topic, config)) for topic in topics]
+        print(f"archiving {', '.join(topics)}", file=sys.stderr, flush=True)
+        threads = [threading.Thread(target=work, args=(one,)) for one in archivers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.2)
+    if faults:
+        raise faults[0]
+    print(f"{sum(one.items for one in archivers)} items stored", file=sys.stderr)
+    return 0

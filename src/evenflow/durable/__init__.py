@@ -1,0 +1,25 @@
+"""Durable topics: the items of a topic in the overlay store, and their way back to a late reader.
+
+DDS keeps the newest samples of a writer that lives, and nothing of one that died. A topic that is
+declared durable (``[topics.NAME] durable = true``) is kept by the overlay store instead::
+
+    publishers --> serving nodes --> archiver --> overlay store --> late reader
+                         +------------------------------------------^
+
+==============  ===============================================================================
+`frames`        items as messages of the store, and back; pure
+`merging`       the archive and the live stream as one; pure
+`live`          the newest items from the serving nodes, for those who read along
+`archiver`      writes a topic to the store; a registered consumer of the topic
+`reader`        `read_from`: the past, then what comes, each item once
+==============  ===============================================================================
+
+**Exactly once** rests on three facts. An item has a name that nothing else has: its writer, slice
+and number. Nothing is forgotten in the domain before the archiver has committed it, and it commits
+only what the store has acknowledged; so what is not in the store is still at a node. And who sees
+an item twice knows it by its number; so the archiver may write again what it does not know to be
+stored, after a crash, and a reader may listen to the store and to the nodes at the same time.
+
+This package stands above the parts that it brings together: the consumer of `evenflow.spark`
+(which needs no Spark) and the client of `evenflow.overlay`.
+"""

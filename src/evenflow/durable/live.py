@@ -1,0 +1,101 @@
+"""The newest items of a served topic, from the nodes: a place in the domain to read along from.
+
+The archiver reads as a registered consumer: nothing is forgotten before it commits. Others read
+along without a registration: they commit nothing and hold nothing up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evenflow.durable.frames import numbered
+from evenflow.errors import ReadFailed
+from evenflow.spark.driver import Driver
+from evenflow.spark.options import Options
+from evenflow.spark.reading import read_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+
+    from evenflow.config import Config
+
+    Position = dict[int, int]
+
+READ_S: Final = 30.0
+"""How long items that nobody gives are asked for."""
+
+
+class Live:
+    """A served topic, seen from inside the domain. Use ``with``.
+
+    Args:
+        topic: The topic.
+        config: The configuration.
+        consumer: Name to register under; empty: not at all.
+    """
+
+    def __init__(self, topic: str, config: Config, consumer: str = "") -> None:
+        self._options = Options(topic, config, consumer or "reader", read_timeout_s=READ_S)
+        self._driver = Driver(self._options)
+        try:
+            self._driver.wait_until_served()
+            if consumer:
+                self._driver.check_alone()
+        except BaseException:
+            self._driver.close()
+            raise
+
+    def register(self, position: Mapping[int, int]) -> None:
+        """Register at a position."""
+        self._driver.register(position)
+
+    def latest(self, start: Mapping[int, int], wait_s: float) -> Position:
+        """Return the newest position that can be read; wait a moment for one beyond ``start``."""
+        return self._driver.latest(start, wait_s)
+
+    def limited(self, start: Mapping[int, int], end: Mapping[int, int], items: int) -> Position:
+        """Return a position between two, about so many items behind the first."""
+        return self._driver.limited(start, end, items)
+
+    def read(self, start: Mapping[int, int], end: Mapping[int, int]) -> Iterator[pa.RecordBatch]:
+        """Yield the items between two positions, numbered.
+
+        Raises:
+            ReadFailed: Nobody gives them, or they are forgotten.
+        """
+        for share in self._driver.shares(start, end):
+            for rows, runs in read_runs(share):
+                yield numbered(rows, runs)
+
+    def commit(self, position: Mapping[int, int]) -> None:
+        """Everything up to a position is safe elsewhere."""
+        self._driver.commit(position)
+
+    def close(self) -> None:
+        """Leave the domain."""
+        self._driver.close()
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read_along(
+    live: Live, start: Mapping[int, int], wait_s: float
+) -> tuple[Position, list[pa.RecordBatch]]:
+    """Return what is new since a position, and the position that is reached.
+
+    What cannot be read, because it was forgotten meanwhile or its node just died, is left out: the
+    archive has it, or will have.
+    """
+    end = live.latest(start, wait_s)
+    if end == dict(start):
+        return dict(start), []
+    try:
+        return end, list(live.read(start, end))
+    except ReadFailed:
+        return end, []

@@ -1,0 +1,141 @@
+"""A durable topic: archived by a process that is killed, read by those who come late."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import evenflow
+from evenflow.config import Config
+from evenflow.errors import ConfigError, EvenflowError
+from evenflow.overlay.geometry import Coordinate
+from evenflow.overlay.local import LocalBrokers
+from evenflow.slices.local import LocalCluster
+from evenflow.slices.publisher import Publisher
+
+pytestmark = [pytest.mark.domain, pytest.mark.processes, pytest.mark.timeout(120)]
+Eventually = Callable[..., None]
+PLACES = [(0.2, 0.3), (0.7, 0.2), (0.5, 0.6)]
+SENDERS = ("a", "b", "c")
+
+
+@pytest.fixture
+def brokers(tmp_path: Path) -> Iterator[LocalBrokers]:
+    places = {f"b{number}": Coordinate(*place) for number, place in enumerate(PLACES)}
+    with LocalBrokers(places, tmp_path, silence_s=1.5) as brokers:
+        brokers.start_all()
+        yield brokers
+
+
+@pytest.fixture
+def config(domain_id: int, brokers: LocalBrokers) -> Config:
+    topic = {"slices": 8, "served": True, "durable": True, "assignment": "hash:sender"}
+    return Config.load(
+        None,
+        {
+            "domain.id": domain_id,
+            "topics": {"items": topic},
+            "balancer.settle_s": 0.2,
+            "publisher.epoch_ms": 20,
+            "store.brokers": list(brokers.addresses.values()),
+        },
+    )
+
+
+@pytest.fixture
+def cluster(config: Config, tmp_path: Path) -> Iterator[LocalCluster]:
+    with LocalCluster(config, log_dir=tmp_path) as cluster:
+        cluster.start_balancer()
+        for number in (1, 2):
+            cluster.start(f"node-{number}", ["node", "--serve", "--name", f"node-{number}"])
+        cluster.start("archive", ["archive", "-v"])
+        yield cluster
+
+
+class Writing(threading.Thread):
+    """Publishes in a steady trickle until told to stop."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(daemon=True)
+        self.count = 0
+        self._publisher = Publisher("items", config=config)
+        self._ending = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self._ending.wait(0.002):
+            for sender in SENDERS:
+                self._publisher.publish(b"x" * 20, sender=sender, id=self.count)
+            self.count += 1
+
+    def end(self) -> int:
+        self._ending.set()
+        self.join()
+        return self.count
+
+    def close(self) -> None:
+        self._publisher.close()
+
+
+class Late(threading.Thread):
+    """Reads from the beginning, and notes what comes."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(daemon=True)
+        self.seen: dict[str, list[int]] = {sender: [] for sender in SENDERS}
+        self.error: Exception | None = None
+        self._config = config
+        self._ending = False
+        self.start()
+
+    def run(self) -> None:
+        try:
+            for item in evenflow.read_from("items", 0, config=self._config):
+                self.seen[item.sender].append(item.id)
+                if self._ending:
+                    return
+        except EvenflowError as error:
+            self.error = error
+
+    def has(self, count: int) -> bool:
+        assert self.error is None, self.error
+        return all(len(ids) >= count for ids in self.seen.values())
+
+
+def archived(config: Config) -> int:
+    return sum(1 for _ in evenflow.read_from("items", 0, config=config, live=False))
+
+
+def test_a_late_reader_gets_the_past_and_then_the_live_stream(
+    config: Config, cluster: LocalCluster, eventually: Eventually
+) -> None:
+    writing = Writing(config)
+    eventually(lambda: archived(config) > 300, "the archive has something", 40)
+    cluster.kill("archive")
+    killed_at = writing.count
+    eventually(lambda: writing.count > killed_at + 100, "more is published")
+    cluster.start("archive", ["archive", "-v"])
+    late = Late(config)
+    eventually(lambda: late.has(killed_at + 100), "the late reader catches up", 40)
+    count = writing.end()
+    eventually(lambda: late.has(count), "the late reader has everything", 40)
+    assert late.seen == {sender: list(range(count)) for sender in SENDERS}
+    eventually(lambda: archived(config) >= count * len(SENDERS), "all of it is archived", 40)
+    again: dict[str, list[int]] = {sender: [] for sender in SENDERS}
+    for item in evenflow.read_from("items", 0, config=config, live=False):
+        again[item.sender].append(item.id)
+    assert again == late.seen
+    writing.close()
+    assert cluster.stop("archive") == 0
+
+
+def test_what_a_durable_topic_needs_is_said() -> None:
+    with pytest.raises(ConfigError, match="must be true for a durable topic"):
+        Config.load(None, {"topics.items.durable": True})
+    plain = Config.load(None, {"topics.items.served": True, "topics.items.durable": True})
+    with pytest.raises(ConfigError, match=r"store\.brokers"):
+        next(evenflow.read_from("items", time.time(), config=plain))
