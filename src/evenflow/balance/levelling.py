@@ -98,7 +98,7 @@ class Levelling:
         weights = self._weights(snapshot)
         if not any(weight.load for weight in weights):
             return Count().badness(snapshot)
-        loads = self.measure(snapshot)
+        loads = _sums((node.name for node in snapshot.nodes), weights, {})
         bands = self._shares(snapshot, weights).bands
         outside = sum(band.outside(loads[name]) for name, band in bands.items())
         return (float(slices_on_leaving(snapshot)), outside)
@@ -106,17 +106,18 @@ class Levelling:
     def _weights(self, snapshot: LoadSnapshot) -> list[Weight]:
         leaving = {node.name for node in snapshot.nodes if node.leaving}
         now = snapshot.time
-        return [
-            Weight(
-                self.load_of(each, now),
-                each.id,
-                each.owner,
-                each.owner in leaving or settled(each, now, self.settle_s),
-                None if each.owner in leaving else barred_from(each, now, self.return_s),
-            )
-            for each in snapshot.slices
-            if each.owner is not None
-        ]
+        restless = now - max(self.settle_s, self.return_s)
+        weights = []
+        for each in snapshot.slices:
+            owner = each.owner
+            if owner is None:
+                continue
+            free, barred = True, None
+            if each.moved_at >= restless and owner not in leaving:
+                free = settled(each, now, self.settle_s)
+                barred = barred_from(each, now, self.return_s)
+            weights.append(Weight(self.load_of(each, now), each.id, owner, free, barred))
+        return weights
 
     def _shares(self, snapshot: LoadSnapshot, weights: list[Weight]) -> Shares:
         strengths = {node.name: self.strength_of(node) for node in snapshot.active}

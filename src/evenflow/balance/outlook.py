@@ -104,12 +104,15 @@ class OutlookLearner:
         self._period_s = period_s
         self._parts = parts
         self._enough = enough
+        self._elapsed, self._gains = 0.0, (0.0, 0.0)
+        """Of the newest measurement: most slices are measured at the same times."""
         self._levels: dict[int, _Level] = {}
         self._seasons: dict[int, _Season] = {}
 
     def observe(self, slice_id: int, load: float, now: float) -> None:
         """The slice has this load at this time. A time that does not advance is ignored."""
-        bare = load - season_at(now, self._period_s, self._season(slice_id))
+        season = self._season(slice_id)
+        bare = load - season_at(now, self._period_s, season) if season else load
         course = self._levels.get(slice_id)
         if course is None:
             self._levels[slice_id] = _Level(now, bare)
@@ -118,8 +121,9 @@ class OutlookLearner:
         else:
             return
         if self._period_s > 0:
-            season = self._seasons.setdefault(slice_id, _Season(self._parts))
-            season.add(load, now, self._period_s)
+            if slice_id not in self._seasons:
+                self._seasons[slice_id] = _Season(self._parts)
+            self._seasons[slice_id].add(load, now, self._period_s)
 
     def outlook(self, slice_id: int) -> Outlook | None:
         """The outlook of a slice; ``None`` while too little has been seen."""
@@ -140,9 +144,13 @@ class OutlookLearner:
 
     def _follow(self, course: _Level, load: float, now: float) -> None:
         elapsed = now - course.since
+        if elapsed != self._elapsed:
+            self._elapsed = elapsed
+            self._gains = 1 - exp(-elapsed / self._level_s), 1 - exp(-elapsed / self._trend_s)
+        for_level, for_trend = self._gains
         predicted = course.level + course.trend * elapsed
-        level = predicted + (1 - exp(-elapsed / self._level_s)) * (load - predicted)
+        level = predicted + for_level * (load - predicted)
         slope = (level - course.level) / elapsed
-        course.trend += (1 - exp(-elapsed / self._trend_s)) * (slope - course.trend)
+        course.trend += for_trend * (slope - course.trend)
         course.level, course.since = level, now
         course.seen += 1

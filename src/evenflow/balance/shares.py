@@ -16,7 +16,7 @@ anything.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -25,9 +25,8 @@ GIANT_SLACK = 0.02
 """How far the host of a giant may go above it, and how much stronger a better host must be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Weight:
-    """A slice as the levelling algorithms see it."""
+class Weight(NamedTuple):
+    """A slice as the levelling algorithms see it; a tuple, because thousands are made at a time."""
 
     load: float
     id: int

@@ -1,10 +1,9 @@
 """A cluster under an algorithm, in virtual time: decisions without a process or a network.
 
-Every ``period_s`` the algorithm is asked, as the balancer asks it, after a warm-up in which there
-is only measuring. The moves of its plan are
-sessions that take ``session_s`` each; a node is in one session at a time, sessions of different
-nodes run side by side. A slice counts where it was until its session ends. As long as a plan
-runs no other is made.
+Every ``period_s`` the loads are measured and the algorithm is asked, as the balancer asks it, after
+a warm-up in which there is only measuring. The moves of its plan are sessions that take
+``session_s`` each; a node is in one session at a time, sessions of different nodes run side by
+side. A slice counts where it was until its session ends. As long as a plan runs no other is made.
 
 Strengths and outlooks are not told but learned, from the work a node does in the time it is
 busy and from the measured loads (:mod:`evenflow.balance.strength`,
@@ -15,13 +14,13 @@ the decisions and their timing. Handover itself, queues and the network are not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evenflow.balance.strength import StrengthLearner
 from evenflow.balance.verify import sound_plan
 from evenflow.model.plan import Move, Plan
-from evenflow.model.snapshot import ClusterNode, LoadSnapshot
+from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
 
 if TYPE_CHECKING:
     from evenflow.balance.base import Algorithm
@@ -31,6 +30,8 @@ Loads = Callable[[float], Mapping[int, float]]
 """True load of every slice at a time."""
 Noise = Callable[[], float]
 """A factor by which the next measurement is off."""
+PERIOD_S = 4.0
+"""A balancer that looks at the loads every 2 s acts on every second look."""
 WARM_UP_S = 20.0
 """For so long there is only measuring."""
 
@@ -67,6 +68,8 @@ class Simulation:
         loads: True load of every slice at a time.
         noise: How far each measurement is off, as a factor.
         outlooks: What learns the outlook of the slices, for an algorithm that looks at it.
+        sees_arrivals: Whether the load of a slice is what arrives for it, as the balancer has it;
+            otherwise what its node does of that, which is less when the node is overloaded.
     """
 
     def __init__(
@@ -77,7 +80,8 @@ class Simulation:
         *,
         noise: Noise = lambda: 1.0,
         outlooks: OutlookLearner | None = None,
-        period_s: float = 2.0,
+        sees_arrivals: bool = True,
+        period_s: float = PERIOD_S,
         session_s: float = 0.5,
     ) -> None:
         self._algorithm = algorithm
@@ -85,6 +89,7 @@ class Simulation:
         self._loads = loads
         self._noise = noise
         self._outlooks = outlooks
+        self._sees_arrivals = sees_arrivals
         self._strengths = StrengthLearner()
         self._period_s = period_s
         self._session_s = session_s
@@ -101,8 +106,9 @@ class Simulation:
             self._finish_sessions(now, loads, outcome)
             outcome.strains.append((now, self._strain(loads)))
             self._learn(loads, now)
+            seen = loads if self._sees_arrivals else self._done(loads)
             if now >= WARM_UP_S and not self._sessions:
-                plan = sound_plan(self._algorithm, self._measured(loads, now))
+                plan = sound_plan(self._algorithm, self._measured(seen, now))
                 outcome.plans += bool(plan)
                 self._sessions = self._timed(plan, now)
             now += self._period_s
@@ -133,6 +139,14 @@ class Simulation:
                 sums[each.owner] += loads[each.id]
         return sums
 
+    def _done(self, loads: Mapping[int, float]) -> dict[int, float]:
+        """What the nodes do of what is asked of them."""
+        sums = self._sums(loads)
+        part = {name: min(1.0, self._true[name] / sums[name]) for name in sums if sums[name]}
+        return {
+            each.id: loads[each.id] * part.get(each.owner or "", 1.0) for each in self._state.slices
+        }
+
     def _learn(self, loads: Mapping[int, float], now: float) -> None:
         """A node does what it is asked, or all it can; it is busy in proportion."""
         for name, load in self._sums(loads).items():
@@ -149,10 +163,13 @@ class Simulation:
             now,
             tuple(ClusterNode(name, known[name]) for name in self._true),
             tuple(
-                replace(
-                    each,
-                    load=loads[each.id] * self._noise(),
-                    outlook=self._outlooks.outlook(each.id) if self._outlooks else None,
+                PlacedSlice(
+                    each.id,
+                    each.owner,
+                    loads[each.id] * self._noise(),
+                    each.moved_at,
+                    each.came_from,
+                    self._outlooks.outlook(each.id) if self._outlooks else None,
                 )
                 for each in self._state.slices
             ),

@@ -107,7 +107,7 @@ def _restless(algorithm: Algorithm, now: float, each: PlacedSlice, taker: str) -
 
 def _broken_promises(algorithm: Algorithm, snapshot: LoadSnapshot, plan: Plan) -> Iterator[str]:
     """Plans that can be done but should not."""
-    after = plan.applied_to(snapshot)
+    after = plan.applied_to(snapshot) if plan else snapshot
     if plan:
         was, will_be = algorithm.badness(snapshot), algorithm.badness(after)
         if not will_be < was:

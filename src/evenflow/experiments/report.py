@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+FILE_WIDTH = 120
+"""Columns of a table that does not go to a terminal."""
 PAPER = "paper"
 """A column whose title begins with this word holds the paper's figures, and is printed dim."""
 
@@ -102,7 +104,12 @@ def print_table(
         table.add_column(column, justify="right", style="dim" if column.startswith(PAPER) else "")
     for row in rows:
         table.add_row(*(cell(value) for value in row))
-    (console or Console()).print(table)
+    (console or _stdout()).print(table)
+
+
+def _stdout() -> Console:
+    """The terminal as wide as it is; a file or a pipe wide enough for a table."""
+    return Console() if sys.stdout.isatty() else Console(width=FILE_WIDTH)
 
 
 def cell(value: object) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TOTAL = 1000.0
 """Load of all slices, in items per second."""
-USE = 0.5
+USE, HIGH_USE = 0.5, 0.9
 """Part of the nodes' strength that the load asks for."""
 TOLERANCE = 0.05
 SWING_S = 300.0
@@ -61,7 +61,8 @@ class Scenario:
 
 
 def scenarios(slices: int, seed: int, *, quick: bool) -> list[Scenario]:
-    """The four scenarios."""
+    """The five scenarios."""
+    overload = _cluster(seed, slices, 5, (1.0,), HIGH_USE)
     equal = _cluster(seed, slices, 5, (1.0,))
     giants = _cluster(seed, slices, 20, (1.0,))
     unequal = _cluster(seed, slices, 8, (1.0, 2.0, 4.0))
@@ -69,13 +70,16 @@ def scenarios(slices: int, seed: int, *, quick: bool) -> list[Scenario]:
         Scenario("equal", equal, steady(equal), 120.0),
         Scenario("giants", giants, steady(giants), 120.0),
         Scenario("unequal", unequal, steady(unequal), 120.0),
+        Scenario("overload", overload, steady(overload), 240.0),
         Scenario("drift", equal, drifting(equal, seed), SWING_S * (3 if quick else 8), noise=0.02),
     ]
 
 
-def _cluster(seed: int, slices: int, nodes: int, pattern: tuple[float, ...]) -> LoadSnapshot:
+def _cluster(
+    seed: int, slices: int, nodes: int, pattern: tuple[float, ...], use: float = USE
+) -> LoadSnapshot:
     cluster = zipf_cluster(seed, nodes=nodes, slices=slices, capacities=pattern, total=TOTAL)
-    scale = TOTAL / USE / sum(node.capacity for node in cluster.nodes)
+    scale = TOTAL / use / sum(node.capacity for node in cluster.nodes)
     members = tuple(replace(node, capacity=node.capacity * scale) for node in cluster.nodes)
     return replace(cluster, nodes=members)
 

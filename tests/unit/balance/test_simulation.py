@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evenflow.balance.bounds import least_strain, strain_from_nothing
 from evenflow.balance.capacity import Capacity
 from evenflow.balance.count import Count
-from evenflow.balance.simulation import WARM_UP_S, Outcome, Simulation, steady
+from evenflow.balance.simulation import PERIOD_S, WARM_UP_S, Outcome, Simulation, steady
 from evenflow.balance.weighted import Weighted
 from evenflow.testing.clusters import cluster
 
@@ -47,7 +47,7 @@ def test_moves_take_their_time_and_settle() -> None:
     assert outcome.moved == 4.0
     assert outcome.strains[0] == (0.0, 2.0)
     assert outcome.strains[-1][1] == 1.0
-    assert outcome.settled_at(1.05) == 2.0
+    assert outcome.settled_at(1.05) == PERIOD_S
     assert sorted(outcome.owners.values()).count("b") == 4
 
 

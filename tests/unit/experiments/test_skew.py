@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from evenflow.experiments.skew import Row, bound_row, check, from_nothing_row, row_of, simulate
+from evenflow.experiments.skew import (
+    BY_PROCESSED,
+    Row,
+    bound_row,
+    check,
+    from_nothing_row,
+    row_of,
+    simulate,
+)
 from evenflow.experiments.skew_scenarios import TOTAL, Scenario, scenarios
 
 
@@ -48,6 +56,16 @@ def test_a_run_makes_a_row() -> None:
     assert row.moved_over_excess <= 1.3
 
 
+def test_by_what_arrives_an_overloaded_node_is_relieved_in_fewer_plans() -> None:
+    overload = replace(scenario("overload"), duration_s=120.0)
+    loads = overload.start.loads()
+    assert any(load > overload.strengths[node] for node, load in loads.items())
+    arrived = simulate(overload, "weighted", 1)
+    processed = simulate(overload, "weighted", 1, sees_arrivals=False)
+    assert arrived.plans < processed.plans
+    assert arrived.moved <= processed.moved
+
+
 def promised(**changes: float) -> dict[str, bool]:
     """The promises of rows that keep them all, but for the given changes."""
     good = {
@@ -57,18 +75,20 @@ def promised(**changes: float) -> dict[str, bool]:
         "capacity": 1.04,
         "excess": 1.1,
         "returns": 0,
+        "plans": 1,
     }
     good.update(changes)
-    algorithms = ("count", "weighted", "capacity", "forecast")
+    algorithms = ("count", "weighted", "capacity", "forecast", BY_PROCESSED)
     rows = [
         Row(
             name,
             algorithm,
             good.get(algorithm, 1.04),
+            plans=4 if algorithm == BY_PROCESSED else int(good["plans"]),
             moved_over_excess=good["excess"],
             returns=int(good["returns"]),
         )
-        for name in ("equal", "giants", "unequal", "drift")
+        for name in ("equal", "giants", "unequal", "overload", "drift")
         for algorithm in algorithms
     ]
     rows += [Row(name, "optimum (bound)", good["bound"]) for name in {row.scenario for row in rows}]
@@ -83,6 +103,7 @@ def promised(**changes: float) -> dict[str, bool]:
         {"capacity": 1.2},
         {"excess": 1.31},
         {"returns": 1},
+        {"plans": 4},
     ],
 )
 def test_a_broken_promise_is_told(change: dict[str, float]) -> None:
