@@ -19,6 +19,7 @@
     ├── StoreTimeout             the overlay store did not answer in time
     ├── PublishTimeout           nobody commits: the stream is blocked for too long
     ├── DeliveryTimeout          a flush or close before the nodes had everything
+    ├── SparkFailed              Spark did not start, or a query of it failed
     ├── DomainError              the DDS domain failed or does not answer
     │   └── BalancerRunning      the domain has a balancer already
     └── PeerError                what another process sent or refused
@@ -58,6 +59,7 @@ __all__ = [
     "ReadFailed",
     "RegistryError",
     "SnapshotError",
+    "SparkFailed",
     "StorageError",
     "StoreTimeout",
     "UnknownName",
@@ -357,6 +359,20 @@ class DeliveryTimeout(EvenflowError):
             f" in {len(self.slices)} slices ({listed}): {cause}; see 'evenflow nodes',"
             " or give it more time"
         )
+
+
+class SparkFailed(EvenflowError):
+    """Spark did not start, or one of its queries failed.
+
+    Attributes:
+        reason: What happened, and what would mend it.
+        log: The last of what Spark said; empty when the reason says it all.
+    """
+
+    def __init__(self, reason: str, log: str = "") -> None:
+        self.reason = reason
+        self.log = log
+        super().__init__(f"Spark: {reason}" + (f"; its log ends:\n{log}" if log else ""))
 
 
 class DomainError(EvenflowError):

@@ -102,11 +102,3 @@ def test_a_second_balancer_is_refused(cluster):
     second = evenflow(cluster, "balancer")
     assert second.returncode == 2
     assert "balances this domain already" in second.stderr
-
-
-def test_up_ends_by_itself_with_clean_books(cluster):
-    done = evenflow(cluster, "up", "--nodes", "2", "--rate", "500", "--for", "4s")
-    assert done.returncode == 0, done.stderr
-    published, tail = done.stdout.splitlines()[-1].split(" items published, ")
-    assert int(published.replace(",", "")) > 500
-    assert tail == "0 lost, 0 repeated"

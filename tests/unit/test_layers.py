@@ -17,7 +17,7 @@ SOURCE = Path(evenflow.__file__).parent
 
 # From the top: a package may import its own line and those below.
 LAYERS = (
-    {"cli", "experiments", "console", "apps", "__main__", "__init__"},
+    {"cli", "experiments", "fleet", "console", "apps", "__main__", "__init__"},
     {"durable"},
     {"spark", "mobile", "bridge", "qos", "overlay", "testing"},
     {"slices", "autonomic", "balance"},
@@ -32,7 +32,7 @@ APART = {"spark", "mobile", "bridge", "qos", "overlay", "testing"}
 # Libraries that are hidden behind one place.
 HIDDEN = {
     "cyclonedds": {"domain"},
-    "pyspark": {"spark", "experiments"},
+    "pyspark": {"spark", "experiments", "durable", "fleet"},
     "aioquic": {"mobile"},
     "qh3": {"mobile"},
 }

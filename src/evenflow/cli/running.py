@@ -9,22 +9,30 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
+
+    Handler = Callable[[int, FrameType | None], object] | signal.Handlers
 
 _UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class StopSignal:
-    """Set by Ctrl-C or SIGTERM. A second signal ends the process the usual, abrupt way."""
+    """Set by Ctrl-C or SIGTERM.
 
-    def __init__(self) -> None:
+    Args:
+        then: What a second signal does; by default it ends the process the usual, abrupt way.
+    """
+
+    def __init__(self, then: Handler = signal.SIG_DFL) -> None:
         self._event = threading.Event()
+        self._then = then
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
 
     def _stop(self, number: int, _frame: FrameType | None) -> None:
         self._event.set()
-        signal.signal(number, signal.SIG_DFL)
+        signal.signal(number, self._then)
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the signal; False when the time was up before."""

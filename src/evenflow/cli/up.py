@@ -1,102 +1,214 @@
 """``evenflow up``: everything on this machine at once, with a live table.
 
-Starts a balancer and nodes as processes of their own and publishes a steady stream. The nodes note
-every item they process, so the summary at the end can say, from what really happened, whether an
-item was lost or repeated; the exit code says it too.
+A balancer, serving nodes, a fleet of simulated vehicles, Spark, and the fleet's pipeline
+(:mod:`evenflow.fleet`). The end waits until Spark has committed every report; then the reports in
+Spark's own table are counted, so the summary says what really came out, and the exit code tells
+whether a report was lost or repeated.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import signal
 import sys
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.live import Live
 
-from evenflow.cli.options import load_config
+from evenflow.cli.frame import INTERRUPTED
+from evenflow.cli.options import overrides
 from evenflow.cli.running import StopSignal, seconds
 from evenflow.cli.watch import Watch
-from evenflow.domain.cyclone import Participant
-from evenflow.experiments.arrivals import FILE_VARIABLE, Arrivals
-from evenflow.experiments.stream import SteadyStream
-from evenflow.slices.local import LocalCluster
+from evenflow.config import Config
+from evenflow.errors import SparkFailed
+from evenflow.fleet.local import LocalFleet, Numbers
+from evenflow.fleet.rules import ANSWERS
 from evenflow.slices.observer import Observer
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Callable
 
-    from evenflow.config import Config
+    from evenflow.fleet.local import Books
 
 EXAMPLES = """\
-  evenflow up                                   three nodes, until Ctrl-C
-  evenflow up --nodes 5 --rate 5000 --for 60s   five nodes, ends by itself with a summary
+  evenflow up                                        three nodes, 200 vehicles, until Ctrl-C
+  evenflow up --for 60s                              ends by itself with a summary
+  evenflow up --nodes 5 --vehicles 1000 --rate 5 --for 60s
 
 While it runs, look and interfere from another terminal:
+  evenflow nodes
+  evenflow consumers
   evenflow slices move --from node-1 --to node-2 --count 10
   evenflow history
+
+The time of --for counts from Spark's first results. The exit code is 1 when a report was lost or
+repeated, 130 when Ctrl-C came before the first results.
 """
 
-APP = "evenflow.experiments.arrivals:note"
-REFRESH_S = 0.5
+READY_WITHIN_S: Final = 180.0
+"""How long Spark may take to its first results."""
+STUCK_S: Final = 60.0
+"""How long the end waits when nothing more is committed."""
+REFRESH_S: Final = 0.5
+LINE_S: Final = 2.0
+"""How often a log gets a line."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
-    parser.add_argument("--nodes", metavar="N", type=int, default=3, help="processing nodes (3)")
-    parser.add_argument("--rate", metavar="R", type=float, default=1000, help="items/s (1000)")
-    parser.add_argument("--size", metavar="B", type=int, default=100, help="bytes an item (100)")
-    parser.add_argument(
-        "--for", metavar="TIME", type=seconds, dest="duration", help="stop by itself, as in 60s"
-    )
+    default = Numbers()
+    add = parser.add_argument
+    add("--nodes", metavar="N", type=count, default=default.nodes, help="processing nodes (3)")
+    add("--vehicles", metavar="N", type=count, default=default.vehicles, help="vehicles (200)")
+    add(
+        "--rate", metavar="R", type=rate, default=default.rate,
+        help="reports of each vehicle a second, 1 or more (2)",
+    )  # fmt: skip
+    add(
+        "--troubles", metavar="N", type=amount, default=default.troubles,
+        help="stops and deviations of the whole fleet a minute (20)",
+    )  # fmt: skip
+    add("--slices", metavar="N", type=count, help="slices of the topic (as configured: 100)")
+    add("--cores", metavar="N", type=count, default=default.cores, help="Spark's cores (2)")
+    add("--for", metavar="TIME", type=seconds, dest="duration", help="stop by itself, as in 60s")
+
+
+def count(text: str) -> int:
+    """Read a whole number above 0."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number above 0")
+    return int(text)
+
+
+def amount(text: str) -> float:
+    """Read a number, 0 or more."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number, 0 or more")
+    return value
+
+
+def rate(text: str) -> float:
+    """Read a vehicle's reports a second."""
+    value = amount(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be 1 or more: fewer tell too little")
+    return value
 
 
 def run(args: argparse.Namespace) -> int:
     """Run until a signal or the end of the time, then tell how it went."""
-    config = load_config(args)
-    # The children read a file of theirs; the history belongs to the operator's.
-    config = replace(
-        config, history=replace(config.history, path=str(config.history_file.resolve()))
-    )
-    stop = StopSignal()
-    with tempfile.TemporaryDirectory(prefix="evenflow-up-") as name:
-        folder = Path(name)
-        published = _run(args, config, stop, folder)
-        arrivals = Arrivals.read(folder)
-    lost, repeated = arrivals.lost(published), arrivals.repeated
-    print(f"{published:,} items published, {lost:,} lost, {repeated:,} repeated")
-    return 1 if lost or repeated else 0
-
-
-def _run(args: argparse.Namespace, config: Config, stop: StopSignal, folder: Path) -> int:
+    stop = StopSignal(then=signal.default_int_handler)
+    config = configured(args)
+    numbers = Numbers(args.nodes, args.vehicles, args.rate, args.troubles, args.cores)
     with (
-        LocalCluster(config, log_dir=folder) as cluster,
-        Participant(config.domain) as participant,
+        tempfile.TemporaryDirectory(prefix="evenflow-up-") as folder,
+        LocalFleet(config, config.topics[0].name, numbers, Path(folder)) as fleet,
     ):
-        cluster.start_balancer()
-        for number in range(1, args.nodes + 1):
-            name = f"node-{number}"
-            cluster.start_node(name, APP, env={FILE_VARIABLE: str(folder / f"{name}.arrivals")})
-        stream = SteadyStream(config, bytes(args.size), args.rate)
-        watch = Watch(Observer(participant), config.topics[0].name, stream)
-        _show(watch, stop, args.duration)
-        print("waiting until everything is committed", file=sys.stderr)
-        return stream.end()
+        watch = Watch(Observer(fleet.participant), fleet, config.domain.id)
+        books = _run(fleet, watch, stop, args.duration)
+    if books is None:
+        print("stopped before Spark had its first results", file=sys.stderr)
+        return INTERRUPTED
+    print(summary(books, watch))
+    return 1 if books.lost or books.repeated else 0
 
 
-def _show(watch: Watch, stop: StopSignal, duration: float | None) -> None:
-    """Show the live table; without a terminal, a line every few seconds."""
-    end = time.monotonic() + duration if duration else float("inf")
+def configured(args: argparse.Namespace) -> Config:
+    """The configuration: vehicles report to its first topic, which Spark reads."""
+    given = overrides(args)
+    topic = Config.load(args.config, given).topics[0].name
+    forced = {f"topics.{topic}.served": True, f"topics.{ANSWERS}.slices": 8}
+    if args.slices:
+        forced[f"topics.{topic}.slices"] = args.slices
+    config = Config.load(args.config, {**forced, **given})
+    # The children read a file of theirs; the history belongs to the operator's.
+    history = replace(config.history, path=str(config.history_file.resolve()))
+    return replace(config, history=history)
+
+
+def _run(fleet: LocalFleet, watch: Watch, stop: StopSignal, duration: float | None) -> Books | None:
+    """Show what happens until it is time to stop; None when that was before any result."""
+    with contextlib.ExitStack() as display:
+        show = _display(display, watch)
+        late = time.monotonic() + READY_WITHIN_S
+        while not fleet.ready:
+            if stop.given:
+                return None
+            if time.monotonic() > late:
+                raise SparkFailed(f"no results within {READY_WITHIN_S:g} s", fleet.spark.tail())
+            show()
+        end = time.monotonic() + (duration or float("inf"))
+        while not stop.given and time.monotonic() < end:
+            show()
+        fleet.park()
+        watch.note = "waiting until Spark has committed everything (Ctrl-C: end at once)"
+        _settle(fleet, show)
+        watch.note = "counting"
+        show()
+        return fleet.end()
+
+
+def _settle(fleet: LocalFleet, show: Callable[[], None]) -> None:
+    """Wait until everything has come through, or nothing more does."""
+    left, since = -1, time.monotonic()
+    while not fleet.settled() and time.monotonic() - since < STUCK_S:
+        if fleet.uncommitted != left:
+            left, since = fleet.uncommitted, time.monotonic()
+        show()
+
+
+def _display(display: contextlib.ExitStack, watch: Watch) -> Callable[[], None]:
+    """What shows the next moment: a table on a terminal, else a line now and then."""
     console = Console()
     if not console.is_terminal:
-        while not stop.given and time.monotonic() < end:
-            watch.look(min(5.0, max(0.1, end - time.monotonic())))
-            print(watch.line(), flush=True)
-        return
-    with Live(watch.table(), console=console, auto_refresh=False) as live:
-        while not stop.given and time.monotonic() < end:
+        next_line = 0.0
+
+        def show_line() -> None:
+            nonlocal next_line
             watch.look(REFRESH_S)
-            live.update(watch.table(), refresh=True)
+            if time.monotonic() >= next_line:
+                next_line = time.monotonic() + LINE_S
+                print(watch.line(), flush=True)
+
+        return show_line
+
+    live = display.enter_context(Live(watch.table(), console=console, auto_refresh=False))
+
+    def show_table() -> None:
+        watch.look(REFRESH_S)
+        live.update(watch.table(), refresh=True)
+
+    return show_table
+
+
+def summary(books: Books, watch: Watch) -> str:
+    """How it went, in a few lines."""
+    fleet = books.fleet
+    items = f"{books.published:,} published, {books.committed:,} committed"
+    lines = [
+        f"items     {items}, {books.rows:,} in Spark's table",
+        f"lost      {books.lost:,}",
+        f"repeated  {books.repeated:,}",
+        f"alerts    {fleet.found:,} found of {fleet.planted:,} planted, {fleet.false:,} false",
+        f"answers   {fleet.answers:,}{_round_trip(fleet.round_trips_s)}",
+        f"moves     {watch.moves:,}",
+    ]
+    return "\n".join(lines)
+
+
+def _round_trip(trips: tuple[float, ...]) -> str:
+    if not trips:
+        return ""
+    ordered = sorted(trips)
+    high = ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
+    return f", round trip {ordered[len(ordered) // 2]:.2f} s median, {high:.2f} s at most in 99 %"

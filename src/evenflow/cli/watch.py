@@ -1,120 +1,254 @@
-"""What ``evenflow up`` shows: rate, slices, backlog and CPU of each node, and the last moves."""
+"""What ``evenflow up`` shows: the fleet, Spark, every node, the last moves and alerts.
+
+A terminal gets a table that is drawn again and again; anything else gets a line now and then.
+"""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final
 
 import psutil
+from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import RenderableType
 
-    from evenflow.model.messages import NodeReport, Receipt
+    from evenflow.fleet.local import LocalFleet
+    from evenflow.fleet.vehicles import Alert
+    from evenflow.model.messages import Receipt
     from evenflow.slices.observer import Observer
 
-LAST_MOVES = 8
+LAST_MOVES: Final = 5
+RATE_S: Final = 2.0
+"""Rates are those of about this long."""
 
 
-class Source(Protocol):
-    """Where the items come from."""
+class Rate:
+    """How fast a count grows, over the last moments."""
 
-    @property
-    def published(self) -> int:
-        """Items published so far."""
-        ...
+    def __init__(self) -> None:
+        self._counts: list[tuple[float, int]] = []
+
+    def note(self, now: float, count: int) -> None:
+        """The count has come to this; a smaller one begins anew."""
+        if self._counts and count < self._counts[-1][1]:
+            self._counts.clear()
+        self._counts.append((now, count))
+        while len(self._counts) > 2 and now - self._counts[1][0] >= RATE_S:
+            del self._counts[0]
+
+    def per_s(self) -> float:
+        """What it grows by in a second."""
+        if len(self._counts) < 2:
+            return 0.0
+        (began, first), (ended, last) = self._counts[0], self._counts[-1]
+        return (last - first) / (ended - began) if ended > began else 0.0
+
+
+class Processor:
+    """How much of a CPU processes of this machine use."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, psutil.Process] = {}
+
+    def percent(self, pids: Iterable[int]) -> float | None:
+        """CPU of some processes since they were last asked for; None when none is here."""
+        found = []
+        for pid in pids:
+            try:
+                process = self._known.get(pid) or psutil.Process(pid)
+                self._known[pid] = process
+                found.append(process.cpu_percent())
+            except psutil.Error:
+                self._known.pop(pid, None)
+        return sum(found) if found else None
 
 
 class Watch:
-    """Looks at a topic and keeps what a rate needs: the previous look."""
+    """Looks at a fleet's job from time to time, and keeps what rates need."""
 
-    def __init__(self, observer: Observer, topic: str, source: Source) -> None:
+    def __init__(self, observer: Observer, fleet: LocalFleet, domain: int) -> None:
         self._observer = observer
-        self._view = observer.view(topic)
-        self._topic = topic
-        self._source = source
-        self._started = time.monotonic()
-        self._looked = self._started
-        self._published = 0
-        self._rate = 0.0
-        self._items: dict[str, int] = {}
-        self._rates: dict[str, float] = {}
-        self._processes: dict[int, psutil.Process] = {}
+        self._view = observer.view(fleet.topic)
+        self._fleet = fleet
+        self._domain = domain
+        self._started = self._now = time.monotonic()
+        self._published = Rate()
+        self._read: dict[str, Rate] = {}
+        self._processor = Processor()
+        self._cpu: dict[str, float | None] = {}
+        self._spark_cpu: float | None = None
+        self.note = ""
+        """What is going on, when that is not the ordinary."""
 
     def look(self, seconds: float) -> None:
         """Take in what happens within this time."""
         self._observer.look(seconds)
-        now = time.monotonic()
-        passed, self._looked = now - self._looked, now
-        published = self._source.published
-        self._rate, self._published = (published - self._published) / passed, published
+        self._fleet.look()
+        self._now = time.monotonic()
+        self._published.note(self._now, self._fleet.published)
+        for node in self._read.keys() - self._view.nodes.keys():
+            del self._read[node]
+            self._cpu.pop(node, None)
         for node, report in self._view.nodes.items():
-            before = self._items.get(node, report.items)
-            self._rates[node] = (report.items - before) / passed
-            self._items[node] = report.items
+            self._read.setdefault(node, Rate()).note(self._now, report.items)
+            self._cpu[node] = self._processor.percent([report.pid])
+        spark = self._fleet.spark
+        pids = [spark.pid, *(process.pid for process in spark.family())]
+        self._spark_cpu = self._processor.percent(pids)
+
+    @property
+    def seconds(self) -> float:
+        """How long this has been going on."""
+        return self._now - self._started
+
+    @property
+    def moves(self) -> int:
+        """Moves of slices from one node to another, so far."""
+        return sum(bool(one.giver) and one.outcome == "done" for one in self._view.receipts)
+
+    # -- a line for a log -------------------------------------------------------------------------
 
     def line(self) -> str:
-        """One line for a log."""
-        nodes = self._view.nodes
+        """Everything in one line."""
+        fleet, nodes = self._fleet, self._view.nodes
+        parts = [f"{self.seconds:5.1f} s"]
+        if self.note:
+            parts.append(self.note)
+        if not fleet.ready:
+            parts.append(f"Spark: {fleet.phase or 'starting'}")
         slices = "/".join(str(len(report.slices)) for _, report in sorted(nodes.items()))
-        backlog = sum(report.backlog_items for report in nodes.values())
-        return (
-            f"{self._looked - self._started:6.1f} s  published {self._published:,} "
-            f"({self._rate:,.0f}/s)  nodes {len(nodes)}  slices {slices or '-'}  "
-            f"backlog {backlog:,}  moves {len(self._view.receipts)}"
-        )
+        books = fleet.traffic.books()
+        parts += [
+            f"{self._published.per_s():,.0f} reports/s",
+            f"lag {fleet.uncommitted:,}",
+            f"slices {slices or '-'}",
+            f"CPU {'/'.join(_percent(self._cpu.get(node)) for node in sorted(nodes)) or '-'} %",
+            f"moves {self.moves}",
+            f"alerts {books.found} of {books.planted}",
+        ]
+        return "  ".join(parts)
+
+    # -- a table for a terminal -------------------------------------------------------------------
 
     def table(self) -> RenderableType:
         """Everything, for a terminal."""
-        balancer = "balancing" if self._view.balancer else "no balancer yet"
-        head = Text(
-            f"topic {self._topic}: {self._published:,} items published, {self._rate:,.0f}/s, "
-            f"{self._looked - self._started:.0f} s, {balancer}"
+        parts: list[RenderableType] = [self._summary(), self._nodes()]
+        if self._view.receipts:
+            parts.append(self._moves())
+        recent = self._fleet.traffic.recent()
+        if recent:
+            parts.append(_alerts(recent))
+        parts.append(Text(self.note or "Ctrl-C ends it", style="dim"))
+        return Group(*parts)
+
+    def _summary(self) -> Table:
+        fleet = self._fleet
+        books = fleet.traffic.books()
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(style="bold", no_wrap=True)
+        grid.add_column()
+        balancer = "" if self._view.balancer else ", no balancer yet"
+        grid.add_row(
+            "evenflow", f"domain {self._domain}, topic {fleet.topic}{balancer}, {self._clock()}"
         )
-        return Group(head, self._nodes(), self._moves())
+        grid.add_row(
+            "fleet",
+            f"{fleet.numbers.vehicles:,} vehicles, {self._published.per_s():,.0f} reports/s, "
+            f"{fleet.published:,} published, {fleet.traffic.in_trouble} in trouble",
+        )
+        grid.add_row("Spark", self._spark())
+        trips = sorted(books.round_trips_s)
+        trip = f", round trip {trips[len(trips) // 2]:.1f} s" if trips else ""
+        grid.add_row(
+            "alerts",
+            f"{books.found} of {books.planted} found, {books.answers} answers{trip}",
+        )
+        return grid
+
+    def _clock(self) -> str:
+        minutes, seconds = divmod(int(self.seconds), 60)
+        return f"{minutes}:{seconds:02}"
+
+    def _spark(self) -> Text:
+        fleet = self._fleet
+        if not fleet.ready:
+            dots = "." * (1 + int(self.seconds * 2) % 3)
+            phase = f"{fleet.phase or 'starting'} {dots}"
+            return Text(f"{phase}  ({fleet.uncommitted:,} reports wait for it)", style="yellow")
+        batch_s = max(state.ms for state in fleet.queries.values()) / 1_000
+        told = f"lag {fleet.uncommitted:,} reports, {batch_s:.1f} s a batch"
+        if fleet.table:
+            told += f", {fleet.table['moving']} of {fleet.table['vehicles']} vehicles moving"
+        return Text(f"{told}, CPU {_percent(self._spark_cpu)} %")
 
     def _nodes(self) -> Table:
-        table = Table("node", "slices", "items/s", "items", "backlog", "lost", "CPU %")
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        table.add_column("node")
+        for column in ("slices", "read/s", "kept", "lost", "CPU %"):
+            table.add_column(column, justify="right")
         for node, report in sorted(self._view.nodes.items()):
+            rate = self._read.get(node)
             table.add_row(
-                node.partition("~")[0],
+                _name(node),
                 str(len(report.slices)),
-                f"{self._rates.get(node, 0.0):,.0f}",
-                f"{report.items:,}",
+                f"{rate.per_s() if rate else 0:,.0f}",
                 f"{report.backlog_items:,}",
                 str(report.lost),
-                self._cpu(report),
+                _percent(self._cpu.get(node)),
             )
+        if not self._view.nodes:
+            table.add_row("starting", *[""] * 5)
         return table
-
-    def _cpu(self, report: NodeReport) -> str:
-        """CPU of the node's process since the last look; a dash when it is not on this machine."""
-        try:
-            process = self._processes.get(report.pid)
-            if process is None:
-                process = self._processes[report.pid] = psutil.Process(report.pid)
-            return f"{process.cpu_percent():.0f}"
-        except psutil.Error:
-            return "-"
 
     def _moves(self) -> Table:
-        table = Table("move", "slices", "from", "to", "ms", "items", "replayed", "outcome")
-        for receipt in self._view.receipts[-LAST_MOVES:]:
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        table.add_column("move")
+        table.add_column("from")
+        table.add_column("to")
+        for column in ("slices", "ms", "items"):
+            table.add_column(column, justify="right")
+        table.add_column("outcome", overflow="ellipsis", no_wrap=True)
+        for receipt in reversed(self._view.receipts[-LAST_MOVES:]):
             table.add_row(*_move(receipt))
         return table
+
+
+def _alerts(alerts: list[Alert]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("alert")
+    table.add_column("vehicle")
+    table.add_column("trouble")
+    table.add_column("told after", justify="right")
+    for alert in alerts:
+        trouble = alert.trouble
+        clock = time.strftime("%H:%M:%S", time.localtime(trouble.told / 1e6))
+        table.add_row(clock, trouble.vehicle, trouble.kind, f"{alert.after_s:.1f} s")
+    return table
 
 
 def _move(receipt: Receipt) -> tuple[str, ...]:
     return (
         receipt.cause,
+        _name(receipt.giver) or "-",
+        _name(receipt.taker),
         str(len(receipt.slices)),
-        receipt.giver.partition("~")[0],
-        receipt.taker.partition("~")[0],
-        f"{receipt.ms:.1f}",
-        str(receipt.moved),
-        str(receipt.replayed),
+        f"{receipt.ms:.0f}",
+        f"{receipt.moved + receipt.replayed:,}",
         receipt.outcome,
     )
+
+
+def _name(node: str) -> str:
+    """A node's name, without the number of its run."""
+    return node.partition("~")[0]
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"

@@ -9,20 +9,17 @@ Killing it kills Spark with it.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import queue
-import signal
-import subprocess
-import sys
-import threading
+import contextlib
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
+
+from evenflow.errors import SparkFailed
+from evenflow.spark.process import SparkProcess, input_closed, say
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from collections.abc import Callable
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -30,98 +27,27 @@ if TYPE_CHECKING:
 POLL_S = 0.05
 
 
-class QueryProcess:
+class QueryProcess(SparkProcess):
     """The query as its parent sees it."""
 
     def __init__(self, *arguments: str, log: Path) -> None:
         self.batches: list[dict[str, Any]] = []
         """What was said of the micro-batches so far."""
-        self._heard: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        with log.open("ab") as stderr:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                start_new_session=True,  # killed as a group: Spark's JVM is a child of the process
-            )
-        self._log = log
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        super().__init__(__name__, *arguments, log=log)
 
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            try:
-                said = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(said, dict):
-                self._heard.put(said)
-        self._heard.put(None)
-
-    def wait_for(self, what: str, timeout_s: float) -> dict[str, Any]:
-        """Wait until the process says something; `RuntimeError` when it ends or stays silent."""
-        deadline = time.monotonic() + timeout_s
-        while True:
-            try:
-                said = self._heard.get(timeout=max(0.01, deadline - time.monotonic()))
-            except queue.Empty:
-                raise RuntimeError(f"no {what} within {timeout_s:g} s; {self._tail()}") from None
-            if said is None:
-                raise RuntimeError(f"the query ended before {what}; {self._tail()}")
-            if "batch" in said:
-                self.batches.append(said)
-            if what in said:
-                return said
+    def take(self, said: dict[str, Any]) -> None:
+        """Remember micro-batches."""
+        if "batch" in said:
+            self.batches.append(said)
 
     def hear(self) -> list[dict[str, Any]]:
-        """The micro-batches so far, without waiting."""
-        while not self._heard.empty():
-            said = self._heard.get()
-            if said is not None and "batch" in said:
-                self.batches.append(said)
+        """The micro-batches so far, without waiting; also of a query that has ended."""
+        with contextlib.suppress(SparkFailed):
+            super().hear()
         return self.batches
-
-    def _tail(self) -> str:
-        return self._log.read_text(encoding="utf-8", errors="replace")[-2_000:]
-
-    def end(self, timeout_s: float = 120.0) -> dict[str, Any]:
-        """End the query in order; what it says at the end."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        summary: dict[str, Any] = self.wait_for("summary", timeout_s)["summary"]
-        self._process.wait(timeout_s)
-        return summary
-
-    def kill(self) -> None:
-        """``kill -9`` for the process and its JVM."""
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._reader.join()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
-
-    def __enter__(self) -> QueryProcess:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.kill()
 
 
 # -- inside the process ---------------------------------------------------------------------------
-
-
-def say(**what: Any) -> None:
-    """Tell the parent."""
-    print(json.dumps(what), flush=True)
 
 
 def main() -> None:
@@ -132,7 +58,7 @@ def main() -> None:
     spark = session("evenflow experiment")
     query = _sink(_items(spark, args), args)
     say(started=time.time())
-    _follow(query, sys.stdin)
+    _follow(query, _task_seconds(spark, query) if args.tasks else list)
     query.stop()
     say(summary=_summary(spark, args.out) if args.out else {})
     spark.stop()
@@ -145,6 +71,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="Parquet files here; else nowhere")
     parser.add_argument("--checkpoint", type=Path, required=True)
     parser.add_argument("--work", type=int, default=0, help="hashes computed on every item")
+    parser.add_argument("--tasks", action="store_true", help="tell the tasks' run times")
     parser.add_argument("--observe", action="store_true", help="tell the items' times")
     return parser.parse_args()
 
@@ -174,10 +101,12 @@ def _worked(items: DataFrame, hashes: int) -> DataFrame:
     """Let every item cost some work."""
     from pyspark.sql import functions as f  # noqa: PLC0415
 
-    result = f.col("payload")
-    for _ in range(hashes):
-        result = f.sha2(result, 512)
-    return items.withColumn("work", result)
+    chain = f.aggregate(
+        f.sequence(f.lit(1), f.lit(hashes)),
+        f.sha2("payload", 512),
+        lambda hashed, _: f.sha2(hashed.cast("binary"), 512),
+    )
+    return items.withColumn("work", chain)
 
 
 def _sink(items: DataFrame, args: argparse.Namespace) -> StreamingQuery:
@@ -191,15 +120,27 @@ def _sink(items: DataFrame, args: argparse.Namespace) -> StreamingQuery:
     return writer.format("parquet").option("path", str(args.out)).start()
 
 
-def _follow(query: StreamingQuery, stdin: TextIO) -> None:
+def _task_seconds(spark: SparkSession, query: StreamingQuery) -> Callable[[], list[float]]:
+    """How long the tasks of the query's newest ended job ran."""
+    from evenflow.spark.task_times import run_times  # noqa: PLC0415
+
+    context = spark.sparkContext
+    tracker = context.statusTracker()
+
+    def newest() -> list[float]:
+        for job in sorted(tracker.getJobIdsForGroup(query.runId), reverse=True):
+            found = tracker.getJobInfo(job)
+            if found is not None and found.status == "SUCCEEDED":
+                stages = (run_times(context, stage) for stage in found.stageIds)
+                return sorted(seconds for times in stages for seconds in times.values())
+        return []
+
+    return newest
+
+
+def _follow(query: StreamingQuery, task_seconds: Callable[[], list[float]]) -> None:
     """Report every micro-batch until the input is closed or the query fails."""
-    closed = threading.Event()
-
-    def wait() -> None:
-        stdin.read()
-        closed.set()
-
-    threading.Thread(target=wait, daemon=True).start()
+    closed = input_closed()
     last = -1
     while not closed.wait(POLL_S):
         if not query.isActive:
@@ -207,7 +148,7 @@ def _follow(query: StreamingQuery, stdin: TextIO) -> None:
         for progress in query.recentProgress:
             if progress.batchId > last and progress.numInputRows > 0:
                 last = progress.batchId
-                say(**_batch(progress))
+                say(**_batch(progress), task_s=task_seconds())
 
 
 def _batch(progress: Any) -> dict[str, Any]:

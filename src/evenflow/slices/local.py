@@ -7,6 +7,7 @@ it is killed: the kernel tells them.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -27,7 +28,8 @@ _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """In a child before it begins: let the kernel end it when its parent is gone."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
@@ -54,7 +56,7 @@ class LocalCluster:
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, **(env or {})},
                 start_new_session=True,  # Ctrl-C is for the parent, which ends us in order
-                preexec_fn=_end_with_parent,  # noqa: PLW1509 - one prctl call, no locks
+                preexec_fn=end_with_parent,  # noqa: PLW1509 - one prctl call, no locks
             )
         self.processes[name] = process
         return process
@@ -96,16 +98,18 @@ class LocalCluster:
     def close(self) -> None:
         """End all processes: nodes together, then the rest."""
         deadline = time.monotonic() + 10.0
-        for process in self.processes.values():
-            process.terminate()
-        for process in self.processes.values():
-            try:
-                process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
+        try:
+            for process in self.processes.values():
+                process.terminate()
+            for process in self.processes.values():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(max(0.1, deadline - time.monotonic()))
+        finally:  # also when whoever waits has no more patience
+            for process in self.processes.values():
                 process.kill()
                 process.wait()
-        self.processes.clear()
-        self._folder.cleanup()
+            self.processes.clear()
+            self._folder.cleanup()
 
     def __enter__(self) -> LocalCluster:
         return self

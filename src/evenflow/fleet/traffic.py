@@ -1,0 +1,106 @@
+"""The fleet on the road: publishes its reports, makes trouble now and then, passes answers on."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from evenflow.fleet.vehicles import Alert, Fleet, FleetBooks
+    from evenflow.model.batch import Batch
+    from evenflow.slices.publisher import Publisher
+
+TICK_S: Final = 0.05
+"""About how often some vehicles report: all of them take turns."""
+
+
+class Traffic:
+    """Drives a fleet in a thread until it is parked.
+
+    Args:
+        fleet: The vehicles.
+        publisher: Where they report.
+        reports_per_s: Reports of each vehicle.
+        troubles_per_min: Troubles of the whole fleet.
+    """
+
+    def __init__(
+        self, fleet: Fleet, publisher: Publisher, reports_per_s: float, troubles_per_min: float
+    ) -> None:
+        self._fleet = fleet
+        self._publisher = publisher
+        turns = max(1, round(1 / reports_per_s / TICK_S))
+        self._tick_s = 1 / reports_per_s / turns
+        self._turns = [np.arange(turn, fleet.size, turns) for turn in range(turns)]
+        self._trouble_s = 60 / troubles_per_min if troubles_per_min else 0.0
+        self._lock = threading.Lock()
+        self._parked = threading.Event()
+        self._troubled = threading.Event()
+        self._fault: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="traffic", daemon=True)
+        self._thread.start()
+
+    def begin_trouble(self) -> None:
+        """From now on let vehicles get into trouble, if they are to."""
+        if self._trouble_s:
+            self._troubled.set()
+
+    def answer(self, batch: Batch) -> None:
+        """Tell vehicles what the pipeline says; the application of the topic of answers."""
+        now = time.time_ns() // 1_000
+        with self._lock:
+            for item in batch:
+                told = json.loads(item.payload)
+                self._fleet.tell(item.sender, told["trouble"], told["until"], item.time, now)
+
+    def books(self) -> FleetBooks:
+        """What happened so far."""
+        with self._lock:
+            return self._fleet.books()
+
+    def recent(self) -> list[Alert]:
+        """The latest alerts, newest first."""
+        with self._lock:
+            return list(reversed(self._fleet.recent))
+
+    @property
+    def in_trouble(self) -> int:
+        """How many vehicles are in trouble now."""
+        with self._lock:
+            return self._fleet.in_trouble
+
+    def check(self) -> None:
+        """Raise what ended the traffic, if something did."""
+        if self._fault is not None:
+            raise self._fault
+
+    def park(self) -> None:
+        """Report no more."""
+        self._parked.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._drive()
+        except Exception as error:  # noqa: BLE001 - raised again by whoever checks
+            self._fault = error
+
+    def _drive(self) -> None:
+        due = time.monotonic()
+        next_trouble = 0.0
+        turn = 0
+        while not self._parked.wait(max(0.0, due - time.monotonic())):
+            with self._lock:
+                reports = self._fleet.report(self._turns[turn], time.time_ns() // 1_000)
+                if self._troubled.is_set() and time.monotonic() >= next_trouble:
+                    next_trouble = time.monotonic() + self._trouble_s
+                    self._fleet.make_trouble()
+            self._publisher.publish_many(
+                reports.payloads, senders=reports.senders, ids=reports.ids, times=reports.times
+            )
+            turn = (turn + 1) % len(self._turns)
+            due += self._tick_s
