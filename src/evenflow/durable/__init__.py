@@ -12,6 +12,7 @@ declared durable (``[topics.NAME] durable = true``) is kept by the overlay store
 `live`          the newest items from the serving nodes, for those who read along
 `archiver`      writes a topic to the store; a registered consumer of the topic
 `reader`        `read_from`: the past, then what comes, each item once
+`spark`         ``format("evenflow-store")``: ranges of time as tables, and a sink
 ==============  ===============================================================================
 
 **Exactly once** rests on three facts. An item has a name that nothing else has: its writer, slice

@@ -132,6 +132,11 @@ class Assembly:
     def __init__(self) -> None:
         self._open: dict[str, list[bytes]] = {}
 
+    @property
+    def waiting(self) -> bool:
+        """Whether pieces of a bundle are still to come."""
+        return bool(self._open)
+
     def add(self, message: bytes) -> Bundle | None:
         """Take a message; return a bundle when it is whole."""
         piece = decode_piece(message)

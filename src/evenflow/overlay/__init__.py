@@ -7,10 +7,12 @@ giving it another coordinate, so balancing is a choice of coordinates.
 
 ::
 
-    geometry     geographic hash, j-closest nodes, Voronoi cells, Delaunay neighbours
+    geometry     geographic hash, j-closest nodes
+    plane        Voronoi cells, Delaunay neighbours
     resilience   node loads of the resilience levels, kept incrementally       equations 1-4
     coordinates  coordinate loads and which coordinate is better               equations 5-10
     selection    the paper's four ways to ask for coordinates, addition        sections V, VI-A
+    relief       which topic a node gives away, and where to                   algorithm 2
     delegation   delegate lists: who is responsible for which time             section III
 
     spots        the plane cut into spots: the tables the simulation works on
@@ -40,12 +42,16 @@ The live store (``docs/store.md``), pure above and shells below the line::
     delegate     moving a topic: its delegates' side                           section III-A
     keeper       all of these together, for one shelf
     nursery      shelves that are new
+    ledger       what every broker bears, as each of them said last            section IV-C
+    candidates   coordinates to choose from                                    section V-E
+    balancing    every so often, a topic goes to a better place                section VI-B
     events       what a broker is told, and what it wants done
     broker_core  a whole broker: events in, actions out
     client_core  a client's side of a topic
     ------------------------------------------------------------------------------------------
     store        a broker's disk (SQLite)
     wire         a TCP connection
+    chronicle    a broker's moves in the shared history
     broker       the broker process
     client_async the client library for asyncio: `AsyncClient`
     client       the client library: `Client`

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenflow.overlay.geometry import Cells, Coordinate, Plane
+from evenflow.overlay.geometry import Coordinate
+from evenflow.overlay.plane import Cells, Plane
 from evenflow.overlay.resilience import LEVELS
 
 if TYPE_CHECKING:

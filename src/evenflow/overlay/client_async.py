@@ -142,6 +142,21 @@ class AsyncClient:
         self._ask(publishing)
         return future
 
+    def publish_as(self, topic: str, publisher: int, *, level: int = DEFAULT_LEVEL) -> None:
+        """Publish to a topic under a publisher's number of one's own; call it before publishing.
+
+        The store counts the messages of each publisher and stores none twice: who publishes the
+        same messages under the same number again, from the first, repeats nothing.
+        """
+        self._check_open()
+        geographic_hash(topic)
+        if topic in self._publishing or not 1 <= publisher < 1 << 62:
+            raise OverlayError(
+                f"publisher {publisher} of {topic!r}: it publishes already, or has no number"
+            )
+        self._publishing[topic] = Publishing(topic, publisher, level)
+        self._stored[topic] = deque()
+
     async def subscribe(
         self, topic: str, *, start: int | None = None, level: int = DEFAULT_LEVEL
     ) -> AsyncGenerator[Message, None]:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenflow.overlay.geometry import Coordinate, Plane, closest_nodes
+from evenflow.overlay.geometry import Coordinate, closest_nodes
+from evenflow.overlay.plane import Plane
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

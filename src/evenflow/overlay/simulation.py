@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenflow.errors import OverlayError, UnknownName
-from evenflow.overlay.geometry import Cells, Plane
 from evenflow.overlay.growth import growth_rates, sizes_at
 from evenflow.overlay.kernel import (
     NODE_ORDER,
@@ -27,6 +26,7 @@ from evenflow.overlay.kernel import (
     empty_loads,
     place_all,
 )
+from evenflow.overlay.plane import Cells, Plane
 from evenflow.overlay.planning import add_by_plan, plan
 from evenflow.overlay.selection import SELECTIONS, queries_to_send
 from evenflow.overlay.spots import (

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenflow.overlay.arrays import Floats, Ints
-    from evenflow.overlay.geometry import Plane
+    from evenflow.overlay.plane import Plane
 
 CANDIDATES = 200
 """Random coordinates drawn in every cell, as in the paper (section V-E)."""

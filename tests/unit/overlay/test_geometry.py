@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.errors import OverlayError
-from evenflow.overlay.geometry import Cells, Coordinate, Plane, closest_nodes, geographic_hash
+from evenflow.overlay.geometry import Coordinate, closest_nodes, geographic_hash
+from evenflow.overlay.plane import Cells, Plane
 
 from .worlds import coordinates
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenflow.overlay.geometry import Cells, Plane
+from evenflow.overlay.plane import Cells, Plane
 from evenflow.overlay.spots import CANDIDATES, near_regions, spot_table
 
 from .worlds import SOME, make_world

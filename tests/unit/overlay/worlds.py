@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from evenflow.overlay.geometry import Cells, Coordinate, Plane
+from evenflow.overlay.geometry import Coordinate
+from evenflow.overlay.plane import Cells, Plane
 from evenflow.overlay.spots import SpotTable, spot_table
 
 SOME = settings(max_examples=max(5, settings.default.max_examples // 4))

@@ -1,0 +1,176 @@
+"""The options of ``format("evenflow-store")``: read once, checked; errors say what to do."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from evenflow.config import Config
+from evenflow.durable.archiver import brokers_of
+from evenflow.durable.frames import archive_topic
+from evenflow.errors import ConfigError, did_you_mean
+from evenflow.overlay.geometry import geographic_hash
+from evenflow.overlay.wire import parse_address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+T = TypeVar("T")
+MESSAGES: Final = "messages"
+ITEMS: Final = "items"
+_READING: Final = ("topic", "rows", "brokers", "config", "start", "end", "partitions", "timeout")
+_WRITING: Final = ("topic", "brokers", "config", "name", "level", "timeout", "checkpointLocation")
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What a query that reads the store sets."""
+
+    topic: str
+    """The store's own topic."""
+    brokers: tuple[str, ...]
+    items: bool = False
+    """Whether the topic is the archive of a durable topic, whose items are wanted."""
+    start: int = 1
+    """Stored at this time or later, nanoseconds since 1970."""
+    end: int = 1 << 62
+    """Stored before this time."""
+    partitions: int = 4
+    """Into how many partitions the time is cut."""
+    timeout_s: float = 30.0
+    """How long brokers may be silent."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> ReadOptions:
+        """Read the options of a query; `ConfigError` names the first that cannot be used."""
+        found = _known(given, _READING)
+        rows = found.get("rows", MESSAGES)
+        if rows not in (MESSAGES, ITEMS):
+            raise ConfigError("option rows", rows, f"must be {MESSAGES!r} or {ITEMS!r}")
+        topic = _topic(found["topic"])
+        start = _checked(found, "start", 1, moment)
+        end = _checked(found, "end", time.time_ns(), moment)
+        if end <= start:
+            raise ConfigError("option end", found.get("end"), "must be later than start")
+        return cls(
+            topic=archive_topic(topic) if rows == ITEMS else topic,
+            brokers=_brokers(found),
+            items=rows == ITEMS,
+            start=start,
+            end=end,
+            partitions=_checked(found, "partitions", 4, lambda value: _count(value, 10_000)),
+            timeout_s=_checked(found, "timeout", 30.0, _seconds),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What a query that writes to the store sets."""
+
+    topic: str
+    brokers: tuple[str, ...]
+    name: str = ""
+    """Name of the query: a batch that is written again under the same name is stored once."""
+    level: int = 2
+    """Resilience level of the topic when it is new."""
+    timeout_s: float = 30.0
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> WriteOptions:
+        """Read the options of a query; `ConfigError` names the first that cannot be used."""
+        found = _known(given, _WRITING)
+        return cls(
+            topic=_topic(found["topic"]),
+            brokers=_brokers(found),
+            name=_checked(found, "name", "", _name),
+            level=_checked(found, "level", 2, lambda value: _count(value, 3)),
+            timeout_s=_checked(found, "timeout", 30.0, _seconds),
+        )
+
+
+def _known(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    known = {name.lower(): name for name in names}
+    found: dict[str, str] = {}
+    for name, value in given.items():
+        if name.lower() not in known:
+            hint = did_you_mean(name, names)
+            raise ConfigError(f"option {name}", value, f"unknown{hint} (known: {', '.join(names)})")
+        found[known[name.lower()]] = value
+    if "topic" not in found:
+        raise ConfigError("option topic", None, 'is missing: add .option("topic", NAME)')
+    return found
+
+
+def _brokers(found: Mapping[str, str]) -> tuple[str, ...]:
+    if "brokers" not in found:
+        return tuple(brokers_of(Config.load(found.get("config"))))
+    addresses = tuple(part.strip() for part in found["brokers"].split(",") if part.strip())
+    for address in addresses or ("",):
+        try:
+            parse_address(address)
+        except ValueError as error:
+            raise ConfigError(
+                "option brokers", found["brokers"], f"must be HOST:PORT, HOST:PORT ...: {error}"
+            ) from None
+    return addresses
+
+
+def _topic(name: str) -> str:
+    geographic_hash(name)
+    return name
+
+
+def _checked(found: Mapping[str, str], name: str, default: T, read: Callable[[str], T]) -> T:
+    value = found.get(name)
+    if value is None:
+        return default
+    try:
+        return read(value)
+    except ValueError as error:
+        raise ConfigError(f"option {name}", value, str(error)) from None
+
+
+def moment(value: str) -> int:
+    """Read a time: seconds since 1970, or ISO 8601 (UTC unless it names a zone); nanoseconds."""
+    text = value.strip()
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        whole, _, part = text.partition(".")
+        found = int(whole) * 10**9 + int(part.ljust(9, "0")[:9] or 0)
+    else:
+        try:
+            when = datetime.fromisoformat(text)
+        except ValueError:
+            raise ValueError(
+                "must be seconds since 1970, or a time as in 2026-01-31T12:00:00Z"
+            ) from None
+        since = when.replace(tzinfo=when.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+        found = (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1_000
+    if not 0 <= found < 1 << 62:
+        raise ValueError("must be a time from 1970 to 2116")
+    return max(1, found)
+
+
+def _count(value: str, most: int) -> int:
+    if not value.isdecimal() or not 1 <= int(value) <= most:
+        raise ValueError(f"must be a whole number from 1 to {most}")
+    return int(value)
+
+
+def _name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise ValueError("must be 1 to 100 letters, digits, '_', '-' or '.'")
+    return value
+
+
+def _seconds(value: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        raise ValueError("must be a number of seconds") from None
+    if not 0 < seconds <= 86_400:
+        raise ValueError("must be a number of seconds, at most a day")
+    return seconds
