@@ -50,6 +50,7 @@ DELAY_RATE = 5_000
 DELAY_OCTETS = 100
 FILE_ROWS = 100_000
 STARTED_S = 240.0
+PARTS = ("throughput", "delay", "skew")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bytes", metavar="B", type=int, action="append", help="payload (100 and 7300)"
     )
+    parser.add_argument(
+        "--part", choices=PARTS, action="append", help="measure this part alone (may be repeated)"
+    )
     parser.add_argument("--nodes", metavar="N", type=int, default=NODES, help="serving nodes (2)")
 
 
@@ -65,16 +69,21 @@ def run(args: argparse.Namespace) -> int:
     """Measure all paths and report."""
     progress = Progress("pipeline")
     seconds = args.seconds or (10.0 if args.quick else 30.0)
-    rows: list[dict[str, Any]] = []
+    parts = args.part or PARTS
+    figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="evenflow-pipeline-") as name:
         bench = Bench(_config(args), Path(name), progress, seconds, args.nodes)
-        for octets in args.bytes or ([100] if args.quick else [100, 7_300]):
-            rows += bench.throughput(octets)
-        figures = {"rows": rows, **bench.delay(), "skew": measure_skew(bench)}
+        if "throughput" in parts:
+            sizes = args.bytes or ([100] if args.quick else [100, 7_300])
+            figures["rows"] = [row for octets in sizes for row in bench.throughput(octets)]
+        if "delay" in parts:
+            figures |= bench.delay()
+        if "skew" in parts:
+            figures["skew"] = measure_skew(bench)
     show(figures)
     write_json(args.json, figures)
-    if args.plot:
-        plot(args.plot, rows)
+    if args.plot and "rows" in figures:
+        plot(args.plot, figures["rows"])
     return 0
 
 
@@ -163,11 +172,11 @@ class Bench:
         self._tell(f"skewed load, balancing by {algorithm}")
         config = pipeline_skew.skew_config(self._config, algorithm)
         with ServedDomain(config, self._folder, pipeline_skew.NODES) as domain:
-            ids = pipeline_skew.zipf_ids(domain.owners, pipeline_skew.CHUNK)
+            ids = pipeline_skew.zipf_ids(domain.await_even(), pipeline_skew.CHUNK)
             source = Stream(domain.publisher, DELAY_OCTETS, ids=ids)
             try:
                 return self._measure(
-                    *domain.options(), "--work", str(pipeline_skew.WORK),
+                    *domain.options(), "--tasks", "--work", str(pipeline_skew.WORK),
                     "--option", "maxItemsPerTrigger", str(pipeline_skew.ROWS),
                     batches=pipeline_skew.SETTLE_BATCHES,
                 )  # fmt: skip
@@ -244,10 +253,18 @@ def delays_of(batches: list[dict[str, Any]]) -> list[float]:
 
 
 def show(figures: dict[str, Any]) -> None:
-    """Print the tables."""
-    by_size: dict[int, dict[str, float]] = {}
-    for row in figures["rows"]:
-        by_size.setdefault(row["bytes"], {})[row["path"]] = row["items_per_s"]
+    """Print the tables of what was measured."""
+    if "rows" in figures:
+        show_rates(figures["rows"])
+    if "delay_ms" in figures:
+        show_delay(figures)
+    if "skew" in figures:
+        show_skew(figures["skew"])
+
+
+def show_rates(rows: list[dict[str, Any]]) -> None:
+    """Print items per second, and what part of the ceiling they are."""
+    ceilings = {row["bytes"]: row["items_per_s"] for row in rows if row["path"] == "ceiling"}
     print_table(
         "Items per second into Spark",
         ["path", "bytes", "items/s", "rows a batch", "of the ceiling"],
@@ -257,22 +274,40 @@ def show(figures: dict[str, Any]) -> None:
                 row["bytes"],
                 row["items_per_s"],
                 row["rows_a_batch"],
-                f"{row['items_per_s'] / by_size[row['bytes']]['ceiling']:.0%}",
+                f"{row['items_per_s'] / ceilings[row['bytes']]:.0%}",
             ]
-            for row in figures["rows"]
+            for row in rows
         ],
     )
+
+
+def show_delay(figures: dict[str, Any]) -> None:
+    """Print the delay beside the duration of an empty micro-batch."""
     delay, empty = figures["delay_ms"], figures["empty_batch_ms"]
     print_table(
         f"Delay at {DELAY_RATE:,} items/s, ms",
         ["p50", "p99", "micro-batch", "empty micro-batch", "p50 / empty"],
         [[delay["p50"], delay["p99"], figures["batch_ms"], empty, f"{delay['p50'] / empty:.2f}"]],
     )
-    off, on = figures["skew"]["batch_s_off"], figures["skew"]["batch_s_on"]
+
+
+def show_skew(skew: dict[str, Any]) -> None:
+    """Print the time of a micro-batch with balancing off and on."""
     print_table(
         f"A micro-batch of {pipeline_skew.ROWS:,} items under Zipf skew, seconds",
-        ["balancing off", "balancing on", "saved"],
-        [[off, on, f"{1 - on / off:.0%}"]],
+        ["balancing", "mean", "median", "longest task", "all tasks", "items", "saved"],
+        [
+            [
+                f"{name} ({algorithm})",
+                skew[f"batch_s_{name}"],
+                skew[f"median_s_{name}"],
+                skew[f"longest_task_s_{name}"],
+                skew[f"all_tasks_s_{name}"],
+                skew[f"rows_{name}"],
+                f"{skew['saved']:.0%}" if name == "on" else "",
+            ]
+            for name, algorithm in pipeline_skew.ALGORITHMS.items()
+        ],
     )
 
 

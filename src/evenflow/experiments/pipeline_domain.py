@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import ClosedError, DeliveryTimeout
+from evenflow.errors import ClosedError, DeliveryTimeout, ExperimentError
 from evenflow.experiments.exactly_once import TOPIC, await_owners, serve
 from evenflow.slices.local import LocalCluster
 from evenflow.slices.observer import Observer
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 SENDERS = 1_000
 CHUNK_OCTETS = 4 << 20
-ROOM_WITHIN_S = 120.0
+EVEN_WITHIN_S = 60.0
+LOOK_S = 1.0
+ROOM_WITHIN_S = 600.0
 """How long the stream waits for room."""
 
 
@@ -38,17 +41,26 @@ class ServedDomain:
         self._cluster.start_balancer()
         for number in range(nodes):
             serve(self._cluster, f"node-{number + 1}")
-        observer = Observer(self._participant)
-        await_owners(observer, nodes)
-        slice_map = observer.view(TOPIC).map
-        assert slice_map is not None
-        self.owners = slice_map.owners
-        """The first owner of each slice, by number."""
+        self._nodes = nodes
+        self._observer = Observer(self._participant)
+        await_owners(self._observer, nodes)
         self.publisher = Publisher(TOPIC, config=config, participant=self._participant)
 
     def options(self) -> list[str]:
         """How a query reads this domain."""
         return ["--option", "topic", TOPIC, "--option", "config", str(self._file)]
+
+    def await_even(self) -> tuple[int, ...]:
+        """Wait until every node has equally many slices; the owner of each slice, by number."""
+        deadline = time.monotonic() + EVEN_WITHIN_S
+        while time.monotonic() < deadline:
+            self._observer.look(LOOK_S)
+            slice_map = self._observer.view(TOPIC).map
+            assert slice_map is not None
+            owned = Counter(slice_map.owners)
+            if len(owned) == self._nodes and max(owned.values()) - min(owned.values()) <= 1:
+                return slice_map.owners
+        raise ExperimentError("pipeline", f"slices were not even in {EVEN_WITHIN_S:g} s")
 
     def __enter__(self) -> ServedDomain:
         return self

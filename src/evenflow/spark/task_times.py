@@ -22,6 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 MOST_TASKS: Final = 10_000
@@ -53,6 +54,20 @@ def _ask(address: str, path: str) -> dict[str, float]:
         return {}
     finally:
         connection.close()
+
+
+def run_times(context: SparkContext, stage: int) -> dict[int, float]:
+    """Seconds that each ended task of a stage has run, by the number of the task."""
+    store = context._jsc.sc().statusStore()  # noqa: SLF001 - PySpark shows it nowhere
+    attempt = store.lastStageAttempt(stage).attemptId()
+    tasks = store.taskList(stage, attempt, MOST_TASKS).iterator()
+    times = {}
+    while tasks.hasNext():
+        task = tasks.next()
+        metrics = task.taskMetrics()
+        if task.status() == "SUCCESS" and metrics.isDefined():
+            times[int(task.taskId())] = metrics.get().executorRunTime() / 1_000
+    return times
 
 
 class TaskTimes:
@@ -104,16 +119,7 @@ class TaskTimes:
         request.wfile.write(body)
 
     def _run_times(self, stage: str) -> dict[int, float]:
-        store = self._context._jsc.sc().statusStore()  # noqa: SLF001 - PySpark shows it nowhere
-        attempt = store.lastStageAttempt(int(stage)).attemptId()
-        tasks = store.taskList(int(stage), attempt, MOST_TASKS).iterator()
-        times = {}
-        while tasks.hasNext():
-            task = tasks.next()
-            metrics = task.taskMetrics()
-            if task.status() == "SUCCESS" and metrics.isDefined():
-                times[int(task.taskId())] = metrics.get().executorRunTime() / 1_000
-        return times
+        return run_times(self._context, int(stage))
 
     def _newest_batch(self, query: str) -> dict[str, float]:
         found = self._spark.streams.get(query)

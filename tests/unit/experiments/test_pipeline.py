@@ -7,7 +7,14 @@ import pytest
 
 from evenflow.config import Config
 from evenflow.experiments.pipeline import delays_of, rate
-from evenflow.experiments.pipeline_skew import ROWS, batch_seconds, skew_config, zipf_ids
+from evenflow.experiments.pipeline_skew import (
+    NODES,
+    ROWS,
+    SLICES,
+    figures_of,
+    skew_config,
+    zipf_ids,
+)
 
 
 def batch(ended: float, rows: int, published: int | None = None) -> dict[str, Any]:
@@ -44,7 +51,19 @@ def test_the_skewed_domain_differs_by_its_algorithm_alone() -> None:
 
 def test_the_time_of_a_batch_is_for_equally_many_items() -> None:
     batches = [
-        {"rows": ROWS, "ms": {"triggerExecution": 1_000}},
-        {"rows": 3 * ROWS, "ms": {"triggerExecution": 3_000}},
+        {"rows": ROWS, "ms": {"triggerExecution": 1_000}, "task_s": [0.2, 0.6]},
+        {"rows": 3 * ROWS, "ms": {"triggerExecution": 3_000}, "task_s": [0.4, 0.8]},
     ]
-    assert batch_seconds(batches) == pytest.approx(1.0)
+    figures = figures_of(batches)
+    assert figures["batch_s"] == figures["median_s"] == pytest.approx(1.0)
+    assert figures["measured_s"] == pytest.approx(2.0)
+    assert figures["longest_task_s"] == pytest.approx(0.7)
+    assert figures["all_tasks_s"] == pytest.approx(1.0)
+
+
+def test_the_busy_node_has_most_of_the_work_until_slices_move() -> None:
+    owners = tuple(1 + slice_id * NODES // SLICES for slice_id in range(SLICES))
+    counts = np.bincount(zipf_ids(owners, 100_000), minlength=SLICES)
+    shares = counts.reshape(NODES, -1).sum(axis=1) / counts.sum()
+    assert 2 / 3 < shares[0] < 0.85
+    assert counts.max() / counts.sum() < 1 / NODES
