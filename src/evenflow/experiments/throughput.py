@@ -6,8 +6,13 @@ A client sends images faster than one node can process them; four more nodes joi
 client sends seven times as much. Each node is held to the same small share of a core by a cgroup
 quota, so that five of them fit on one machine and no node can take from another. Throughput and
 round-trip delay are measured at the client from the replies, the CPU at each node as percent of its
-share. At the end the quotas are lifted, and what is left is processed, so that it can be said what
-was lost or repeated: every image must be answered exactly once.
+share. At the end the quotas are lifted and what is left is processed. Then each node says which
+images it has processed, so that it can be told what was lost or repeated: every image must have
+been processed exactly once. (Replies go over plain DDS and prove less: some may get lost when a
+process stands still for long.)
+
+Each reply says what CPU time its image has cost. On a machine whose cores are busy a second of CPU
+time does less than on an idle one; a quota does not show that, but the cost of an image does.
 
 Joining takes no time for starting: the processes stand ready and enter the domain when it is time.
 """
@@ -24,6 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import psutil
 
 from evenflow.cli.options import overrides
@@ -43,6 +49,8 @@ from evenflow.slices.observer import Observer
 if TYPE_CHECKING:
     import argparse
 
+    from evenflow.model.batch import Int64s
+
 HELP = """\
 Throughput, round-trip delay and CPU while five nodes join one after the other and the rate rises
 from 1.4 to 10 MB/s, beside Figures 15 to 17 and Table I of the MAPE-SDDL paper. Needs root, for CPU
@@ -58,6 +66,7 @@ PAPER_NODE = 48.0
 """Items a second that one node of the paper does; the share of a core is chosen for that."""
 NODE_SHARE = 0.03
 """Share of a core that a busy node needs besides its application."""
+_NOTHING = np.empty(0, np.int64)
 QUICK = 0.4
 """By how much the quick run is shorter."""
 
@@ -137,10 +146,17 @@ class Worker:
     name: str
     process: subprocess.Popen[str]
     share: CpuShare
+    record: Path
+    """Where it writes down what it has processed."""
     busy_s: float = 0.0
     """CPU seconds at the last look."""
     cpu: list[float] = field(default_factory=list)
     """Percent of its share, each second since it joined; nothing before."""
+
+    def processed(self) -> Int64s:
+        """End the process; the ids of what it has processed."""
+        self.process.communicate(timeout=60)
+        return np.fromfile(self.record, np.int64) if self.record.exists() else _NOTHING
 
     def look(self, elapsed_s: float, share: float) -> float:
         """CPU since the last look, in percent of the share."""
@@ -166,6 +182,7 @@ class Stage:
         self._view = self._observer.view(TOPIC)
         file = folder / "throughput.toml"
         file.write_text(config.as_toml(), encoding="utf-8")
+        self._folder = folder
         self._workers = [self._worker(f"node-{n}", file) for n in range(1, NODES + 1)]
         for worker in self._workers:
             assert worker.process.stdout is not None
@@ -175,15 +192,17 @@ class Stage:
         self._joined: list[Worker] = []
 
     def _worker(self, name: str, file: Path) -> Worker:
+        record = self._folder / f"{name}.ids"
+        module = "evenflow.experiments.throughput_worker"
         process = subprocess.Popen(
-            [sys.executable, "-m", "evenflow.experiments.throughput_worker", name, str(file)],
+            [sys.executable, "-m", module, name, str(file), str(record)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
         share = self._stack.enter_context(CpuShare(name, self._share))
         self._stack.callback(_end, process)
-        return Worker(name, process, share)
+        return Worker(name, process, share, record)
 
     def _join(self) -> None:
         worker = self._workers[len(self._joined)]
@@ -219,10 +238,11 @@ class Stage:
             self._observer.look(0.02)
         client.stop_sending()
         self._drain()
+        processed = np.concatenate([worker.processed() for worker in self._workers])
         receipts = [r for r in self._view.receipts if r.giver and r.taker]
         return Run(
             schedule.joins, schedule.rise, schedule.end, self._share, size, wall,
-            client.published, client.replies(), cpu, receipts,
+            client.published, processed, client.replies(), cpu, receipts,
         )  # fmt: skip
 
     def _all_owned(self) -> bool:
@@ -234,7 +254,8 @@ class Stage:
         self._progress(f"{left:,} images are left: without quotas now")
         for worker in self._workers:
             worker.share.lift()
-        wait_until(lambda: self._client.answered >= self._client.published, 300)
+        wait_until(lambda: self._client.committed >= self._client.published, 300)
+        wait_until(lambda: self._client.answered >= self._client.published, 5)
         self._observer.look(0.5)
         self._client.close(60)
 

@@ -49,9 +49,14 @@ class Client:
         """Images that were answered so far."""
         return len(self._answered)
 
+    @property
+    def committed(self) -> int:
+        """Images that are committed so far."""
+        return self._publisher.stats.committed
+
     def replies(self) -> Int64s:
-        """Rows of id, time published, time answered, in microseconds since 1970."""
-        return np.concatenate([np.empty((0, 3), np.int64), *self._notes])
+        """Rows of id, times published and answered, in us since 1970, and CPU time in us."""
+        return np.concatenate([np.empty((0, 4), np.int64), *self._notes])
 
     def stop_sending(self) -> None:
         """Send nothing more."""
@@ -86,7 +91,8 @@ class Client:
             self._waiter.wait(0.1)
             now = time.time_ns() // 1000
             for batch in self._replies.take(1024):
-                notes = np.empty((batch.count, 3), np.int64)
+                notes = np.empty((batch.count, 4), np.int64)
                 notes[:, 0], notes[:, 1], notes[:, 2] = batch.ids, batch.times, now
+                notes[:, 3] = np.frombuffer(batch.payloads.tobytes(), np.int64)
                 self._notes.append(notes)
                 self._answered.update(notes[:, 0].tolist())

@@ -42,8 +42,10 @@ class Run:
     wall: float
     """When the client began, in seconds since 1970."""
     published: int
+    processed: Int64s
+    """The ids of what the nodes have processed."""
     replies: Int64s
-    """Rows of id, time published, time answered, in microseconds since 1970."""
+    """Rows of id, times published and answered, in us since 1970, and CPU time in us."""
     cpu: list[list[float]]
     """For each second, of each node that has joined: percent of its share."""
     receipts: list[Receipt]
@@ -57,6 +59,11 @@ class Run:
         rows = self._between(start, end)
         return float(np.mean(rows[:, 2] - rows[:, 1]) / 1e6) if len(rows) else None
 
+    def image_ms(self, start: float, end: float) -> float | None:
+        """Mean CPU time of an image that was answered between two moments."""
+        rows = self._between(start, end)
+        return float(np.mean(rows[:, 3]) / 1000) if len(rows) else None
+
     def _between(self, start: float, end: float) -> Int64s:
         at = self.replies[:, 2] / 1e6 - self.wall
         chosen: Int64s = self.replies[(at >= start) & (at < end)]
@@ -66,17 +73,27 @@ class Run:
 def summary(run: Run) -> dict[str, Any]:
     """The figures."""
     seconds = range(int(run.end))
-    one = run.throughput(WARM * run.joins[0], run.joins[0])
     last = run.joins[-1]
-    five = run.throughput(last + WARM * (run.rise - last), run.rise)
-    flooded = run.throughput(run.rise + WARM * (run.end - run.rise), run.end)
-    unique = len(np.unique(run.replies[:, 0]))
+    phases = {
+        "1_node": (WARM * run.joins[0], run.joins[0]),
+        "5_nodes": (last + WARM * (run.rise - last), run.rise),
+        "5_nodes_flooded": (run.rise + WARM * (run.end - run.rise), run.end),
+    }
+    one, five, flooded = (run.throughput(*span) for span in phases.values())
+    costs = {name: run.image_ms(*span) for name, span in phases.items()}
+    unique = len(np.unique(run.processed))
     return {
         "speedup_5_nodes": round(five / one, 2) if one else None,
         "speedup_5_nodes_flooded": round(flooded / one, 2) if one else None,
+        "cpu_speedup_5_nodes": _cpu_speedup(five, costs["5_nodes"], one, costs["1_node"]),
+        "cpu_speedup_5_nodes_flooded": _cpu_speedup(
+            flooded, costs["5_nodes_flooded"], one, costs["1_node"]
+        ),
         "lost": run.published - unique,
-        "repeated": len(run.replies) - unique,
+        "repeated": len(run.processed) - unique,
+        "unanswered": run.published - len(np.unique(run.replies[:, 0])),
         "published": run.published,
+        "image_ms": {name: _rounded(cost) for name, cost in costs.items()},
         "throughput_1_node": round(one, 1),
         "throughput_5_nodes": round(five, 1),
         "throughput_5_nodes_flooded": round(flooded, 1),
@@ -94,6 +111,15 @@ def summary(run: Run) -> dict[str, Any]:
             "table": PAPER_TABLE,
         },
     }
+
+
+def _cpu_speedup(
+    many: float, cost: float | None, one: float, cost_of_one: float | None
+) -> float | None:
+    """CPU time that went into images, against that of one node: what is left beside overheads."""
+    if not (one and cost and cost_of_one):
+        return None
+    return round(many * cost / (one * cost_of_one), 2)
 
 
 def around(run: Run, join: float) -> dict[str, Any]:
@@ -134,15 +160,21 @@ def show(figures: dict[str, Any]) -> None:
     print_table("Around each join (MAPE-SDDL, Table I)", columns, rows, note="items/s, seconds")
     print_table(
         "Five nodes against one (MAPE-SDDL, Figure 15)",
-        ["", "1 node", "5 nodes", "times", "paper"],
+        ["", "1 node", "5 nodes", "times", "paper", "ms an image", "CPU, times"],
         [["items/s, at the same rate", figures["throughput_1_node"], figures["throughput_5_nodes"],
-          figures["speedup_5_nodes"], PAPER_SPEEDUP],
+          figures["speedup_5_nodes"], PAPER_SPEEDUP, _costs(figures, "5_nodes"),
+          figures["cpu_speedup_5_nodes"]],
          ["items/s, at seven times the rate", figures["throughput_1_node"],
           figures["throughput_5_nodes_flooded"], figures["speedup_5_nodes_flooded"],
-          PAPER_FLOODED]],
+          PAPER_FLOODED, _costs(figures, "5_nodes_flooded"),
+          figures["cpu_speedup_5_nodes_flooded"]]],
         note=f"{figures['published']:,} images, {figures['lost']} lost, "
         f"{figures['repeated']} repeated",
     )  # fmt: skip
+
+
+def _costs(figures: dict[str, Any], phase: str) -> str:
+    return f"{figures['image_ms']['1_node']} -> {figures['image_ms'][phase]}"
 
 
 def plot(path: Path, run: Run) -> None:
