@@ -26,7 +26,7 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.NodeReport: (("slices", "states", "terms"),),
     messages.SliceLoads: (("slices", "terms", "items", "octets", "busy_us", "arrived"),),
     messages.SliceReads: (("slices", "items", "octets"),),
-    messages.SliceCosts: (("slices", "item_ps", "octet_ps"),),
+    messages.SliceCosts: (("slices", "work_ns"),),
     messages.Beat: (("nodes", "numbers"),),
     messages.SliceMap: (("owners", "terms"),),
     messages.PropertyReport: (("names", "values", "ranges"),),

@@ -17,7 +17,7 @@ message            from -> to              meaning
 ``NodeReport``     node -> everybody       the slices it holds, their states and terms, and its load
 ``SliceLoads``     node -> balancer        what each of its slices has cost so far
 ``SliceReads``     node -> consumer        what a task of the consumer has read of each slice
-``SliceCosts``     consumer -> balancer    what an item and a byte of each slice cost the consumer
+``SliceCosts``     consumer -> balancer    the work that each slice asks of the consumer
 ``Beat``           balancer -> nodes       "I heard your report number n": renews the nodes' leases
 ``SliceMap``       balancer -> everybody   the assignment: owner and term of every slice
 ``Receipt``        balancer -> everybody   what one move did
@@ -348,18 +348,13 @@ class SliceReads:
 
 @dataclass(frozen=True, slots=True)
 class SliceCosts:
-    """What a consumer has found its slices to cost. The newest one counts, while it runs."""
+    """What the slices of a topic cost a consumer. The newest one counts, while it runs."""
 
     topic: KeyText
     consumer: KeyText
-    usual_item_ps: U64
-    """Picoseconds of work for an item of a slice that is not named."""
-    usual_octet_ps: U64
-    """Picoseconds for each byte of its payload, besides."""
     slices: U32s
-    item_ps: U64s
-    """The same for each named slice."""
-    octet_ps: U64s
+    work_ns: U64s
+    """For each slice: nanoseconds of work in each second. Those of other slices are 0."""
 
 
 @dataclass(frozen=True, slots=True)

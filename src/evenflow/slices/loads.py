@@ -6,9 +6,10 @@ asked (:func:`evenflow.model.load.offered`). Strengths follow from what is done,
 arrives; both are learned by :mod:`evenflow.balance`. A slice keeps its last known load while it
 changes hands.
 
-Where consumers say what items cost them (:mod:`evenflow.slices.costs`), that stands in for the busy
-time of nodes, which only keep the items; and unless the operator has weighed busy time against the
-rest, it alone is the load.
+Where consumers say what slices cost them (:mod:`evenflow.slices.costs`), that stands in for the
+busy time of nodes, which only keep the items; and unless the operator has weighed busy time against
+the rest, it alone is the load. A consumer counts whole batches, which reach equally far in all
+slices; nodes receive in bursts, each in its own.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from evenflow.model.messages import SliceCosts, SliceLoads
 
 RATE_MEMORY_S: Final = 5.0
-"""Over about this time the rates of items are averaged before they are multiplied by costs."""
+"""Over about this time the usual rates of slices are averaged."""
 _WORK_ALONE: Final = LoadWeights(item=0.0, octet=0.0, busy=1.0)
 
 
@@ -103,7 +104,7 @@ class Loads:
             self._strengths.observe(report.node, work=work, busy_s=busy_s, elapsed_s=elapsed)
 
     def learn_costs(self, costs: SliceCosts) -> None:
-        """A consumer told what items cost it."""
+        """A consumer told what slices cost it."""
         known = self._costs.known
         self._costs.learn(costs)
         self._weigh_anew(other_unit=not known)
@@ -124,10 +125,8 @@ class Loads:
     def _weigh(self, slice_id: int, measured: SliceLoad) -> float:
         if not self._costs.known:
             return self._weights.weigh(measured)
-        # Nodes receive in bursts what consumers work off in batches.
-        rate = self._rates[slice_id]
         weights = self._weights if self._weights.busy else _WORK_ALONE
-        return weights.weigh(replace(rate, busy=self._costs.busy(slice_id, rate)))
+        return weights.weigh(replace(measured, busy=self._costs.busy(slice_id)))
 
     def of(self, slice_id: int) -> float:
         """The last known load of a slice."""

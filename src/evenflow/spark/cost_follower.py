@@ -1,9 +1,10 @@
 """Brings together what tasks have read and how long they ran, and tells the balancer the costs.
 
 What a task has read comes from the domain, how long it ran from Spark
-(:mod:`evenflow.spark.task_times`), in any order. A thread looks twice a second for reads whose run
-time is known now, shows them to the learner and publishes what it has learned. Reads whose run time
-does not come (the task failed, or ran twice and this was the slower one) are dropped after a while.
+(:mod:`evenflow.spark.task_times`) when their stage has ended. A thread looks twice a second for
+stages that have, shows their tasks together to the learner and publishes what it has learned. Reads
+whose run time does not come (the task failed, or ran twice and this was the slower one) are dropped
+after a while.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 LOOK_S: Final = 0.5
-PATIENCE_S: Final = 60.0
+PATIENCE_S: Final = 600.0
 """How long a task's run time is waited for, after what it has read was told."""
 MOST_PENDING: Final = 4_096
-_PS: Final = 1e12
+_NS: Final = 1e9
 _MOST: Final = (1 << 64) - 1
 
 
@@ -33,7 +34,7 @@ class CostFollower:
     Args:
         topic: The topic it reads.
         consumer: Its name.
-        times: Gives the run times of the ended tasks of a stage.
+        times: Gives the run times of the tasks of a stage that has ended.
         tell: Publishes costs.
     """
 
@@ -66,25 +67,31 @@ class CostFollower:
             return self._learner.expected(slices)
 
     def look(self, now: float) -> None:
-        """Find run times of tasks that have told what they read; learn from them."""
+        """Find stages that have ended and whose tasks have told what they read; learn from them."""
         with self._lock:
-            stages = {reads.stage for _, reads in self._pending}
+            stages = sorted({reads.stage for _, reads in self._pending})
         times = {stage: self._times(stage) for stage in stages}
         with self._lock:
-            runs = []
-            waiting = []
-            for since, reads in self._pending:
-                seconds = times.get(reads.stage, {}).get(reads.task)
-                if seconds is not None:
-                    runs.append(TaskRun(seconds, _by_slice(reads)))
-                elif now - since < PATIENCE_S:
-                    waiting.append((since, reads))
-            self._pending.clear()
-            self._pending.extend(waiting)
-            self._learner.observe(runs, now)
-            learned = self._message() if runs and self._learner.ready else None
+            batches = self._matched(times, now)
+            for tasks in batches:
+                self._learner.observe(tasks, now)
+            learned = self._message() if batches and self._learner.ready else None
         if learned is not None:
             self._tell(learned)
+
+    def _matched(self, times: Mapping[int, Mapping[int, float]], now: float) -> list[list[TaskRun]]:
+        """The tasks, by stage, whose run times are known; they are no longer waited for."""
+        runs: dict[int, list[TaskRun]] = {}
+        waiting = []
+        for since, reads in self._pending:
+            seconds = times.get(reads.stage, {}).get(reads.task)
+            if seconds is not None:
+                runs.setdefault(reads.stage, []).append(TaskRun(seconds, _by_slice(reads)))
+            elif now - since < PATIENCE_S:
+                waiting.append((since, reads))
+        self._pending.clear()
+        self._pending.extend(waiting)
+        return [runs[stage] for stage in sorted(runs)]
 
     def run(self, stop: threading.Event) -> None:
         """Look again and again until told to stop."""
@@ -92,23 +99,11 @@ class CostFollower:
             self.look(time.monotonic())
 
     def _message(self) -> SliceCosts:
-        costs = self._learner.costs()
-        usual = self._learner.usual
-        return SliceCosts(
-            self._topic,
-            self._consumer,
-            _picoseconds(usual.item),
-            _picoseconds(usual.octet),
-            tuple(costs),
-            tuple(_picoseconds(cost.item) for cost in costs.values()),
-            tuple(_picoseconds(cost.octet) for cost in costs.values()),
-        )
+        work = self._learner.work()
+        nanoseconds = tuple(min(round(seconds * _NS), _MOST) for seconds in work.values())
+        return SliceCosts(self._topic, self._consumer, tuple(work), nanoseconds)
 
 
 def _by_slice(reads: SliceReads) -> dict[int, tuple[int, int]]:
     rows = zip(reads.slices, reads.items, reads.octets, strict=True)
     return {slice_id: (items, octets) for slice_id, items, octets in rows}
-
-
-def _picoseconds(seconds: float) -> int:
-    return min(round(seconds * _PS), _MOST)

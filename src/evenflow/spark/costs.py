@@ -17,8 +17,9 @@ batch after batch, and divides the time over the slices. It expects of a task
 Robust: one task counts for at most :data:`SURPRISE` times what was expected of it, and nothing is
 said before enough was seen; the first batches, in which Spark compiles, are not counted at all.
 
-What comes out is a cost for each item and each byte, not a load: whatever is waiting or late in
-Spark, the load of a slice is its present rate times its cost (:mod:`evenflow.slices.costs`).
+The load of a slice is its cost times what is read of it, over the last few batches. A batch reaches
+equally far in all slices, so slices can be compared, however late the query is and in whatever
+bursts nodes receive.
 """
 
 from __future__ import annotations
@@ -39,12 +40,16 @@ SURPRISE: Final = 2.0
 """A run time counts for at most so many times what was expected, and for no less than its part."""
 FOLLOW: Final = 0.3
 """How much of a surprise goes into the factors at once."""
+RECENT: Final = 0.8
+"""How much the batch before counts in the rates of slices, beside the newest."""
 FADE: Final = 0.02
 """How much of a factor's distance from 1 is forgotten at each look."""
 DEAREST: Final = 100.0
 """Bound of the factors, up and down."""
 WORTH: Final = 0.0002
 """A further term of the model must explain at least this part of all there is to explain."""
+LEAST: Final = 0.01
+"""Less than this part of an item is none."""
 SHORTEST_S: Final = 0.001
 """Spark counts in milliseconds."""
 TERMS: Final = 3
@@ -93,7 +98,10 @@ class CostLearner:
         self._count = 0.0
         self._model: Vector = np.zeros(TERMS)
         self._factors: dict[int, float] = {}
-        self._recent: dict[int, tuple[int, int]] = {}
+        self._flow: dict[int, tuple[float, float]] = {}
+        """Items and bytes of each slice in the last batches, fading."""
+        self._span = self._flow_at = 0.0
+        """Seconds in which they were read, fading alike."""
 
     @property
     def ready(self) -> bool:
@@ -120,12 +128,11 @@ class CostLearner:
         return {slice_id: self.cost(slice_id) for slice_id in sorted(self._factors)}
 
     def observe(self, tasks: Iterable[TaskRun], now: float) -> None:
-        """Some tasks have ended; tasks of one batch are best shown together."""
+        """The tasks of a batch have ended."""
         useful = [task for task in tasks if task.reads and task.seconds > 0]
         if not useful:
             return
-        for task in useful:
-            self._recent |= task.reads
+        self._count_flow(useful, now)
         self._looks += 1
         if self._looks <= self._ignored:
             return
@@ -143,14 +150,31 @@ class CostLearner:
         rest = max(0.0, task.seconds - self.overhead)
         return {s: rest * part / total if total else 0.0 for s, part in expected.items()}
 
+    def work(self) -> dict[int, float]:
+        """Seconds of work that each slice asks for in each second."""
+        if self._span <= 0:
+            return {}
+        return {s: self.cost(s).of(*read) / self._span for s, read in sorted(self._flow.items())}
+
     def expected(self, slices: Sequence[int]) -> float:
-        """Seconds these slices may take in the next batch, when it is like the last one."""
-        recent = ((s, self._recent.get(s, (0, 0))) for s in slices)
+        """What slices may cost in the next batch; to be compared with others at one moment only."""
+        recent = ((s, self._flow.get(s, (0.0, 0.0))) for s in slices)
         if not self.ready:
-            return float(sum(items for _, (items, _) in recent))
+            return sum(items for _, (items, _) in recent)
         return sum(self.cost(s).of(*read) for s, read in recent)
 
     # -- inside -----------------------------------------------------------------------------------
+
+    def _count_flow(self, tasks: list[TaskRun], now: float) -> None:
+        if self._looks:
+            self._span = RECENT * self._span + max(0.0, now - self._flow_at)
+        self._flow_at = now
+        flow = {s: (RECENT * i, RECENT * o) for s, (i, o) in self._flow.items() if i > LEAST}
+        for task in tasks:
+            for slice_id, (items, octets) in task.reads.items():
+                before = flow.get(slice_id, (0.0, 0.0))
+                flow[slice_id] = (before[0] + items, before[1] + octets)
+        self._flow = flow
 
     def _row(self, task: TaskRun) -> Vector:
         """What a task read, in units of usual items and bytes."""

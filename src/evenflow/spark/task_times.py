@@ -5,7 +5,7 @@ the one with the user's program. The query's place in the domain is another proc
 starts on the same machine. So :func:`serve_task_times` opens a small read-only HTTP service in the
 user's process, on the loopback address; nothing else can be asked for than
 
-* ``GET /stages/7``: run times in seconds of the ended tasks of a stage, ``{"23": 0.514, ...}``;
+* ``GET /stages/7``: run times in seconds of the tasks of an ended stage, ``{"23": 0.514, ...}``;
 * ``GET /queries/ID``: the duration of a query's newest batch, ``{"batch_s": 0.7}``.
 
 :func:`task_times` and :func:`batch_seconds` ask it.
@@ -33,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def task_times(address: str, stage: int) -> dict[int, float]:
-    """Run times, in seconds, of the ended tasks of a stage; empty when nobody knows."""
+    """Run times, in seconds, of the tasks of an ended stage; empty when nobody knows."""
     return {int(task): seconds for task, seconds in _ask(address, f"/stages/{stage}").items()}
 
 
@@ -57,10 +57,12 @@ def _ask(address: str, path: str) -> dict[str, float]:
 
 
 def run_times(context: SparkContext, stage: int) -> dict[int, float]:
-    """Seconds that each ended task of a stage has run, by the number of the task."""
+    """Seconds that each task of a stage has run, by its number; empty until the stage has ended."""
     store = context._jsc.sc().statusStore()  # noqa: SLF001 - PySpark shows it nowhere
-    attempt = store.lastStageAttempt(stage).attemptId()
-    tasks = store.taskList(stage, attempt, MOST_TASKS).iterator()
+    found = store.lastStageAttempt(stage)
+    if found.status().toString() != "COMPLETE":
+        return {}
+    tasks = store.taskList(stage, found.attemptId(), MOST_TASKS).iterator()
     times = {}
     while tasks.hasNext():
         task = tasks.next()

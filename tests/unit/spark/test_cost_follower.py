@@ -48,12 +48,13 @@ def test_costs_are_told_when_enough_batches_were_seen() -> None:
         spark.batch(stage)
     told = spark.told[-1]
     assert (told.topic, told.consumer, told.slices) == ("items", "spark", (1, 2, 3))
-    for item, octet in zip(told.item_ps, told.octet_ps, strict=True):
-        assert item + 10 * octet == pytest.approx(1e8, rel=0.05)
+    # A batch a second, 0.1 ms an item.
+    assert told.work_ns[0] == pytest.approx(1_000 * 1e-4 * 1e9, rel=0.1)
+    assert told.work_ns[1] == pytest.approx(500 * 1e-4 * 1e9, rel=0.1)
     assert spark.follower.query == "query-1"
 
 
-def test_a_task_that_has_not_ended_is_waited_for_and_looked_at_once() -> None:
+def test_a_stage_that_has_not_ended_is_waited_for_and_looked_at_once() -> None:
     spark = Spark()
     spark.follower.heard(reads(3, 7, s1=10), 0.0)
     spark.follower.look(1.0)

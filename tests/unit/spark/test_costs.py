@@ -148,6 +148,28 @@ def test_the_next_batch_is_expected_to_be_like_the_last() -> None:
     assert learner.expected([2]) == 3 * learner.expected([1])
 
 
+def test_the_work_of_a_slice_is_what_is_read_of_it_at_its_cost() -> None:
+    learner = CostLearner()
+    assert learner.work() == {}
+    for number in range(40):
+        sizes = 900 + 10 * (number % 20)
+        small, large = (sizes, 0), (3 * sizes, 0)
+        seconds = [0.02 + 1e-4 * items for items, _ in (small, large)]
+        runs = [TaskRun(seconds[0], {1: small}), TaskRun(seconds[1], {2: large})]
+        learner.observe(runs, 2.0 * number)
+    work = learner.work()
+    assert work[1] == pytest.approx(1_000 * 1e-4 / 2, rel=0.15)
+    assert work[2] == pytest.approx(3 * work[1], rel=0.02)
+
+
+def test_a_slice_that_is_no_longer_read_asks_for_no_work() -> None:
+    learner = taught(lambda _, items, __: items * 50e-6)
+    assert learner.work()[7] > 0
+    for second in range(60, 180):
+        learner.observe([TaskRun(0.1, {3: (2_000, 200_000)})], float(second))
+    assert set(learner.work()) == {3}
+
+
 @given(st.lists(st.tuples(st.floats(0, 5), st.floats(0, 5), st.floats(0, 5)), max_size=20))
 def test_no_coefficient_is_below_zero(rows: list[tuple[float, float, float]]) -> None:
     table = np.array(rows).reshape(len(rows), 3)

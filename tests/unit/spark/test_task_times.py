@@ -46,16 +46,16 @@ class Tasks:
 
 
 class Store:
-    """A status store with one stage, 7, that was tried twice."""
+    """A status store with a stage that runs, 6, and one that has ended and was tried twice, 7."""
 
     def lastStageAttempt(self, stage: int) -> Any:
-        if stage != 7:
-            raise KeyError(stage)
-        return SimpleNamespace(attemptId=lambda: 1)
+        status = {7: "COMPLETE", 6: "ACTIVE"}[stage]
+        state = SimpleNamespace(toString=lambda: status)
+        return SimpleNamespace(attemptId=lambda: 1, status=lambda: state)
 
     def taskList(self, stage: int, attempt: int, _most: int) -> Tasks:
         assert (stage, attempt) == (7, 1)
-        return Tasks((30, "SUCCESS", 514), (31, "RUNNING", 12), (32, "SUCCESS", None))
+        return Tasks((30, "SUCCESS", 514), (31, "KILLED", 12), (32, "SUCCESS", None))
 
 
 class Streams:
@@ -84,7 +84,8 @@ def test_the_run_times_of_ended_tasks_are_told(service: TaskTimes) -> None:
     assert task_times(service.address, 7) == {30: 0.514}
 
 
-def test_a_stage_that_spark_has_forgotten_has_no_times(service: TaskTimes) -> None:
+def test_a_stage_that_runs_or_that_spark_has_forgotten_has_no_times(service: TaskTimes) -> None:
+    assert task_times(service.address, 6) == {}
     assert task_times(service.address, 8) == {}
 
 
