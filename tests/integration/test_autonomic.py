@@ -282,7 +282,7 @@ def test_a_busy_group_gets_another_node(domain_id, tmp_path, owners, monkeypatch
         new = f"elastic-{plan.plan.plan_id}"
         assert wait_until(lambda: owners().count(new) == SLICES // 2, 20)
         told = json.loads(evenflow(cluster, "history", "--json"))["plans"][0]
-        assert told["reason"] == "1 nodes are too few"
+        assert told["reason"] == "1 node is too few"
         assert told["actions"][0]["said"] == f"{new} has joined"
         nodes = json.loads(evenflow(cluster, "nodes", "--json"))["nodes"]
         os.kill(next(n["pid"] for n in nodes if n["node"].startswith(new)), signal.SIGTERM)

@@ -17,10 +17,11 @@ from evenflow.autonomic.events import EventDefinition, EventDetector, Phase
 from evenflow.autonomic.monitor import OperationRanges
 from evenflow.autonomic.planner import Place, Rule, Verb
 from evenflow.autonomic.sensors import MACHINE
+from evenflow.balance import ALGORITHMS
 from evenflow.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from evenflow.config import Config
     from evenflow.loop_config import EventConfig, RuleConfig
@@ -135,7 +136,19 @@ def _places(config: Config) -> dict[str, Place]:
     """A planner of slices for each topic, and those of the operator."""
     algorithm = config.balancer.algorithm
     own = {topic.name: Place(algorithm, {"topic": topic.name}) for topic in config.topics}
-    return own | {each.name: Place(each.planner, each.settings) for each in config.planners}
+    given = {
+        each.name: Place(each.planner, _for_topic(each.name, each.planner, each.settings, config))
+        for each in config.planners
+    }
+    return own | given
+
+
+def _for_topic(
+    place: str, planner: str, settings: Mapping[str, float | str], config: Config
+) -> dict[str, float | str]:
+    """The settings of a planner; of slices in the place of a topic, it is for that topic."""
+    own = planner in ALGORITHMS and any(topic.name == place for topic in config.topics)
+    return {"topic": place, **settings} if own else dict(settings)
 
 
 def _own_rules(config: Config) -> list[Rule]:
@@ -147,9 +160,8 @@ def _rule(rule: RuleConfig, config: Config) -> Rule:
     events += [imbalance_of(topic.name) for topic in config.topics]
     _known("rules.event", rule.event, events)
     _known("rules.planner", rule.planner, _places(config))
-    return Rule(
-        rule.event, rule.planner, Verb(rule.verb), Phase(rule.phase), rule.settings, rule.by
-    )
+    settings = _for_topic(rule.planner, rule.by, rule.settings, config)
+    return Rule(rule.event, rule.planner, Verb(rule.verb), Phase(rule.phase), settings, rule.by)
 
 
 def _known(key: str, name: str, names: Iterable[str]) -> str:

@@ -1,9 +1,10 @@
 """Elasticity: how many nodes there should be, within the operator's limits.
 
 The papers note that slices allow "an elasticity of resources" (MAPE-SDDL, section IV.A): nodes are
-added when the group as a whole is overloaded and an idle one is stopped, "all Slices assigned to an
-idle PN" having moved first. A distributed event says when; this planner says what: one action, to
-start a node or to stop one. Who can be stopped is told by whoever knows which nodes are idle.
+added when the group as a whole is overloaded and one is stopped when it is underloaded: an idle one
+if there is one (under ``saver`` there soon is), else the one with the least to do, which gives its
+slices away before it ends. A distributed event says when; this planner says what: one action, to
+start a node or to stop one. As long as the event lasts it is asked again and again.
 
 After each change nothing is changed again for ``cooldown_s``: a new node needs time to take load
 before the next look at the group means anything.
@@ -32,9 +33,11 @@ class Fleet:
     """What is known of the nodes."""
 
     nodes: tuple[str, ...]
-    """All nodes that take part or are about to."""
-    idle: tuple[str, ...] = ()
-    """Those among them that hold no work."""
+    """Nodes that take part, the one with the least to do first."""
+    starting: int = 0
+    """How many are about to join."""
+    idle: frozenset[str] = frozenset()
+    """Nodes that hold no work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +57,10 @@ class Limits:
 
 @dataclass(slots=True)
 class Elastic:
-    """Starts a node when ``grow_on`` is raised and stops an idle one when ``shrink_on`` is.
+    """Starts a node when ``grow_on`` is raised and stops one when ``shrink_on`` is.
 
     Args:
-        fleet: What is known: gives the nodes and the idle ones.
+        fleet: What is known of the nodes.
         limits: What the operator allows.
         grow_on: The event that asks for more.
         shrink_on: The event that asks for fewer.
@@ -81,12 +84,15 @@ class Elastic:
         if self._changed is not None and now - self._changed < self.limits.cooldown_s:
             return None
         fleet = self.fleet()
-        size = len(fleet.nodes)
+        size = len(fleet.nodes) + fleet.starting
         if event.event_id == self.grow_on and size < self.limits.most:
-            return self._one(event, START_NODE, b"", f"{size} nodes are too few", now)
-        if event.event_id == self.shrink_on and fleet.idle and size > self.limits.least:
-            name = min(fleet.idle)
-            return self._one(event, STOP_NODE, name.encode(), f"node {name} is idle", now)
+            too_few = "1 node is too few" if size == 1 else f"{size} nodes are too few"
+            return self._one(event, START_NODE, b"", too_few, now)
+        if event.event_id == self.shrink_on and fleet.nodes and size > self.limits.least:
+            node = fleet.nodes[0]
+            why = "is idle" if node in fleet.idle else "has the least to do"
+            reason = f"{size} nodes are too many, {node.partition('~')[0]} {why}"
+            return self._one(event, STOP_NODE, node.encode(), reason, now)
         return None
 
     def _one(

@@ -7,7 +7,9 @@ outcome goes to the history before anything follows from it.
 
 Events are looked at one after the other, each when the plan before it is over, so that a planner
 always sees what is, not what was meant to be. An event that was written down already (a new
-balancer is shown the newest state of all events) has no consequences a second time.
+balancer is shown the newest state of all events) has no consequences a second time. But while an
+event lasts, its planners are asked again now and then (:meth:`AutonomicLoop.reconsider`): what was
+done about it may not have been enough, or was not possible then.
 
 A new loop first waits until its executors know the world (:meth:`AutonomicLoop.begin`), then
 finishes or rolls back what the history says was under way.
@@ -33,13 +35,15 @@ if TYPE_CHECKING:
     from evenflow.autonomic.composite import CompositeDetector
     from evenflow.autonomic.executor import Instruction
     from evenflow.autonomic.history import History
-    from evenflow.autonomic.planner import PlanningService
+    from evenflow.autonomic.planner import Decision, PlanningService
     from evenflow.model.messages import EventNotice
 
 _LOG = logging.getLogger(__name__)
 
 MOST_WAITING = 1_000
 """Events that may wait for their turn; beyond it the oldest go."""
+MOST_KNOWN = 10_000
+"""Events and sources of which it is remembered that they have been seen."""
 LOOK_S = 0.2
 """How often distributed events are looked at when nothing is heard."""
 
@@ -82,6 +86,8 @@ class AutonomicLoop:
             for entry in history.entries(kind="event", limit=MOST_WAITING)
         }
         """Time of the newest note of each event and source."""
+        self._lasting: dict[tuple[str, str], EventNotification] = {}
+        """Events that were raised and not cleared, by event and source."""
         self._begun = False
         self._next_look = 0.0
 
@@ -100,6 +106,7 @@ class AutonomicLoop:
     def notified(self, notice: EventNotice, now: float) -> None:
         """A local event began or ended at a process."""
         event = event_of(notice)
+        self._follow(event)
         if not self._is_new(event):
             self._raise(self._composite.notified(event, now))
             return
@@ -112,21 +119,34 @@ class AutonomicLoop:
 
     def gone(self, source: str, now: float) -> None:
         """A process has left."""
+        for key in [key for key in self._lasting if key[1] == source]:
+            del self._lasting[key]
         self._raise(self._composite.gone(source, now))
 
     def raise_event(self, event: EventNotification) -> None:
-        """An event of the balancer's own, in the loop's time."""
-        self._raise([event])
+        """An event of the balancer's own, in the loop's time; it is raised anew while it lasts."""
+        self._take(_shifted(event, self._offset))
 
     def _raise(self, events: Iterable[EventNotification]) -> None:
         for event in events:
+            self._follow(event)
             self._take(_shifted(event, self._offset))
+
+    def _follow(self, event: EventNotification) -> None:
+        key = (event.event_id, event.source_id)
+        self._lasting.pop(key, None)
+        if event.phase is Phase.RAISED:
+            self._lasting[key] = event
 
     def _is_new(self, event: EventNotification) -> bool:
         return event.time != self._known.get((event.event_id, event.source_id))
 
     def _take(self, event: EventNotification) -> None:
-        self._known[event.event_id, event.source_id] = event.time
+        key = (event.event_id, event.source_id)
+        self._known.pop(key, None)
+        self._known[key] = event.time
+        if len(self._known) > MOST_KNOWN:
+            del self._known[next(iter(self._known))]
         self._history.add_event(event)
         _LOG.info("event %s %s at %s", event.event_id, event.phase.value, event.source_id)
         self._waiting.append(event)
@@ -149,8 +169,18 @@ class AutonomicLoop:
         while self._waiting and self._controller.idle:
             self._decide(self._waiting.popleft(), now)
 
+    def reconsider(self, now: float) -> None:
+        """Ask the planners of all events that last once more; call it now and then."""
+        for event in list(self._lasting.values()):
+            if not self.idle:
+                return
+            self._carry_out(self.planning.reconsider(event, now), event, now)
+
     def _decide(self, event: EventNotification, now: float) -> None:
-        for decision in self.planning.handle(event, now):
+        self._carry_out(self.planning.handle(event, now), event, now)
+
+    def _carry_out(self, decisions: list[Decision], event: EventNotification, now: float) -> None:
+        for decision in decisions:
             if decision.failure:
                 self.failures += 1
                 _LOG.error("event %s: %s", event.event_id, decision.failure)

@@ -134,6 +134,15 @@ class PlanningService:
             if rule.event == event.event_id and rule.phase is event.phase
         ]
 
+    def reconsider(self, event: EventNotification, now: float) -> list[Decision]:
+        """Plan once more for an event that lasts; what else its rules do was done when it began."""
+        return [
+            self._apply(rule, event, now)
+            for rule in self._rules
+            if rule.event == event.event_id and rule.phase is Phase.RAISED
+            if rule.verb is Verb.PLAN
+        ]
+
     def consult(self, place: str, event: EventNotification, now: float) -> ActionPlan | None:
         """What the planner in a place would do about an event; nothing follows from it."""
         try:

@@ -106,6 +106,7 @@ class SliceLoop:
             self._next_look = now + self._every
             for topic in self._cores:
                 self._look_at(topic, now)
+            self.loop.reconsider(now)
 
     def moved(self, receipt: Receipt) -> None:
         """A move is over, whoever wanted it: it goes to the history."""
@@ -206,10 +207,12 @@ class SliceLoop:
 
     def _fleet(self, topic: str) -> Fleet:
         core = self._cores[topic]
-        staying = [node for node, report in core.nodes.items() if not report.leaving]
-        owners = set(core.owners.of)
-        idle = tuple(node for node in staying if node not in owners)
-        return Fleet((*staying, *self._starter.starting), idle)
+        snapshot = core.snapshot(self._now)
+        held, loads = snapshot.holdings(), snapshot.loads()
+        staying = [node.name for node in snapshot.active]
+        staying.sort(key=lambda node: (bool(held[node]), loads[node], len(held[node]), node))
+        idle = frozenset(node for node in staying if not held[node])
+        return Fleet(tuple(staying), len(self._starter.starting), idle)
 
     def _nodes(self) -> dict[str, NodeReport]:
         return {

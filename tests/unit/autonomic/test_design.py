@@ -78,3 +78,29 @@ def test_a_name_of_nothing_is_refused(tmp_path: Path, text: str, key: str, allow
         designed(tmp_path, text)
     assert caught.value.key == key
     assert allowed in caught.value.allowed
+
+
+def test_a_planner_in_the_place_of_a_topic_is_for_that_topic(tmp_path: Path) -> None:
+    plan = designed(
+        tmp_path,
+        """
+        [topics.first]
+        [topics.second]
+        [events.late]
+        expression = "cpu < 5"
+        [planners.second]
+        planner = "weighted"
+        tolerance = 0.2
+        [planners.other]
+        planner = "elastic"
+        grow_on = "late"
+        [[rules]]
+        event = "late"
+        planner = "second"
+        verb = "swap"
+        by = "saver"
+        """,
+    )
+    assert plan.places["second"] == Place("weighted", {"topic": "second", "tolerance": 0.2})
+    assert plan.places["other"] == Place("elastic", {"grow_on": "late"})
+    assert plan.rules[-1].settings == {"topic": "second"}

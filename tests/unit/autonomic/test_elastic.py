@@ -16,7 +16,8 @@ def event(name: str) -> EventNotification:
 
 
 def elastic(nodes: list[str], idle: list[str], limits: Limits) -> Elastic:
-    return Elastic(lambda: Fleet(tuple(nodes), tuple(idle)), limits, "hot", "cold", "host", "r")
+    fleet = lambda: Fleet(tuple(nodes), 0, frozenset(idle))  # noqa: E731
+    return Elastic(fleet, limits, "hot", "cold", "host", "r")
 
 
 def test_a_node_is_started_up_to_the_most() -> None:
@@ -30,15 +31,24 @@ def test_a_node_is_started_up_to_the_most() -> None:
     assert planner.plan(event("hot"), 1.0) is None
 
 
-def test_only_an_idle_node_is_stopped_and_not_below_the_least() -> None:
-    nodes, idle = ["a", "b", "c"], ["c"]
-    planner = elastic(nodes, idle, Limits(2, 3, cooldown_s=0.0))
+def test_a_node_that_is_about_to_join_counts() -> None:
+    planner = Elastic(lambda: Fleet(("a",), 2), Limits(1, 3, 0.0), "hot", "cold", "host", "r")
+    assert planner.plan(event("hot"), 0.0) is None
+
+
+def test_the_node_with_the_least_to_do_is_stopped_and_not_below_the_least_number() -> None:
+    nodes, idle = ["c", "b", "a"], ["c"]
+    planner = elastic(nodes, idle, Limits(1, 3, cooldown_s=0.0))
     plan = planner.plan(event("cold"), 0.0)
     assert plan is not None
     assert (plan.actions[0].kind, plan.actions[0].args) == (STOP_NODE, b"c")
+    assert plan.reason == "3 nodes are too many, c is idle"
     nodes.remove("c")
-    assert planner.plan(event("cold"), 1.0) is None
-    assert elastic(["a", "b", "c"], [], Limits()).plan(event("cold"), 0.0) is None
+    plan = planner.plan(event("cold"), 1.0)
+    assert plan is not None
+    assert plan.reason == "2 nodes are too many, b has the least to do"
+    nodes.remove("b")
+    assert planner.plan(event("cold"), 2.0) is None
 
 
 def test_there_is_time_between_two_changes() -> None:

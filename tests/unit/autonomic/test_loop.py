@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenflow.autonomic.actions import Action, ActionPlan
+from evenflow.autonomic.composite import CompositeDetector
 from evenflow.autonomic.execution import PlanState
-from evenflow.autonomic.executor import Controller, Note
+from evenflow.autonomic.executor import Answer, Controller, Note, Order
 from evenflow.autonomic.history import Deed, History, Story
+from evenflow.autonomic.loop import AutonomicLoop
+from evenflow.autonomic.node_starter import NodeStarter
+from evenflow.autonomic.planner import Place, PlanningService, Rule, Verb
 from evenflow.autonomic.slice_loop import SliceLoop
 from evenflow.autonomic.slice_planner import MOVE_SLICES, encoded
 from evenflow.balance import algorithm_named
-from evenflow.config import BalancerConfig, Config, HistoryConfig, TopicConfig
+from evenflow.config import BalancerConfig, Config, HistoryConfig, NodeConfig, TopicConfig
 from evenflow.domain.channels import Gone
 from evenflow.loop_config import EventConfig, PlannerConfig, RuleConfig
 from evenflow.model.messages import EventNotice, PropertyReport
@@ -27,6 +31,9 @@ from evenflow.testing.simnet import TICK, TOPIC, SimCluster
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from evenflow.autonomic.events import EventNotification
+    from evenflow.autonomic.node_starter import _Job as Job
 
 SLICES = 8
 WALL = 1_000.0
@@ -43,7 +50,7 @@ class Crash(BaseException):
 class World:
     """A simulated cluster whose balancer has an autonomic loop."""
 
-    def __init__(self, folder: Path, nodes: int = 4, **tables: tuple[object, ...]) -> None:
+    def __init__(self, folder: Path, nodes: int = 4, **tables: object) -> None:
         self.config = Config(
             topics=(TopicConfig(TOPIC, slices=SLICES),),
             balancer=BalancerConfig(analyze_s=0.0),
@@ -208,6 +215,100 @@ def test_a_disk_in_trouble_does_not_stop_the_loop(world: World) -> None:
     history._ledger.read("PRAGMA query_only = OFF")
     world.squeeze(raised=False, at=9.0)
     assert [story.outcome for story in world.stories()] == [PlanState.DONE]
+    world.check()
+
+
+class Restless:
+    """A planner that never has enough; it moves nothing."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def plan(self, event: EventNotification, now: float) -> ActionPlan | None:
+        self.asked += 1
+        return None
+
+
+def test_an_event_that_lasts_is_reconsidered_until_it_is_over(tmp_path: Path) -> None:
+    planner = Restless()
+    composite = CompositeDetector([], ["cpu"])
+    rules = [Rule("squeezed", "p"), Rule("squeezed", "p", Verb.ADJUST)]
+    planning = PlanningService(rules, {"p": Place("restless")}, {"restless": lambda: planner})
+    with History(tmp_path / "history.db") as history:
+        loop = AutonomicLoop(composite, planning, history, {})
+        loop.begin(0.0)
+        for source in ("a", "b"):
+            loop.notified(EventNotice(source, "squeezed", True, 1.0, (), (), ()), 1.0)
+        loop.poll(1.0)
+        assert planner.asked == 2
+        loop.reconsider(2.0)
+        assert planner.asked == 4
+        loop.gone("b", 3.0)
+        loop.reconsider(3.0)
+        assert planner.asked == 5
+        loop.notified(EventNotice("a", "squeezed", False, 4.0, (), (), ()), 4.0)
+        loop.reconsider(4.0)
+        assert planner.asked == 5
+        assert len(history.entries(kind="event")) == 3
+
+
+def test_a_lasting_event_shown_to_a_new_balancer_is_reconsidered_too(world: World) -> None:
+    world.squeeze()
+    world.step()
+    assert world.stories() == []
+    world.kill()
+    world.start()
+    world.until(lambda: world.loop is not None and world.loop.loop.idle)
+    world.squeeze()
+    world.unbalance()
+    assert world.stories() == []
+    assert world.loop is not None
+    world.loop.loop.reconsider(world.cluster.now)
+    world.until(world.over)
+    assert world.counts() == [2, 2, 2, 2]
+
+
+def test_an_overloaded_group_grows_up_to_its_limit_and_an_idle_one_shrinks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = {"grow_on": "all-hot", "shrink_on": "all-cold", "least": 2, "most": 4, "cooldown_s": 0}
+    world = World(
+        tmp_path,
+        nodes=2,
+        events=(
+            EventConfig("all-hot", "min_cpu > 70", group="all"),
+            EventConfig("all-cold", "max_cpu < 10", group="all"),
+        ),
+        planners=(PlannerConfig("fleet", "elastic", fleet),),
+        rules=(RuleConfig("all-hot", "fleet"), RuleConfig("all-cold", "fleet")),
+        node=NodeConfig(app="evenflow.apps:discard"),
+    )
+    started: list[Order] = []
+    stopped: list[str] = []
+
+    def start(_: NodeStarter, job: Job, now: float) -> Answer:
+        started.append(job.order)
+        world.cluster.start_node()
+        return Answer(job.order.plan_id, job.order.action_id, job.order.attempt, ok=True)
+
+    def stop(_: NodeStarter, job: Job) -> Answer:
+        stopped.append(job.order.args.decode())
+        world.cluster.kill_node(stopped[-1])
+        return Answer(job.order.plan_id, job.order.action_id, job.order.attempt, ok=True)
+
+    monkeypatch.setattr(NodeStarter, "_start", start)
+    monkeypatch.setattr(NodeStarter, "_stop", stop)
+    assert world.loop is not None
+    for percent, count in ((99.0, 4), (1.0, 2)):
+        for _ in range(6):
+            for node in list(world.cluster.nodes):
+                report = PropertyReport(node, WALL, ("cpu",), (percent,), (0,))
+                world.loop.handle(report, world.cluster.now)
+            world.loop.loop.reconsider(world.cluster.now)
+            for _ in range(200):
+                world.step()
+        assert len(world.cluster.nodes) == count
+    assert (len(started), len(stopped)) == (2, 2)
     world.check()
 
 
