@@ -140,6 +140,7 @@ def _run(fleet: LocalFleet, watch: Watch, stop: StopSignal, duration: float | No
     """Show what happens until it is time to stop; None when that was before any result."""
     with contextlib.ExitStack() as display:
         show = _display(display, watch)
+        watch.hint = "Ctrl-C ends it"
         late = time.monotonic() + READY_WITHIN_S
         while not fleet.ready:
             if stop.given:
@@ -148,12 +149,14 @@ def _run(fleet: LocalFleet, watch: Watch, stop: StopSignal, duration: float | No
                 raise SparkFailed(f"no results within {READY_WITHIN_S:g} s", fleet.spark.tail())
             show()
         end = time.monotonic() + (duration or float("inf"))
-        while not stop.given and time.monotonic() < end:
+        while not stop.given and (left := end - time.monotonic()) > 0:
+            if duration:
+                watch.hint = f"ends in {left:.0f} s; Ctrl-C ends it now"
             show()
         fleet.park()
-        watch.note = "waiting until Spark has committed everything (Ctrl-C: end at once)"
+        watch.note = "waiting until Spark has committed everything; Ctrl-C ends it at once"
         _settle(fleet, show)
-        watch.note = "counting"
+        watch.note = "everything is committed" if fleet.settled() else "not all is committed"
         show()
         return fleet.end()
 
@@ -182,11 +185,11 @@ def _display(display: contextlib.ExitStack, watch: Watch) -> Callable[[], None]:
 
         return show_line
 
-    live = display.enter_context(Live(watch.table(), console=console, auto_refresh=False))
+    live = display.enter_context(Live(console=console, auto_refresh=False))
 
     def show_table() -> None:
         watch.look(REFRESH_S)
-        live.update(watch.table(), refresh=True)
+        live.update(watch.table(*console.size), refresh=True)
 
     return show_table
 

@@ -20,11 +20,17 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from evenflow.fleet.local import LocalFleet
-    from evenflow.fleet.vehicles import Alert
     from evenflow.model.messages import Receipt
     from evenflow.slices.observer import Observer
 
-LAST_MOVES: Final = 5
+MOST_ROWS: Final = 5
+"""Moves and alerts that are shown at most."""
+WIDE: Final = 110
+"""From this many columns on, moves and alerts stand side by side."""
+LIST_LINES: Final = 3
+"""Lines of a list besides its rows."""
+OTHER_LINES: Final = 14
+"""Lines of the whole besides the rows of nodes, moves and alerts, with one list under the nodes."""
 RATE_S: Final = 2.0
 """Rates are those of about this long."""
 
@@ -86,6 +92,8 @@ class Watch:
         self._spark_cpu: float | None = None
         self.note = ""
         """What is going on, when that is not the ordinary."""
+        self.hint = ""
+        """What the user may do; for a terminal."""
 
     def look(self, seconds: float) -> None:
         """Take in what happens within this time."""
@@ -137,16 +145,27 @@ class Watch:
 
     # -- a table for a terminal -------------------------------------------------------------------
 
-    def table(self) -> RenderableType:
-        """Everything, for a terminal."""
-        parts: list[RenderableType] = [self._summary(), self._nodes()]
-        if self._view.receipts:
-            parts.append(self._moves())
-        recent = self._fleet.traffic.recent()
-        if recent:
-            parts.append(_alerts(recent))
-        parts.append(Text(self.note or "Ctrl-C ends it", style="dim"))
-        return Group(*parts)
+    def table(self, width: int, height: int) -> RenderableType:
+        """Everything, for a terminal of some size."""
+        nodes = self._nodes()
+        room = height - OTHER_LINES - max(1, len(self._view.nodes))
+        if width >= WIDE:
+            lists = Table.grid(padding=(0, 4))
+            rows = max(1, min(MOST_ROWS, room))
+            lists.add_row(self._moves(rows), self._alerts(rows))
+            last: list[RenderableType] = [lists]
+        else:
+            rows = max(1, min(MOST_ROWS, (room - LIST_LINES) // 2))
+            last = [self._moves(rows), Text(), self._alerts(rows)]
+        return Group(
+            self._summary(),
+            Text(),
+            nodes,
+            Text(),
+            *last,
+            Text(),
+            Text(self.note or self.hint, style="dim"),
+        )
 
     def _summary(self) -> Table:
         fleet = self._fleet
@@ -189,10 +208,7 @@ class Watch:
         return Text(f"{told}, CPU {_percent(self._spark_cpu)} %")
 
     def _nodes(self) -> Table:
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        table.add_column("node")
-        for column in ("slices", "read/s", "kept", "lost", "CPU %"):
-            table.add_column(column, justify="right")
+        table = _list("node", "slices>", "read/s>", "kept>", "lost>", "CPU %>")
         for node, report in sorted(self._view.nodes.items()):
             rate = self._read.get(node)
             table.add_row(
@@ -207,29 +223,30 @@ class Watch:
             table.add_row("starting", *[""] * 5)
         return table
 
-    def _moves(self) -> Table:
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        table.add_column("move")
-        table.add_column("from")
-        table.add_column("to")
-        for column in ("slices", "ms", "items"):
-            table.add_column(column, justify="right")
-        table.add_column("outcome", overflow="ellipsis", no_wrap=True)
-        for receipt in reversed(self._view.receipts[-LAST_MOVES:]):
+    def _moves(self, rows: int) -> Table:
+        table = _list("move", "from", "to", "slices>", "ms>", "items>", "outcome")
+        for receipt in reversed(self._view.receipts[-rows:]):
             table.add_row(*_move(receipt))
         return table
 
+    def _alerts(self, rows: int) -> Table:
+        table = _list("alert", "vehicle", "trouble", "told after>")
+        for alert in self._fleet.traffic.recent()[:rows]:
+            trouble = alert.trouble
+            clock = time.strftime("%H:%M:%S", time.localtime(trouble.told / 1e6))
+            table.add_row(clock, trouble.vehicle, trouble.kind, f"{alert.after_s:.1f} s")
+        return table
 
-def _alerts(alerts: list[Alert]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("alert")
-    table.add_column("vehicle")
-    table.add_column("trouble")
-    table.add_column("told after", justify="right")
-    for alert in alerts:
-        trouble = alert.trouble
-        clock = time.strftime("%H:%M:%S", time.localtime(trouble.told / 1e6))
-        table.add_row(clock, trouble.vehicle, trouble.kind, f"{alert.after_s:.1f} s")
+
+def _list(*columns: str) -> Table:
+    """A table without edges; columns that end in ``>`` are numbers."""
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in columns:
+        right = column.endswith(">")
+        table.add_column(
+            column.rstrip(">"), justify="right" if right else "left",
+            no_wrap=True, overflow="ellipsis",
+        )  # fmt: skip
     return table
 
 

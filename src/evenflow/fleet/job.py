@@ -8,6 +8,7 @@ Tells its parent (:class:`~evenflow.spark.process.SparkProcess`): the ``phase`` 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 import threading
@@ -47,8 +48,9 @@ def main() -> int:
 
 def _run(args: argparse.Namespace, closed: threading.Event) -> None:
     from evenflow.fleet import pipeline  # noqa: PLC0415 - loading Spark takes a while
-    from evenflow.spark.session import session  # noqa: PLC0415
+    from evenflow.spark.session import quick_home, session  # noqa: PLC0415
 
+    os.environ.setdefault("SPARK_HOME", str(quick_home(args.folder)))
     settings = {**SETTINGS, "spark.sql.shuffle.partitions": str(args.cores)}
     spark = session("evenflow fleet", f"local[{args.cores}]", settings)
     say(phase="starting the queries")

@@ -37,6 +37,7 @@ _KNOWN_TO_SINK: Final = (
     "ledger",
     "deliverWithin",
     "checkpointLocation",
+    "queryName",
 )
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from evenflow.spark import register
@@ -44,3 +46,17 @@ def session(
     spark.sparkContext.setLogLevel("ERROR")
     register(spark)
     return spark
+
+
+def quick_home(folder: Path) -> Path:
+    """Make a home for a local Spark whose Python processes start in half the time.
+
+    Spark gives its Python processes the sources of PySpark in a zip, which every one of them
+    compiles anew. In a home without the zip they find the installed package, which is compiled.
+    Set ``SPARK_HOME`` to it before the session starts; the folder must stay as long as Spark does.
+    """
+    home = folder / "spark-home"
+    home.mkdir()
+    for name in ("bin", "jars"):
+        (home / name).symlink_to(Path(pyspark.__file__).parent / name)
+    return home

@@ -88,7 +88,7 @@ class EvenflowSource(DataSource):
         from evenflow.spark.sink import StreamWriter  # noqa: PLC0415 - readers need no sink
 
         if overwrite:
-            raise UsageError("results are added to a topic: use outputMode('append') or 'update'")
+            raise UsageError("results are added to a topic: use outputMode('append')")
         return StreamWriter(SinkOptions.of(self.options), schema)
 
 
