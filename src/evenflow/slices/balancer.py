@@ -192,7 +192,7 @@ class Balancer:
             if message.message_type is SliceCosts:
                 topic, consumer = message.key
                 if topic in self.cores:
-                    self.cores[topic].loads.forget_costs(consumer)
+                    self.cores[topic].loads.consumer_gone(consumer, now)
                 return []
             if message.message_type is not NodeReport:
                 self._autonomy.handle(message, now)

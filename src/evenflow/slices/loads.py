@@ -76,6 +76,8 @@ class Loads:
 
     def observe(self, report: SliceLoads, now: float) -> None:
         """A node told what its slices have cost."""
+        if self._costs.forget_gone(now):
+            self._weigh_anew(other_unit=not self._costs.known)
         work = busy_s = elapsed = 0.0
         rows = zip(
             report.slices, report.terms, report.items, report.octets, report.busy_us,
@@ -109,11 +111,9 @@ class Loads:
         self._costs.learn(costs)
         self._weigh_anew(other_unit=not known)
 
-    def forget_costs(self, consumer: str) -> None:
-        """A consumer is gone."""
-        known = self._costs.known
-        self._costs.forget(consumer)
-        self._weigh_anew(other_unit=known and not self._costs.known)
+    def consumer_gone(self, consumer: str, now: float) -> None:
+        """A consumer that told costs is gone."""
+        self._costs.gone(consumer, now)
 
     def _weigh_anew(self, *, other_unit: bool) -> None:
         if other_unit:

@@ -6,7 +6,7 @@ import pytest
 
 from evenflow.model.load import LoadWeights
 from evenflow.model.messages import SliceCosts, SliceLoads
-from evenflow.slices.costs import Costs
+from evenflow.slices.costs import GRACE_S, Costs
 from evenflow.slices.loads import Loads
 
 
@@ -32,12 +32,24 @@ def test_consumers_cost_what_they_cost_together_and_nothing_when_they_are_gone()
     assert costs.busy(3) == pytest.approx(0.08)
     costs.learn(told("a", s3=0.02))
     assert costs.busy(3) == pytest.approx(0.05)
-    costs.forget("b")
-    costs.forget("never heard of")
+    costs.gone("b", 10.0)
+    costs.gone("never heard of", 10.0)
+    assert costs.forget_gone(10.0 + GRACE_S)
     assert costs.busy(3) == pytest.approx(0.02)
     assert costs.busy(4) == 0.0
-    costs.forget("a")
+    costs.gone("a", 100.0)
+    assert costs.forget_gone(200.0)
     assert not costs.known
+
+
+def test_a_consumer_that_was_silent_for_a_moment_is_not_forgotten():
+    costs = Costs()
+    costs.learn(told("a", s3=0.05))
+    costs.gone("a", 10.0)
+    assert not costs.forget_gone(9.0 + GRACE_S)
+    costs.learn(told("a", s3=0.06))
+    assert not costs.forget_gone(100.0)
+    assert costs.busy(3) == pytest.approx(0.06)
 
 
 def counted(items, *, node="a"):
@@ -58,7 +70,10 @@ def test_the_balancer_goes_by_work_when_it_is_known():
     assert loads.of(3) == pytest.approx(0.05)
     assert loads.of(4) == pytest.approx(0.01)
     assert loads.outlook(3) is None
-    loads.forget_costs("spark")
+    loads.consumer_gone("spark", 60.0)
+    loads.observe(counted((61_000, 61_000)), now=61.0)
+    assert loads.of(3) == pytest.approx(0.05)
+    loads.observe(counted((100_000, 100_000)), now=100.0)
     assert loads.of(3) == pytest.approx(1_000)
 
 
