@@ -34,6 +34,7 @@ from evenflow.overlay.events import (
     Tick,
     Transmit,
     Unlinked,
+    Visit,
 )
 from evenflow.overlay.messages import Hello, Member, Routed
 from evenflow.overlay.store import SqliteStore
@@ -98,6 +99,7 @@ class Broker:
         self._numbers = count(1)
         self._wanted: dict[str, asyncio.Task[None]] = {}
         self._tasks: list[asyncio.Task[None]] = []
+        self._visits: set[asyncio.Task[None]] = set()
         self._held = False
         self._chronicle = Chronicle(name, history) if history is not None else None
         self.condition: Condition | None = None
@@ -122,9 +124,10 @@ class Broker:
 
     async def close(self) -> None:
         """Stop; what was acknowledged is on disk already."""
-        for task in (*self._tasks, *self._wanted.values()):
+        tasks = (*self._tasks, *self._wanted.values(), *self._visits)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, *self._wanted.values(), return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         if self._chronicle is not None:
             self._chronicle.close()
         self._server.close()
@@ -188,6 +191,9 @@ class Broker:
                     self._clients[client].send(letter)
             case Connect(member):
                 self._want(member)
+            case Visit(member):
+                self._visits.add(visit := asyncio.create_task(self._dial(member.address)))
+                visit.add_done_callback(self._visits.discard)
             case Balanced() if self._chronicle is not None:
                 self._chronicle.note(action)
             case Disconnect(name):

@@ -28,6 +28,7 @@ from evenflow.overlay.events import (
     Tick,
     Transmit,
     Unlinked,
+    Visit,
 )
 from evenflow.overlay.keeper import Keeper
 from evenflow.overlay.membership import Membership
@@ -120,6 +121,7 @@ class BrokerCore:
         self._inbox: deque[Routed] = deque()
         self._buried: list[Shelf] = []
         self._beat = now
+        self._visit = now
         self._sweep = now
         self.nursery = Nursery(self)
         self.balancing = Balancing(self)
@@ -214,6 +216,9 @@ class BrokerCore:
             digest = self.members.digest()
             self._outbox.extend(Transmit(link, Heartbeat(digest)) for link in sorted(self.links))
             self._part_with_strangers()
+        if self.now >= self._visit:
+            self._visit = self.now + self.settings.silence_s
+            self._visit_the_dead()
         self._find_dead()
         self.nursery.review()
         sweep = self.now >= self._sweep
@@ -249,6 +254,17 @@ class BrokerCore:
                 dead.append(replace(self.members[name], alive=False))
         if dead:
             self._learn(dead, "")
+
+    def _visit_the_dead(self) -> None:
+        """Knock at the door of one that is taken for dead.
+
+        On a machine that was too busy each of two groups may have taken the other for dead. Then
+        nobody is left who would bring them together, unless somebody tries.
+        """
+        dead = [member for member in self.members.everyone() if not member.alive]
+        if dead:
+            turn = int(self.now / self.settings.silence_s)
+            self._outbox.append(Visit(dead[turn % len(dead)]))
 
     def _learn(self, news: list[Member] | tuple[Member, ...], source: str) -> None:
         me = self.members.me

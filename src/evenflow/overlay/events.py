@@ -55,6 +55,13 @@ class Connect:
 
 
 @dataclass(frozen=True, slots=True)
+class Visit:
+    """Action: try once to reach a broker that is taken for dead."""
+
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
 class Disconnect:
     """Action: this broker is no neighbour (any more)."""
 
@@ -95,4 +102,4 @@ class Balanced:
 
 
 Event = Linked | Unlinked | Arrived | Asked | Tick
-Action = Connect | Disconnect | Transmit | Reply | Balanced
+Action = Connect | Visit | Disconnect | Transmit | Reply | Balanced

@@ -216,7 +216,9 @@ class Keeper:
 
     def _on_inquire(self, letter: Routed) -> None:
         record = self.replica.record
-        self.broker.answer(letter, Known(self.replica.shelf, record.confirmed, record.primary))
+        # A term that was begun and never agreed on has a primary that nobody needs to wait for.
+        primary = record.primary if record.term == record.confirmed else ""
+        self.broker.answer(letter, Known(self.replica.shelf, record.confirmed, primary))
 
     def _on_check(self, letter: Routed, check: Check) -> None:
         instead = self.replica.on_check(letter.origin, check)

@@ -31,6 +31,7 @@ from evenflow.overlay.events import (
     Tick,
     Transmit,
     Unlinked,
+    Visit,
 )
 from evenflow.overlay.geometry import Coordinate, geographic_hash
 from evenflow.overlay.messages import LETTERS, LINK, Done, Failed, Member, Move, Routed, Shelf
@@ -151,6 +152,12 @@ class SimCluster:
         self.give(mine.core, Linked(theirs.core.members.me))
         self.give(theirs.core, Linked(mine.core.members.me))
 
+    def visit(self, name, other):
+        """Knock once."""
+        mine, theirs = self.brokers.get(name), self.brokers.get(other)
+        if mine is not None and theirs is not None and not mine.stopped and not theirs.stopped:
+            self.dial(name, other)
+
     def give(self, core, event):
         name = core.members.me.name
         broker = self.brokers.get(name)
@@ -160,19 +167,31 @@ class SimCluster:
             self.later(TICK, self.give, core, event)
             return
         for action in core.handle(event, self.now, self.wall):
-            match action:
-                case Connect(member):
-                    broker.wanted.add(member.name)
-                case Disconnect(other):
-                    broker.wanted.discard(other)
-                    core.links.discard(other)
-                case Balanced():
-                    self.balanced.append((self.now, name, action))
-                case Transmit(link, message):
-                    self.send(name, link, message)
-                case Reply(client, letter):
-                    if self.rng.random() >= self.loss:
-                        self.later(self.latency(), self.reply, client, letter)
+            self.perform(name, broker, action)
+
+    def perform(self, name, broker, action):
+        match action:
+            case Connect(member):
+                broker.wanted.add(member.name)
+            case Disconnect(other):
+                broker.wanted.discard(other)
+                self.part(name, other)
+            case Visit(member):
+                self.later(self.latency(), self.visit, name, member.name)
+            case Balanced():
+                self.balanced.append((self.now, name, action))
+            case Transmit(link, message):
+                self.send(name, link, message)
+            case Reply(client, letter):
+                if self.rng.random() >= self.loss:
+                    self.later(self.latency(), self.reply, client, letter)
+
+    def part(self, name, other):
+        """A connection is closed: both ends notice."""
+        for one, peer in ((name, other), (other, name)):
+            broker = self.brokers.get(one)
+            if broker is not None and peer in broker.core.links:
+                self.later(self.latency(), self.give, broker.core, Unlinked(peer))
 
     def latency(self):
         return self.rng.uniform(0, self.delay) * (20 if self.rng.random() < 0.02 else 1)

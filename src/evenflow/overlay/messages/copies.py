@@ -22,7 +22,7 @@ class Known:
     confirmed: int
     """Newest term both copies agreed on, as far as we know; 0: we have no copy."""
     primary: str
-    """Who leads in that term."""
+    """Who leads in that term; empty when the answering broker has begun another since."""
 
 
 @dataclass(frozen=True, slots=True)

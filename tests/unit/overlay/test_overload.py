@@ -1,0 +1,25 @@
+"""After any disorder, once things are calm, every topic has a leader and all its copies."""
+
+from __future__ import annotations
+
+import pytest
+
+from .overload import Overload
+
+
+# Those by number were found by a long search: copies that waited for one another, and two groups
+# of brokers that each took the other for dead.
+@pytest.mark.parametrize("seed", [*range(4), 31, 68, 182])
+def test_a_store_recovers_from_overload(seed: int) -> None:
+    Overload(seed).run()
+
+
+@pytest.mark.parametrize("seed", [1003, 1008])
+def test_a_store_that_balances_recovers_from_overload(seed: int) -> None:
+    Overload(seed, balance_s=4.0).run()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(5000, 5040))
+def test_many_more(seed: int) -> None:
+    Overload(seed, balance_s=4.0 * (seed % 2)).run()
