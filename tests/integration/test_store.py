@@ -13,6 +13,8 @@ from evenflow.autonomic.execution import PlanState
 from evenflow.autonomic.history import History
 from evenflow.cli import main
 from evenflow.config import Config
+from evenflow.domain.channels import PROPERTIES
+from evenflow.domain.cyclone import Participant
 from evenflow.errors import EvenflowError
 from evenflow.overlay.client import Client
 from evenflow.overlay.geometry import Coordinate
@@ -156,9 +158,13 @@ def test_a_subscriber_sees_everything_once_while_the_topic_moves_ten_times(broke
         check_all_there(brokers, {"meters": count})
 
 
-def test_brokers_balance_by_themselves_and_tell_why(tmp_path, capsys) -> None:
-    config = Config.load(None, {"history.path": str(tmp_path / "history.db")})
-    options = ["--balance-every", "500ms"]
+@pytest.mark.domain
+def test_brokers_balance_by_themselves_and_tell_why(tmp_path, capsys, domain_id) -> None:
+    history = str(tmp_path / "history.db")
+    config = Config.load(
+        None, {"history.path": history, "domain.id": domain_id, "monitor.period_s": 0.2}
+    )
+    options = ["--balance-every", "500ms", "--monitor"]
     places = {f"b{number}": Coordinate(*place) for number, place in enumerate(PLACES)}
     with LocalBrokers(places, tmp_path, silence_s=1.5, options=options, config=config) as brokers:
         brokers.start_all()
@@ -168,6 +174,7 @@ def test_brokers_balance_by_themselves_and_tell_why(tmp_path, capsys) -> None:
                 client.publish_all(topic, [b"x" * 1000] * 4, level=2)
         await_moves(tmp_path / "history.db", 2)
         brokers.await_settled()
+        assert await_load(config) > 0
         with client_of(brokers) as client:
             for topic in topics:
                 assert len(list(client.read(topic, 0, time.time_ns()))) == 4
@@ -181,9 +188,47 @@ def test_brokers_balance_by_themselves_and_tell_why(tmp_path, capsys) -> None:
     assert made[0]["actions"][0]["does"].startswith("topic topic-")
 
 
+def await_load(config: Config, patience_s: float = 20.0) -> float:
+    """Wait until the monitoring service has heard of a broker's load."""
+    deadline = time.monotonic() + patience_s
+    with Participant(config.domain) as participant:
+        reader = participant.reader(PROPERTIES)
+        while time.monotonic() < deadline:
+            for report in reader.take():
+                seen = dict(zip(report.names, report.values, strict=True))
+                if seen.get("broker_load") and seen["broker_octets"] and seen["broker_topics"]:
+                    return seen["broker_load"]
+            time.sleep(0.05)
+    raise AssertionError("no broker tells its load")
+
+
 def await_moves(path: Path, count: int, patience_s: float = 40.0) -> None:
     deadline = time.monotonic() + patience_s
     with History(path) as history:
         while sum(story.outcome is PlanState.DONE for story in history.stories()) < count:
             assert time.monotonic() < deadline, history.entries()
             time.sleep(0.1)
+
+
+def test_old_messages_and_too_many_expire(tmp_path) -> None:
+    places = {f"b{number}": Coordinate(*place) for number, place in enumerate(PLACES[:3])}
+    options = ["--keep-for", "6s", "--keep-octets", "5000"]
+    with LocalBrokers(places, tmp_path, silence_s=1.5, options=options) as brokers:
+        brokers.start_all()
+        with client_of(brokers) as client:
+            client.publish_all("meters", [b"%04d" % number * 250 for number in range(20)])
+
+            def kept() -> list[int]:
+                return [int(m.payload[:4]) for m in client.read("meters", 0, time.time_ns())]
+
+            await_that(lambda: kept() == [15, 16, 17, 18, 19], "the newest 5,000 octets")
+            await_that(lambda: kept() == [], "nothing after six seconds")
+            client.publish("meters", b"0020")
+            assert kept() == [20]
+
+
+def await_that(condition, what: str, patience_s: float = 30.0) -> None:
+    deadline = time.monotonic() + patience_s
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evenflow.errors import DecodeError
 from evenflow.overlay.broker_core import BrokerCore, Settings
 from evenflow.overlay.delegation import DelegateList
-from evenflow.overlay.events import Arrived, Asked, Linked
+from evenflow.overlay.events import Arrived, Asked, Linked, Tick
 from evenflow.overlay.frames import LARGEST_FRAME, Deframer, frame
 from evenflow.overlay.geometry import Coordinate
 from evenflow.overlay.messages import (
@@ -158,10 +158,12 @@ def test_mutated_messages_with_a_true_checksum_do_no_harm_to_a_broker() -> None:
     """What no checksum shows reaches the core: it may be refused, and never raises."""
     rng = random.Random(6)
     me = Member("b1", PLACE, "127.0.0.1:1", 4)
-    core = BrokerCore(me, MemoryStore(), Settings(), 0.0, 10**18)
+    core = BrokerCore(me, MemoryStore(), Settings(balance_s=0.5), 0.0, 10**18)
     core.handle(Linked(Member("b2", Coordinate(0.1, 0.1), "127.0.0.1:2", 1)), 0.0, 10**18)
     refused = 0
     for number in range(20_000):
+        if number % 100 == 0:
+            core.handle(Tick(), number / 1000, 10**18 + number)
         try:
             if rng.random() < 0.5:
                 letter = LETTERS.decode(mutated(LETTERS.encode(rng.choice(BODIES)), rng))
