@@ -95,15 +95,15 @@ class LocalCluster:
             process.kill()
             return process.wait()
 
-    def close(self) -> None:
-        """End all processes: nodes together, then the rest."""
-        deadline = time.monotonic() + 10.0
+    def close(self, patience_s: float = 10.0) -> None:
+        """End all processes, together; who has not ended in time is killed."""
+        deadline = time.monotonic() + patience_s
         try:
             for process in self.processes.values():
                 process.terminate()
             for process in self.processes.values():
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(max(0.1, deadline - time.monotonic()))
+                    process.wait(max(0.0, deadline - time.monotonic()))
         finally:  # also when whoever waits has no more patience
             for process in self.processes.values():
                 process.kill()
@@ -120,7 +120,7 @@ class LocalCluster:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        self.close(0.0 if kind is KeyboardInterrupt else 10.0)
 
 
 def wait_until(condition: Any, timeout_s: float, every_s: float = 0.02) -> bool:

@@ -2,10 +2,14 @@
 
 Tasks hand their rows to the driver; the driver publishes them when all tasks of the micro-batch are
 done, and notes the batch in a *ledger*, a small file. A batch that Spark runs again, because it
-died before it had noted the batch itself, is found in the ledger and not published again. Between
-the publication and the note there is a moment, some milliseconds, in which dying means publishing
-twice; then the items have the same ids again, so a receiver can tell: the id of a result is the
-number of its batch and its place in it, unless the query gives ids itself.
+died before it had noted the batch itself, is found in the ledger and not published again.
+
+One moment is left: a driver that dies when it has published and not yet noted, some milliseconds,
+publishes the batch again. A ledger cannot close it, because publishing and noting are two acts, and
+the nodes cannot, because a new driver is a new publisher to them. But a receiver can tell: the id
+of a result is the number of its batch and its rank in it, in the order of the results' contents. A
+batch that is run again has the same results, though tasks may hand them over in another order, so
+each has its id again. A query may give ids of its own instead.
 
 Results are answers and alerts, few beside the stream: they travel through the driver.
 """
@@ -18,7 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from evenflow.errors import ConfigError, UsageError
@@ -26,6 +32,7 @@ from evenflow.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from numpy.typing import NDArray
     from pyspark.sql.types import StructType
 
     from evenflow.slices.publisher import Publisher
@@ -33,7 +40,7 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = ("payload", "sender", "id", "time")
 ID_BITS: Final = 32
-"""Room for the place of a row in its batch, in the ids that the sink gives."""
+"""Room for the rank of a row in its batch, in the ids that the sink gives."""
 
 
 @dataclass
@@ -81,18 +88,24 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def _publish(self, rows: pa.Table, batch: int) -> None:
         columns = {name: rows.column(name).combine_chunks() for name in rows.column_names}
-        first = batch << ID_BITS
-        ids = columns.get("id", pa.array(range(first, first + len(rows)), pa.int64()))
         times = columns.get("time")
         publisher = _publisher(self._options)
         publisher.publish_columns(
             columns["payload"],
             senders=columns.get("sender", self._options.name),
-            ids=ids,
+            ids=columns["id"] if "id" in columns else ids_of(rows, batch),
             times=None if times is None else times.cast(pa.int64()),
             timeout=self._options.deliver_within_s,
         )
         publisher.flush(self._options.deliver_within_s)
+
+
+def ids_of(rows: pa.Table, batch: int) -> NDArray[np.int64]:
+    """The ids of a batch's results: the same for the same results, in whatever order they come."""
+    order = pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in rows.column_names])
+    ids = np.empty(len(rows), np.int64)
+    ids[order.to_numpy()] = (batch << ID_BITS) + np.arange(len(rows))
+    return ids
 
 
 def check_columns(names: list[str]) -> None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
@@ -23,9 +25,9 @@ class Published:
         self.flushed = 0
 
     def publish_columns(
-        self, payloads: pa.Array, *, senders: object, ids: pa.Array, times: object, timeout: float
+        self, payloads: pa.Array, *, senders: object, ids: Any, times: object, timeout: float
     ) -> None:
-        self.calls.append((payloads.to_pylist(), ids.to_pylist(), senders))
+        self.calls.append((payloads.to_pylist(), list(map(int, np.asarray(ids))), senders))
 
     def flush(self, timeout: float) -> None:
         self.flushed += 1
@@ -60,6 +62,20 @@ class TestWriter:
         first = 7 << 32
         assert published.calls == [([b"a", b"b", b"c"], [first, first + 1, first + 2], "alerts")]
         assert published.flushed == 1
+
+    def test_a_result_has_the_same_id_in_whatever_order_tasks_hand_the_results_over(
+        self, tmp_path: Path, published: Published
+    ) -> None:
+        given = []
+        for number, order in enumerate([(b"a", b"b", b"b", b"c"), (b"c", b"b", b"a", b"b")]):
+            # Another ledger: as if the driver had died before its note.
+            writer = writer_in(tmp_path / str(number))
+            writer.commit([writer.write(iter(rows(one))) for one in order], 2)
+            payloads, ids, _ = published.calls[-1]
+            assert payloads == list(order)
+            given.append(sorted(zip(payloads, ids, strict=True)))
+        assert given[0] == given[1]
+        assert [id for _, id in given[0]] == [(2 << 32) + rank for rank in range(4)]
 
     def test_a_batch_that_is_run_again_is_not_published_again(
         self, tmp_path: Path, published: Published
