@@ -279,7 +279,7 @@ def test_a_busy_group_gets_another_node(domain_id, tmp_path, owners, monkeypatch
     with cluster_of(domain_id, tmp_path, "one", app="peaks:discard", **settings) as cluster:
         assert wait_until(lambda: [p.outcome for p in plans(cluster)] == [PlanState.DONE], 40)
         [plan] = plans(cluster)
-        new = f"elastic-{plan.plan.plan_id}"
+        new = plan.plan.plan_id
         assert wait_until(lambda: owners().count(new) == SLICES // 2, 20)
         told = json.loads(evenflow(cluster, "history", "--json"))["plans"][0]
         assert told["reason"] == "1 node is too few"

@@ -42,9 +42,9 @@ held."""
 BROKER = ("broker_load", "broker_octets", "broker_topics")
 """Properties of a broker of the overlay store: octets it must have room for, its worst failure
 included; octets it keeps; topics it leads."""
-QUERY = ("batch_s", "tasks", "lag_epochs", "lag_items")
+QUERY = ("batch_s", "tasks", "lag_epochs", "lag_items", "damaged_items")
 """Properties of a query of a served topic: seconds of its newest batch, tasks of it; closed epochs
-and items that it has not committed."""
+and items that it has not committed; items whose payload it could not decode."""
 EVERYBODY = "all"
 """The group of all nodes."""
 DEFAULT_RANGES = {"cpu": (30.0, 70.0), "memory": (50.0, 80.0), "busy": (30.0, 70.0)}

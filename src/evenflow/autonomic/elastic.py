@@ -100,5 +100,5 @@ class Elastic:
     ) -> ActionPlan:
         self._changed = now
         action = Action("a", self.executor_id, kind, args, deadline_s=self.deadline_s)
-        plan_id = f"{self.run}-elastic-{next(self._numbers)}"
+        plan_id = f"elastic-{self.run}-{next(self._numbers)}"
         return ActionPlan(plan_id, (action,), event.event_id, reason)

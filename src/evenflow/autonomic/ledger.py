@@ -110,7 +110,8 @@ class Ledger:
             self._db = _reader(path) if read_only else _writer(path)
         except (sqlite3.Error, OSError) as error:
             if read_only or not _may_pass(error, path):
-                allowed = f"must be a history file that can be written ({error})"
+                can = "read" if read_only else "written"
+                allowed = f"must be a history file that can be {can} ({error})"
                 raise ConfigError("history.path", str(path), allowed) from error
             self._count_failure(error)
 

@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from evenflow.autonomic.events import EventNotification, Phase, Property
 from evenflow.autonomic.executor import Answer, Controller, Note, Order
+from evenflow.autonomic.history import Deed
+from evenflow.autonomic.planner import Verb
 from evenflow.errors import PlanError
 
 if TYPE_CHECKING:
@@ -184,8 +186,10 @@ class AutonomicLoop:
             if decision.failure:
                 self.failures += 1
                 _LOG.error("event %s: %s", event.event_id, decision.failure)
-            elif decision.plan is not None:
+            if decision.plan is not None:
                 self._submit(decision.plan, now)
+            elif decision.failure or decision.rule.verb is not Verb.PLAN:
+                self._history.add_deed(_deed_of(decision, event, now + self._offset))
 
     def _submit(self, plan: ActionPlan, now: float) -> None:
         try:
@@ -221,6 +225,19 @@ def event_of(notice: EventNotice) -> EventNotification:
         Phase.RAISED if notice.raised else Phase.CLEARED,
         notice.time,
     )
+
+
+def _deed_of(decision: Decision, event: EventNotification, time: float) -> Deed:
+    """What a rule did besides planning, or why it could not do what it should."""
+    rule = decision.rule
+    settings = ", ".join(f"{name} = {value}" for name, value in rule.settings.items())
+    what = {
+        Verb.PLAN: f"{rule.planner}: plan",
+        Verb.ADJUST: f"{rule.planner}: from now on {settings}",
+        Verb.SWAP: f"{rule.planner}: from now on by {rule.by}" + (f", {settings}" * bool(settings)),
+    }[rule.verb]
+    why = f"{event.event_id} {event.phase.value} at {event.source_id}"
+    return Deed(time, "rule", what, why, decision.failure or "done")
 
 
 def _nobody(order: Order) -> Answer:

@@ -166,7 +166,7 @@ class NodeStarter:
 
 
 def _name_of(order: Order) -> str:
-    return f"elastic-{order.plan_id}"
+    return order.plan_id
 
 
 def _answer(order: Order, *, ok: bool, reason: str) -> Answer:

@@ -139,8 +139,10 @@ def in_words(action: Action) -> str:
         return f"slices {ranges(sorted(move.slices))} from {names[0]} to {names[1]}"
     if action.kind == chronicle.MOVE_TOPIC:
         return chronicle.in_words(action.args)
-    if action.kind in (START_NODE, STOP_NODE):
-        return f"{action.kind} {action.args.decode()}".rstrip()
+    if action.kind == START_NODE:
+        return "start a node"
+    if action.kind == STOP_NODE:
+        return f"stop {action.args.decode().partition('~')[0]}"
     return f"{action.kind} at {action.executor_id}"
 
 

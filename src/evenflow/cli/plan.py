@@ -2,7 +2,8 @@
 
 Nothing is sent. The command listens to the nodes' reports as the balancer does, long enough to see
 two of each, and asks the algorithm. What only the balancer knows (when a slice last moved,
-strengths and outlooks learned over a longer time) is not regarded.
+strengths and outlooks learned over a longer time, what a rule has swapped meanwhile) is not
+regarded.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from evenflow.balance import algorithm_named
+from evenflow.autonomic.design import design
+from evenflow.balance import ALGORITHMS, algorithm_named
 from evenflow.cli.options import load_config, parse_setting
 from evenflow.cli.running import seconds
 from evenflow.domain.channels import LOADS, MAPS, REPORTS, Gone
@@ -30,11 +32,13 @@ from evenflow.slices.loads import Loads
 if TYPE_CHECKING:
     import argparse
 
+    from evenflow.balance import Algorithm
+    from evenflow.config import Config
     from evenflow.model.load import LoadWeights
     from evenflow.model.plan import Plan
 
 EXAMPLES = """\
-  evenflow plan --dry-run                              with the balancer's algorithm
+  evenflow plan --dry-run                              with the topic's planner
   evenflow plan --dry-run --algorithm weighted --with tolerance=0.02 --json
 """
 
@@ -42,7 +46,7 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
     parser.add_argument("--dry-run", action="store_true", help="show the plan, move nothing")
-    parser.add_argument("--algorithm", metavar="A", help="who plans (else balancer.algorithm)")
+    parser.add_argument("--algorithm", metavar="A", help="who plans (else the topic's planner)")
     parser.add_argument(
         "--with", metavar="KEY=VALUE", action="append", type=parse_setting, dest="given",
         help="a setting of the algorithm (may be repeated)",
@@ -63,9 +67,7 @@ def run(args: argparse.Namespace) -> int:
             "'evenflow slices move' moves slices by hand"
         )
     topic = config.topic(args.topic) if args.topic else config.topics[0]
-    algorithm = algorithm_named(
-        args.algorithm or config.balancer.algorithm, **dict(args.given or ())
-    )
+    algorithm = _algorithm(config, topic.name, args.algorithm, dict(args.given or ()))
     with Participant(config.domain) as participant:
         weights = load_weights(config.balancer)
         snapshot = Listener(participant, topic.name, weights).listen(args.look)
@@ -76,6 +78,15 @@ def run(args: argparse.Namespace) -> int:
     else:
         show(row)
     return 0
+
+
+def _algorithm(config: Config, topic: str, name: str | None, given: dict[str, Any]) -> Algorithm:
+    """The algorithm that was asked for, else the topic's own with its settings."""
+    place = design(config).places[topic]
+    if name is not None or place.planner not in ALGORITHMS:
+        return algorithm_named(name or config.balancer.algorithm, **given)
+    own = {key: value for key, value in place.settings.items() if key != "topic"}
+    return algorithm_named(place.planner, **{**own, **given})
 
 
 class Listener:

@@ -312,6 +312,19 @@ def test_an_overloaded_group_grows_up_to_its_limit_and_an_idle_one_shrinks(
     world.check()
 
 
+def test_a_rule_that_cannot_be_followed_is_told_and_nothing_else_suffers(tmp_path: Path) -> None:
+    faulty = RuleConfig("squeezed", TOPIC, verb="adjust", settings={"colour": "red"})
+    world = World(tmp_path, rules=(faulty, RULE))
+    world.unbalance()
+    world.squeeze()
+    world.until(world.over)
+    assert world.counts() == [2, 2, 2, 2]
+    [told] = [deed for deed in world.deeds() if deed.cause == "rule"]
+    assert told.what == "items: from now on colour = red"
+    assert "colour" in told.outcome
+    assert told.outcome != "done"
+
+
 def test_a_rule_swaps_the_algorithm_while_running_also_for_joins(tmp_path: Path) -> None:
     swap = RuleConfig("squeezed", TOPIC, verb="swap", by="weighted", settings={"tolerance": 0.2})
     back = RuleConfig("squeezed", TOPIC, verb="swap", phase="cleared", by="count")
@@ -322,6 +335,9 @@ def test_a_rule_swaps_the_algorithm_while_running_also_for_joins(tmp_path: Path)
     world.squeeze()
     world.step()
     assert balancer.algorithm == algorithm_named("weighted", tolerance=0.2)
+    [swapped] = [deed for deed in world.deeds() if deed.cause == "rule"]
+    assert swapped.what == "items: from now on by weighted, topic = items, tolerance = 0.2"
+    assert swapped.why == f"squeezed raised at {world.nodes[0]}"
     world.squeeze(raised=False, at=2.0)
     world.step()
     assert balancer.algorithm.name == "count"

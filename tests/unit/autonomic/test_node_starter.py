@@ -71,13 +71,13 @@ def test_a_start_is_acknowledged_when_the_node_has_joined(tmp_path: Path) -> Non
     assert fleet.starter.poll(0.0) == []
     fleet.starter.order(START, 1.0)
     assert fleet.starter.poll(1.0) == []
-    assert fleet.starter.starting == ("elastic-p-1",)
+    assert fleet.starter.starting == ("p-1",)
     for child in fleet.starter._children:
         child.wait(30)
     assert fleet.starter.poll(2.0) == []
-    fleet.nodes["elastic-p-1~7"] = Place("here", 1)
+    fleet.nodes["p-1~7"] = Place("here", 1)
     assert fleet.answer().ok
-    assert (tmp_path / "started").read_text() == "elastic-p-1\n"
+    assert (tmp_path / "started").read_text() == "p-1\n"
     assert fleet.starter.starting == ()
 
 
@@ -86,7 +86,7 @@ def test_a_second_attempt_waits_for_the_node_of_the_first(tmp_path: Path) -> Non
     fleet.starter.order(replace(START, attempt=2), 0.0)
     fleet.starter.poll(PATIENCE_S / 2)
     assert not fleet.starter._children
-    fleet.nodes["elastic-p-1~7"] = Place("here", 1)
+    fleet.nodes["p-1~7"] = Place("here", 1)
     assert fleet.answer(PATIENCE_S / 2).ok
     assert not (tmp_path / "started").exists()
 
@@ -94,7 +94,7 @@ def test_a_second_attempt_waits_for_the_node_of_the_first(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        ((sys.executable, "-c", "raise SystemExit(3)"), "elastic-p-1 ended with 3"),
+        ((sys.executable, "-c", "raise SystemExit(3)"), "p-1 ended with 3"),
         (("/no/such/program",), "No such file"),
     ],
 )
@@ -134,6 +134,6 @@ def test_a_node_elsewhere_needs_a_command(tmp_path: Path) -> None:
 
 def test_the_default_command_is_a_node_with_the_balancers_own_configuration() -> None:
     fleet = Fleet()
-    command = fleet.starter._start_command("elastic-p-1")
-    assert command[1:6] == ["-m", "evenflow", "node", "--name", "elastic-p-1"]
+    command = fleet.starter._start_command("p-1")
+    assert command[1:6] == ["-m", "evenflow", "node", "--name", "p-1"]
     assert Config.load(command[-1]).as_tables() == Config().as_tables()
