@@ -83,6 +83,12 @@ class TopicConfig(Section):
     """Which slice an item gets."""
     served: bool = yes_or_no(False)  # noqa: FBT003
     """Whether consumers (Spark) read the items from serving nodes and say when to forget them."""
+    encoding: str = text("json", "json|struct|avro", "'json', 'struct' or 'avro'")
+    """How the payloads of a served topic are encoded, for columns decoded from them."""
+    fields: str = text("", r"[^\n]*", "columns as DDL, as in 'speed DOUBLE, lane INT'")
+    """Columns decoded from JSON or struct payloads."""
+    avro_schema: str = text("", r"[^\n]*", "a file beside this one")
+    """File with the schema of Avro payloads."""
     durable: bool = yes_or_no(False)  # noqa: FBT003
     """Whether the items are also kept in the overlay store, by ``evenflow archive``."""
 

@@ -344,6 +344,8 @@ class SliceReads:
     """Items read of each slice."""
     octets: U64s
     """Payload bytes of them."""
+    damaged: U64
+    """Items whose payload could not be decoded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@
 
 ====================  ===========================================================================
 :mod:`~.options`      what a user may set, checked; pure
-:mod:`~.columns`      the schema, and columns decoded from payloads; pure
+:mod:`~.columns`      the schema; pure
+:mod:`~.encodings`    columns decoded from payloads: JSON, Avro, structs; pure
 :mod:`~.reading`      reads a range of items from whoever has them (executors)
 :mod:`~.driver`       the query in the domain: how far it may read, its commits (driver)
 :mod:`~.source`       the Data Source API's classes

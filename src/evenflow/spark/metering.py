@@ -62,9 +62,18 @@ def metered(
     batches: Iterator[pa.RecordBatch],
     topic: str,
     consumer: str,
+    damaged: Callable[[], int],
     tell: Callable[[SliceReads], None],
 ) -> Iterator[pa.RecordBatch]:
-    """Pass record batches on; when the last one is gone, tell what was in them."""
+    """Pass record batches on; when the last one is gone, tell what was in them.
+
+    Args:
+        batches: What the task reads.
+        topic: Of this topic.
+        consumer: For this query.
+        damaged: Gives how many payloads could not be decoded.
+        tell: Passes on what was read.
+    """
     meter = Meter()
     for batch in batches:
         meter.count(batch)
@@ -82,5 +91,6 @@ def metered(
             tuple(reads),
             tuple(items for items, _ in reads.values()),
             tuple(octets for _, octets in reads.values()),
+            damaged(),
         )
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from evenflow.config import Config
 from evenflow.errors import ConfigError, DecodeError, did_you_mean
 from evenflow.slices.ticket import position_from_json
+from evenflow.spark.encodings import AVRO, ENCODINGS, JSON, avro_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,6 +28,8 @@ _KNOWN: Final = (
     "startingEpochs",
     "maxItemsPerTrigger",
     "fields",
+    "encoding",
+    "avroSchema",
     "readTimeout",
 )
 _KNOWN_TO_SINK: Final = (
@@ -54,7 +57,11 @@ class Options:
     max_items: int | None = None
     """About how many items a micro-batch may have."""
     fields: str = ""
-    """Columns decoded from JSON payloads, as DDL: ``speed DOUBLE, lane INT``."""
+    """Columns decoded from payloads, as DDL: ``speed DOUBLE, lane INT``."""
+    encoding: str = JSON
+    """How payloads are encoded: one of :data:`~evenflow.spark.encodings.ENCODINGS`."""
+    avro_schema: str = ""
+    """Schema of Avro records, as JSON."""
     read_timeout_s: float = 120.0
     """How long a task asks for items that nobody gives."""
 
@@ -70,7 +77,7 @@ class Options:
             consumer=_checked(found, "consumer", "spark", _name),
             starting=_starting(found.get("startingEpochs", EARLIEST)),
             max_items=_checked(found, "maxItemsPerTrigger", None, _count),
-            fields=found.get("fields", ""),
+            **_decoding(found, config),
             read_timeout_s=_checked(found, "readTimeout", 120.0, _seconds),
         )
 
@@ -126,6 +133,33 @@ def _config(found: Mapping[str, str]) -> Config:
     if "domain" in found:
         overrides["domain.id"] = _checked(found, "domain", 0, _whole)
     return Config.load(found.get("config"), overrides)
+
+
+def _decoding(found: Mapping[str, str], config: Config) -> dict[str, str]:
+    """Which columns payloads have: as the query says, else as the topic does."""
+    topic = config.topic(found["topic"])
+    encoding = found.get("encoding", topic.encoding)
+    if encoding not in ENCODINGS:
+        raise ConfigError("option encoding", encoding, f"must be one of {', '.join(ENCODINGS)}")
+    fields = found.get("fields", topic.fields)
+    if encoding != AVRO:
+        return {"fields": fields, "encoding": encoding}
+    if "fields" in found:
+        raise ConfigError("option fields", fields, "the columns of Avro records are their schema's")
+    schema = found.get("avroSchema", "")
+    if not schema.lstrip().startswith("{"):
+        folder = config.file.parent if config.file and not schema else Path()
+        schema = _text_of(folder / (schema or topic.avro_schema))
+    return {"fields": avro_fields(schema), "encoding": encoding, "avro_schema": schema}
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            "option avroSchema", str(path), f"must be a schema as JSON or its file: {error}"
+        ) from None
 
 
 def _check_topic(config: Config, name: str) -> None:

@@ -2,7 +2,8 @@
 
 A query is a process of the domain like a node, and its monitors report as ``query/TOPIC/CONSUMER``
 (MAPE-SDDL, section III.B.1): seconds of the newest batch and its number of tasks, how many closed
-epochs and items it has not committed. So the operator's events can say what a slow query leads to.
+epochs and items it has not committed, how many payloads it could not decode. So the operator's
+events can say what a slow query leads to.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class QueryWatch:
     ) -> None:
         self._times_at = times_at
         self._tasks = nan
+        self._damaged = 0
         self._costs = CostFollower(
             options.topic,
             options.consumer,
@@ -63,6 +65,7 @@ class QueryWatch:
             {
                 "batch_s": self._batch_s,
                 "tasks": lambda: self._tasks,
+                "damaged_items": lambda: self._damaged,
                 "lag_epochs": lambda: lag()[0],
                 "lag_items": lambda: lag()[1],
             },
@@ -71,7 +74,9 @@ class QueryWatch:
 
     def heard(self, reads: SliceReads, now: float) -> None:
         """A task of this query told what it has read."""
-        self._costs.heard(reads, now)
+        self._damaged += reads.damaged
+        if self._times_at:
+            self._costs.heard(reads, now)
 
     def planned(self, tasks: int) -> None:
         """A batch of so many tasks begins."""

@@ -28,15 +28,17 @@ from pyspark.sql.types import StructType
 from evenflow.errors import UsageError
 from evenflow.slices.ticket import position_from_json, position_to_json
 from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of
+from evenflow.spark.encodings import decoder_for
 from evenflow.spark.options import Options, SinkOptions
 from evenflow.spark.reading import Share, read_share, tell_reads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from evenflow.spark.driver import Driver
+    from evenflow.spark.encodings import Decoder
     from evenflow.spark.sink import StreamWriter
 
 IDLE_WAIT_S: Final = 0.1
@@ -110,15 +112,23 @@ class _Reading:
         self._fields: pa.Schema | None = None
         if fields:
             self._fields = to_arrow_schema(StructType(fields), timezone="UTC")
+            self._decoder(self._fields)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task's share."""
         assert isinstance(partition, SharePartition)
-        batches = self._batches(partition.share)
-        return batches if self._fields is None else decoded(batches, self._fields)
+        return self._batches(partition.share)[0]
 
-    def _batches(self, share: Share) -> Iterator[pa.RecordBatch]:
-        return read_share(share)
+    def _batches(self, share: Share) -> tuple[Iterator[pa.RecordBatch], Callable[[], int]]:
+        """A task's record batches, and how many payloads among them could not be decoded."""
+        batches = read_share(share)
+        if self._fields is None:
+            return batches, lambda: 0
+        decoder = self._decoder(self._fields)
+        return decoded(batches, self._fields, decoder), lambda: decoder.damaged
+
+    def _decoder(self, fields: pa.Schema) -> Decoder:
+        return decoder_for(self._options.encoding, fields, self._options.avro_schema)
 
 
 class TableReader(_Reading, DataSourceReader):
@@ -205,14 +215,15 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
             self._driver.close()
             self._driver = None
 
-    def _batches(self, share: Share) -> Iterator[pa.RecordBatch]:
-        if not self._times_at:
-            return read_share(share)
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read one task's share, and tell what was read of each slice."""
         from evenflow.spark.metering import metered  # noqa: PLC0415 - in executors alone
 
-        options = self._options
+        assert isinstance(partition, SharePartition)
+        share, options = partition.share, self._options
+        batches, damaged = self._batches(share)
         return metered(
-            read_share(share), options.topic, options.consumer, lambda r: tell_reads(share, r)
+            batches, options.topic, options.consumer, damaged, lambda r: tell_reads(share, r)
         )
 
     def _entered(self, position: Mapping[int, int] | None = None) -> Driver:

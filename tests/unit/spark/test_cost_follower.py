@@ -13,7 +13,7 @@ def reads(stage: int, task: int, **items: int) -> SliceReads:
     slices = tuple(int(name[1:]) for name in items)
     counts = tuple(items.values())
     return SliceReads(
-        "items", "spark", "query-1", stage, task, slices, counts, tuple(10 * n for n in counts)
+        "items", "spark", "query-1", stage, task, slices, counts, tuple(10 * n for n in counts), 0
     )
 
 

@@ -41,5 +41,5 @@ def test_items_and_bytes_are_counted_by_slice(batches: list[list[tuple[int, byte
 def test_outside_of_a_task_batches_pass_and_nothing_is_told() -> None:
     batches = [record([(1, b"a")]), record([(2, b"bc")])]
     told: list[object] = []
-    assert list(metered(iter(batches), "items", "spark", told.append)) == batches
+    assert list(metered(iter(batches), "items", "spark", lambda: 0, told.append)) == batches
     assert told == []

@@ -38,9 +38,38 @@ def test_names_are_read_without_regard_to_case(config: str) -> None:
     assert (options.consumer, options.read_timeout_s) == ("alerts", 2.5)
 
 
+def test_the_topic_declares_the_columns_of_its_payloads_and_the_query_may_name_others(
+    tmp_path: Path,
+) -> None:
+    record = '{"type": "record", "name": "r", "fields": [{"name": "v", "type": "double"}]}'
+    (tmp_path / "report.avsc").write_text(record)
+    file = tmp_path / "evenflow.toml"
+    file.write_text(
+        """
+        [topics.raw]
+        served = true
+        encoding = "struct"
+        fields = "v DOUBLE, n INT"
+        [topics.reports]
+        served = true
+        encoding = "avro"
+        avro_schema = "report.avsc"
+        """
+    )
+    raw = Options.of({"topic": "raw", "config": str(file)})
+    assert (raw.encoding, raw.fields) == ("struct", "v DOUBLE, n INT")
+    raw = Options.of({"topic": "raw", "config": str(file), "encoding": "json", "fields": "a INT"})
+    assert (raw.encoding, raw.fields) == ("json", "a INT")
+    for more in ({}, {"avroSchema": record}, {"avroSchema": str(tmp_path / "report.avsc")}):
+        reports = Options.of({"topic": "reports", "config": str(file), **more})
+        assert (reports.encoding, reports.fields) == ("avro", "`v` DOUBLE")
+        assert reports.avro_schema == record
+
+
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
+        ("encoding", "xml", "json, struct, avro"),
         ("topic", "flet", "did you mean 'fleet'"),
         ("topic", "other", "served.*must be true"),
         ("tpoic", "fleet", "did you mean 'topic'"),
