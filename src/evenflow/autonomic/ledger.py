@@ -105,6 +105,7 @@ class Ledger:
         self._unwritten: deque[Row] = deque()
         self._untold = 0
         """Missing entries that no entry of the file tells of yet."""
+        self._in_trouble = False
         self._db: sqlite3.Connection | None = None
         try:
             self._db = _reader(path) if read_only else _writer(path)
@@ -150,7 +151,8 @@ class Ledger:
         if self._written >= PRUNE_EVERY:
             self._written = 0
             self._prune(db)
-        if late:
+        if self._in_trouble:
+            self._in_trouble = False
             _LOG.warning(
                 "the history %s is written again: %d entries late, %d missing",
                 self._path, late, self.missing,
@@ -171,7 +173,8 @@ class Ledger:
 
     def _count_failure(self, error: Exception) -> None:
         self.failures += 1
-        if self.failures % MOST_UNWRITTEN == 1:
+        if not self._in_trouble:
+            self._in_trouble = True
             _LOG.error(
                 "the history %s cannot be written (%s): balancing goes on without it, the newest"
                 " %d entries are kept in memory; make room or make it writable",

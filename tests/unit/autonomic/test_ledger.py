@@ -63,7 +63,11 @@ def test_what_cannot_be_written_is_counted_kept_and_written_later(
     free(ledger)
     ledger.write(row(102))
     assert names(ledger) == [f"event-{number}" for number in range(1, 103)]
-    assert "is written again" in caplog.text
+    assert caplog.text.count("is written again") == 1
+    block(ledger, trouble)
+    for number in range(103, 203):
+        ledger.write(row(number, body="x" * 1000))
+    assert caplog.text.count("cannot be written") == 2
 
 
 def test_what_is_kept_meanwhile_is_bounded_and_the_gap_is_told(
