@@ -56,7 +56,7 @@ READY_WITHIN_S: Final = 180.0
 STUCK_S: Final = 60.0
 """How long the end waits when nothing more is committed."""
 REFRESH_S: Final = 0.5
-LINE_S: Final = 2.0
+LINE_S: Final = 5.0
 """How often a log gets a line."""
 
 
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
     if books is None:
         print("stopped before Spark had its first results", file=sys.stderr)
         return INTERRUPTED
-    print(summary(books, watch))
+    print(summary(books, watch.moves))
     return 1 if books.lost or books.repeated else 0
 
 
@@ -194,7 +194,7 @@ def _display(display: contextlib.ExitStack, watch: Watch) -> Callable[[], None]:
     return show_table
 
 
-def summary(books: Books, watch: Watch) -> str:
+def summary(books: Books, moves: int) -> str:
     """How it went, in a few lines."""
     fleet = books.fleet
     items = f"{books.published:,} published, {books.committed:,} committed"
@@ -204,7 +204,7 @@ def summary(books: Books, watch: Watch) -> str:
         f"repeated  {books.repeated:,}",
         f"alerts    {fleet.found:,} found of {fleet.planted:,} planted, {fleet.false:,} false",
         f"answers   {fleet.answers:,}{_round_trip(fleet.round_trips_s)}",
-        f"moves     {watch.moves:,}",
+        f"moves     {moves:,}",
     ]
     return "\n".join(lines)
 

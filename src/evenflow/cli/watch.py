@@ -5,6 +5,7 @@ A terminal gets a table that is drawn again and again; anything else gets a line
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -57,23 +58,24 @@ class Rate:
         return (last - first) / (ended - began) if ended > began else 0.0
 
 
-class Processor:
-    """How much of a CPU processes of this machine use."""
+class Usage:
+    """How much of a CPU some processes of this machine use together."""
 
     def __init__(self) -> None:
+        self.percent: float | None = None
+        """In the time between the last two notes; None when none of them is here."""
         self._known: dict[int, psutil.Process] = {}
 
-    def percent(self, pids: Iterable[int]) -> float | None:
-        """CPU of some processes since they were last asked for; None when none is here."""
-        found = []
+    def note(self, pids: Iterable[int]) -> None:
+        """These are the processes now."""
+        known, total = {}, 0.0
         for pid in pids:
-            try:
+            with contextlib.suppress(psutil.Error):
                 process = self._known.get(pid) or psutil.Process(pid)
-                self._known[pid] = process
-                found.append(process.cpu_percent())
-            except psutil.Error:
-                self._known.pop(pid, None)
-        return sum(found) if found else None
+                total += process.cpu_percent()
+                known[pid] = process
+        self._known = known
+        self.percent = total if known else None
 
 
 class Watch:
@@ -87,9 +89,8 @@ class Watch:
         self._started = self._now = time.monotonic()
         self._published = Rate()
         self._read: dict[str, Rate] = {}
-        self._processor = Processor()
-        self._cpu: dict[str, float | None] = {}
-        self._spark_cpu: float | None = None
+        self._cpu: dict[str, Usage] = {}
+        self._spark_cpu = Usage()
         self.note = ""
         """What is going on, when that is not the ordinary."""
         self.hint = ""
@@ -102,14 +103,12 @@ class Watch:
         self._now = time.monotonic()
         self._published.note(self._now, self._fleet.published)
         for node in self._read.keys() - self._view.nodes.keys():
-            del self._read[node]
-            self._cpu.pop(node, None)
+            del self._read[node], self._cpu[node]
         for node, report in self._view.nodes.items():
             self._read.setdefault(node, Rate()).note(self._now, report.items)
-            self._cpu[node] = self._processor.percent([report.pid])
+            self._cpu.setdefault(node, Usage()).note([report.pid])
         spark = self._fleet.spark
-        pids = [spark.pid, *(process.pid for process in spark.family())]
-        self._spark_cpu = self._processor.percent(pids)
+        self._spark_cpu.note([spark.pid, *(process.pid for process in spark.family())])
 
     @property
     def seconds(self) -> float:
@@ -137,7 +136,7 @@ class Watch:
             f"{self._published.per_s():,.0f} reports/s",
             f"lag {fleet.uncommitted:,}",
             f"slices {slices or '-'}",
-            f"CPU {'/'.join(_percent(self._cpu.get(node)) for node in sorted(nodes)) or '-'} %",
+            f"CPU {'/'.join(_percent(self._cpu[node]) for node in sorted(nodes)) or '-'} %",
             f"moves {self.moves}",
             f"alerts {books.found} of {books.planted}",
         ]
@@ -210,14 +209,13 @@ class Watch:
     def _nodes(self) -> Table:
         table = _list("node", "slices>", "read/s>", "kept>", "lost>", "CPU %>")
         for node, report in sorted(self._view.nodes.items()):
-            rate = self._read.get(node)
             table.add_row(
                 _name(node),
                 str(len(report.slices)),
-                f"{rate.per_s() if rate else 0:,.0f}",
+                f"{self._read[node].per_s():,.0f}",
                 f"{report.backlog_items:,}",
-                str(report.lost),
-                _percent(self._cpu.get(node)),
+                Text(f"{report.lost:,}", style="bold red" if report.lost else ""),
+                _percent(self._cpu[node]),
             )
         if not self._view.nodes:
             table.add_row("starting", *[""] * 5)
@@ -267,5 +265,5 @@ def _name(node: str) -> str:
     return node.partition("~")[0]
 
 
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0f}"
+def _percent(usage: Usage) -> str:
+    return "-" if usage.percent is None else f"{usage.percent:.0f}"

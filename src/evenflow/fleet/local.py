@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import DeliveryTimeout
+from evenflow.errors import DeliveryTimeout, DomainError
 from evenflow.fleet.rules import ANSWERS
 from evenflow.fleet.traffic import Traffic
 from evenflow.fleet.vehicles import Fleet
@@ -99,11 +99,11 @@ class LocalFleet:
         enter = self._cleanup.enter_context
         file = folder / "evenflow.toml"
         file.write_text(config.as_toml(), encoding="utf-8")
-        cluster = enter(LocalCluster(config, log_dir=folder))
-        cluster.start_balancer()
+        self._cluster = enter(LocalCluster(config, log_dir=folder))
+        self._cluster.start_balancer()
         for number in range(1, self.numbers.nodes + 1):
             name = f"node-{number}"
-            cluster.start(name, ["node", "--serve", "--topic", self.topic, "--name", name])
+            self._cluster.start(name, ["node", "--serve", "--topic", self.topic, "--name", name])
         self.spark = enter(
             SparkProcess(
                 "evenflow.fleet.job",
@@ -136,6 +136,10 @@ class LocalFleet:
     def look(self) -> None:
         """Take in what Spark has said; raise what went wrong."""
         self.traffic.check()
+        for name, process in self._cluster.processes.items():
+            if (process.poll() or 0) > 0:  # it gave up by itself; who was killed may be replaced
+                last = self._cluster.log(name).strip().rpartition("\n")[2]
+                raise DomainError(name, last.removeprefix("evenflow: error: "))
         for said in self.spark.hear():
             if "phase" in said:
                 self.phase = said["phase"]

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import os
 
-from evenflow.cli.watch import Processor, Rate
+from evenflow.cli.watch import Rate, Usage
+
+NOBODY = 2**22 + 1
+"""No process has this id: the kernel gives none above 2**22."""
 
 
 class TestRate:
@@ -24,10 +27,14 @@ class TestRate:
         assert rate.per_s() == 50.0
 
 
-class TestProcessor:
-    def test_adds_up_processes_that_are_here(self) -> None:
-        processor = Processor()
-        assert processor.percent([os.getpid(), 2**22 + 1]) is not None
+class TestUsage:
+    def test_is_that_of_the_processes_that_are_here(self) -> None:
+        usage = Usage()
+        usage.note([os.getpid(), NOBODY])
+        assert usage.percent is not None
 
-    def test_knows_nothing_of_others(self) -> None:
-        assert Processor().percent([2**22 + 1]) is None
+    def test_is_unknown_when_none_is(self) -> None:
+        usage = Usage()
+        usage.note([os.getpid()])
+        usage.note([NOBODY])
+        assert usage.percent is None

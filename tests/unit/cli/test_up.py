@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from evenflow.cli.options import add_shared
+from evenflow.cli.up import add_arguments, configured, summary
+from evenflow.fleet.local import Books
+from evenflow.fleet.vehicles import FleetBooks
+
+FLEET = FleetBooks(
+    reports=1_000, planted=3, found=2, false=0, answers=4, round_trips_s=(3.0, 1.0, 2.0, 9.0)
+)
+
+
+def parsed(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    add_shared(parser)
+    return parser.parse_args(arguments)
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EVENFLOW_CONFIG", raising=False)
+
+
+class TestConfiguration:
+    def test_the_first_topic_is_served_and_answers_have_one(self) -> None:
+        config = configured(parsed())
+        assert (config.topics[0].name, config.topics[0].served) == ("items", True)
+        assert not config.topic("alerts").served
+
+    def test_a_file_and_the_command_line_are_followed(self, tmp_path: Path) -> None:
+        (tmp_path / "evenflow.toml").write_text("[topics.cars]\nslices = 7\n")
+        config = configured(parsed("--set", "topics.alerts.slices=3", "--domain", "9"))
+        assert (config.topics[0].name, config.topics[0].slices) == ("cars", 7)
+        assert config.topic("alerts").slices == 3
+        assert config.domain.id == 9
+        assert configured(parsed("--slices", "12")).topics[0].slices == 12
+
+    def test_the_history_is_the_operators(self, tmp_path: Path) -> None:
+        assert Path(configured(parsed()).history.path).parent == tmp_path
+
+    @pytest.mark.parametrize(
+        "wrong", [("--nodes", "0"), ("--vehicles", "x"), ("--rate", "0.5"), ("--troubles", "-1")]
+    )
+    def test_wrong_numbers_are_refused(
+        self, wrong: tuple[str, str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with pytest.raises(SystemExit):
+            parsed(*wrong)
+        assert f"argument {wrong[0]}" in capsys.readouterr().err
+
+
+class TestBooks:
+    def test_what_is_not_in_sparks_table_is_lost_and_what_is_twice_is_repeated(self) -> None:
+        books = Books(FLEET, published=1_000, committed=1_000, rows=1_005, distinct=998)
+        assert (books.lost, books.repeated) == (2, 7)
+
+    def test_the_summary_says_it_all(self) -> None:
+        text = summary(Books(FLEET, 1_000, 990, 1_005, 998), moves=6)
+        assert "1,000 published, 990 committed, 1,005 in Spark's table" in text
+        assert "lost      2\nrepeated  7\n" in text
+        assert "2 found of 3 planted, 0 false" in text
+        assert "4, round trip 3.00 s median" in text
+        assert text.endswith("moves     6")
