@@ -35,14 +35,14 @@ ROWS = 20_000
 """Items of a micro-batch."""
 WORK = 200
 """Hashes computed on every item: most of a micro-batch's time is such work."""
-CHUNK = 4_000
+CHUNK = 1_000
 """Items published at once; as many as are taken, so that every micro-batch is full."""
 EPOCH_MS = 20
 RETAINED = 32 << 20
 """Bytes that wait at most, so that a move has little to carry."""
 ANALYZE_S = 2.0
 """How often the balancer looks at the loads."""
-SETTLE_BATCHES = 20
+SETTLE_BATCHES = 12
 """Batches until costs are learned and the moves are over; left out with and without balancing."""
 ALGORITHMS = {"off": "count", "on": "weighted"}
 

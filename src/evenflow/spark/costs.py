@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 SURPRISE: Final = 2.0
 """A run time counts for at most so many times what was expected, and for no less than its part."""
-FOLLOW: Final = 0.3
+FOLLOW: Final = 0.1
 """How much of a surprise goes into the factors at once."""
 RECENT: Final = 0.8
 """How much the batch before counts in the rates of slices, beside the newest."""
-FADE: Final = 0.02
+FADE: Final = 0.01
 """How much of a factor's distance from 1 is forgotten at each look."""
 DEAREST: Final = 100.0
 """Bound of the factors, up and down."""
