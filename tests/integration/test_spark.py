@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import struct
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
 
 from evenflow.config import Config
@@ -124,6 +128,48 @@ def test_a_stream_is_read_in_bounded_batches_to_its_end_and_committed(
     assert query.awaitTermination(120)
     assert sorted(number for batch in batches for number in batch) == list(range(3_000))
     assert len(batches) > 1
+    eventually(lambda: publisher.stats.uncommitted == 0, "everything is committed")
+
+
+def test_payloads_in_other_encodings_become_columns(
+    spark: Any,
+    file: str,
+    tmp_path: Path,
+    publisher: Publisher,
+    eventually: Callable[..., None],
+) -> None:
+    schema = (
+        '{"type": "record", "name": "r", "fields": [{"name": "speed", "type": "double"},'
+        ' {"name": "name", "type": ["null", "string"]}]}'
+    )
+    for number in range(100):
+        record = {"speed": number / 2, "name": f"n{number}" if number % 2 else None}
+        encoded = BytesIO()
+        fastavro.schemaless_writer(encoded, json.loads(schema), record)
+        publisher.publish(encoded.getvalue(), id=number)
+        publisher.publish(struct.pack("<dh", number / 2, number), id=number + 100)
+    publisher.publish(b"damaged", id=200)
+    table = spark.read.format("evenflow").options(config=file, topic="items")
+    avro = table.option("encoding", "avro").option("avroSchema", schema).load()
+    eventually(lambda: avro.count() == 201, "all items can be read", timeout_s=60.0)
+    assert avro.where("id < 100 AND speed = id / 2").count() == 100
+    assert avro.where("name = concat('n', id)").count() == 50
+    query = (
+        spark.readStream.format("evenflow")
+        .options(
+            config=file, topic="items", encoding="struct", fields="speed DOUBLE, lane SMALLINT"
+        )
+        .load()
+        .writeStream.format("memory")
+        .queryName("packed")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(120)
+    packed = spark.table("packed")
+    assert packed.where("speed = (id - 100) / 2 AND lane = id - 100").count() == 100
+    assert packed.where("id = 200 AND speed IS NULL AND lane IS NULL").count() == 1
     eventually(lambda: publisher.stats.uncommitted == 0, "everything is committed")
 
 
