@@ -7,9 +7,10 @@ outcome goes to the history before anything follows from it.
 
 Events are looked at one after the other, each when the plan before it is over, so that a planner
 always sees what is, not what was meant to be. An event that was written down already (a new
-balancer is shown the newest state of all events) has no consequences a second time. But while an
-event lasts, its planners are asked again now and then (:meth:`AutonomicLoop.reconsider`): what was
-done about it may not have been enough, or was not possible then.
+balancer is shown the newest state of all events) is not planned for a second time; only planners
+are put back where its rules had put them. But while an event lasts, its planners are asked again
+now and then (:meth:`AutonomicLoop.reconsider`): what was done about it may not have been enough, or
+was not possible then.
 
 A new loop first waits until its executors know the world (:meth:`AutonomicLoop.begin`), then
 finishes or rolls back what the history says was under way.
@@ -108,8 +109,10 @@ class AutonomicLoop:
     def notified(self, notice: EventNotice, now: float) -> None:
         """A local event began or ended at a process."""
         event = event_of(notice)
-        self._follow(event)
+        first = self._follow(event)
         if not self._is_new(event):
+            if first:
+                self.planning.restore(event, now)
             self._raise(self._composite.notified(event, now))
             return
         self._take(event)
@@ -134,11 +137,14 @@ class AutonomicLoop:
             self._follow(event)
             self._take(_shifted(event, self._offset))
 
-    def _follow(self, event: EventNotification) -> None:
+    def _follow(self, event: EventNotification) -> bool:
+        """Keep an event in mind while it lasts; whether it is one that was not."""
         key = (event.event_id, event.source_id)
-        self._lasting.pop(key, None)
-        if event.phase is Phase.RAISED:
-            self._lasting[key] = event
+        known = self._lasting.pop(key, None) is not None
+        if event.phase is not Phase.RAISED:
+            return False
+        self._lasting[key] = event
+        return not known
 
     def _is_new(self, event: EventNotification) -> bool:
         return event.time != self._known.get((event.event_id, event.source_id))

@@ -136,11 +136,19 @@ class PlanningService:
 
     def reconsider(self, event: EventNotification, now: float) -> list[Decision]:
         """Plan once more for an event that lasts; what else its rules do was done when it began."""
+        rules = [rule for rule in self._begun_by(event) if rule.verb is Verb.PLAN]
+        return [self._apply(rule, event, now) for rule in rules]
+
+    def restore(self, event: EventNotification, now: float) -> list[Decision]:
+        """Put planners where the rules of an event that lasts have put them before a restart."""
+        rules = [rule for rule in self._begun_by(event) if rule.verb is not Verb.PLAN]
+        return [self._apply(rule, event, now) for rule in rules]
+
+    def _begun_by(self, event: EventNotification) -> list[Rule]:
         return [
-            self._apply(rule, event, now)
+            rule
             for rule in self._rules
             if rule.event == event.event_id and rule.phase is Phase.RAISED
-            if rule.verb is Verb.PLAN
         ]
 
     def consult(self, place: str, event: EventNotification, now: float) -> ActionPlan | None:
