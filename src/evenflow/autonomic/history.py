@@ -146,10 +146,14 @@ class History:
         )  # fmt: skip
         return [Entry(*row) for row in rows][::-1]
 
-    def deeds(self, *, limit: int = 100, since: float = 0.0) -> list[Deed]:
-        """What was done, newest first."""
-        entries = self.entries(limit=limit, kind=DEED, since=since)
-        return [_deed(entry) for entry in reversed(entries)]
+    def deeds(self, *, limit: int = 100, since: float = 0.0, unplanned: bool = False) -> list[Deed]:
+        """What was done, newest first; perhaps only what belongs to no plan."""
+        rows = self._ledger.read(
+            "SELECT * FROM entries WHERE kind = ? AND time >= ? AND (plan = '' OR NOT ?)"
+            " ORDER BY number DESC LIMIT ?",
+            DEED, since, unplanned, limit,
+        )  # fmt: skip
+        return [_deed(Entry(*row)) for row in rows]
 
     def story(self, plan_id: str) -> Story | None:
         """Everything about one plan; ``None`` when it is not known."""

@@ -67,9 +67,8 @@ def run(args: argparse.Namespace) -> int:
             deeds = [deed for deed in history.deeds(limit=ALL) if moves_slice(deed, args.slice)]
             _list([], deeds[: args.limit], as_json=args.json)
         else:
-            unplanned = [deed for deed in history.deeds(limit=ALL) if not deed.plan_id]
-            stories = list(history.stories(limit=args.limit))
-            _list(stories, unplanned[: args.limit], as_json=args.json)
+            unplanned = history.deeds(limit=args.limit, unplanned=True)
+            _list(list(history.stories(limit=args.limit)), unplanned, as_json=args.json)
     return 0
 
 

@@ -15,7 +15,7 @@ from evenflow.autonomic.actions import Action, ActionPlan
 from evenflow.autonomic.events import EventNotification, Phase, Property
 from evenflow.autonomic.execution import PlanState
 from evenflow.autonomic.executor import Answer, Controller, Instruction, Note, Order
-from evenflow.autonomic.history import History
+from evenflow.autonomic.history import Deed, History
 from evenflow.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -115,6 +115,24 @@ def test_the_view_of_finished_plans_knows_all_ends(tmp_path: Path) -> None:
             history.add_note(Note(1.0, state.value, state))
         unfinished = {note.plan_id for note in history.unfinished()}
         assert unfinished == {state.value for state in PlanState if not state.final}
+
+
+def test_deeds_are_told_newest_first_and_do_not_disturb_plans(tmp_path: Path) -> None:
+    by_hand = Deed(1.0, "handover", "slices 1", "asked for by hand", "done", figures={"ms": 2.5})
+    planned = Deed(2.0, "plan", "slices 2", "too much", "done", plan_id="p")
+    with History(tmp_path / "history.db") as history:
+        controller = Controller()
+        finish(history, controller, write(history, controller.submit(plan(), 0.0)))
+        history.add_deed(by_hand)
+        history.add_deed(planned)
+        assert history.deeds() == [planned, by_hand]
+        assert history.deeds(since=1.5) == [planned]
+        assert history.deeds(unplanned=True) == [by_hand]
+        assert history.deeds(limit=1) == [planned]
+        assert history.unfinished() == []
+        story = history.story("p")
+        assert story is not None
+        assert story.outcome is PlanState.DONE
 
 
 def test_what_is_no_history_is_refused(tmp_path: Path) -> None:
