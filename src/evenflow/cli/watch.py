@@ -26,8 +26,12 @@ if TYPE_CHECKING:
 
 MOST_ROWS: Final = 5
 """Moves and alerts that are shown at most."""
-WIDE: Final = 110
+WIDE: Final = 115
 """From this many columns on, moves and alerts stand side by side."""
+MOVE_WIDTH: Final = 58
+"""Columns of a move before its reason."""
+ALERT_WIDTH: Final = 50
+"""Columns of an alert, and the space before it."""
 LIST_LINES: Final = 3
 """Lines of a list besides its rows."""
 OTHER_LINES: Final = 14
@@ -151,11 +155,11 @@ class Watch:
         if width >= WIDE:
             lists = Table.grid(padding=(0, 4))
             rows = max(1, min(MOST_ROWS, room))
-            lists.add_row(self._moves(rows), self._alerts(rows))
+            lists.add_row(self._moves(rows, width - ALERT_WIDTH), self._alerts(rows))
             last: list[RenderableType] = [lists]
         else:
             rows = max(1, min(MOST_ROWS, (room - LIST_LINES) // 2))
-            last = [self._moves(rows), Text(), self._alerts(rows)]
+            last = [self._moves(rows, width), Text(), self._alerts(rows)]
         return Group(
             self._summary(),
             Text(),
@@ -203,7 +207,7 @@ class Watch:
         batch_s = max(state.ms for state in fleet.queries.values()) / 1_000
         told = f"lag {fleet.uncommitted:,} reports, {batch_s:.1f} s a batch"
         if fleet.table:
-            told += f", {fleet.table['moving']} of {fleet.table['vehicles']} vehicles moving"
+            told += f", {fleet.table['moving']} of {fleet.table['vehicles']} moving"
         return Text(f"{told}, CPU {_percent(self._spark_cpu)} %")
 
     def _nodes(self) -> Table:
@@ -221,10 +225,11 @@ class Watch:
             table.add_row("starting", *[""] * 5)
         return table
 
-    def _moves(self, rows: int) -> Table:
-        table = _list("move", "from", "to", "slices>", "ms>", "items>", "outcome")
+    def _moves(self, rows: int, width: int) -> Table:
+        table = _list("move", "from", "to", "slices>", "ms>", "items>", "why")
         for receipt in reversed(self._view.receipts[-rows:]):
-            table.add_row(*_move(receipt))
+            *columns, why = _move(receipt)
+            table.add_row(*columns, _cut(why, max(8, width - MOVE_WIDTH)))
         return table
 
     def _alerts(self, rows: int) -> Table:
@@ -256,8 +261,12 @@ def _move(receipt: Receipt) -> tuple[str, ...]:
         str(len(receipt.slices)),
         f"{receipt.ms:.0f}",
         f"{receipt.moved + receipt.replayed:,}",
-        receipt.outcome,
+        receipt.why if receipt.outcome == "done" else receipt.outcome,
     )
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _name(node: str) -> str:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 POLL_S: Final = 0.25
-TABLE_EVERY_S: Final = 2.0
+LOOK_EVERY_S: Final = 4.0
+"""How often the table of the fleet is looked at."""
 SETTINGS: Final = {
     # Twice as fast to the first results, and enough for what this pipeline computes.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -69,7 +70,7 @@ def _follow(
     from evenflow.fleet import pipeline  # noqa: PLC0415
 
     seen: dict[str, int] = {}
-    next_table = 0.0
+    next_look = 0.0
     while not closed.wait(POLL_S):
         for name, query in queries.items():
             if not query.isActive:
@@ -79,8 +80,8 @@ def _follow(
                 seen[name] = progress["batchId"]
                 ms = progress["durationMs"]["triggerExecution"]
                 say(query=name, batch=seen[name], rows=progress["numInputRows"], ms=ms)
-        if "table" in seen and time.monotonic() >= next_table:
-            next_table = time.monotonic() + TABLE_EVERY_S
+        if "table" in seen and time.monotonic() >= next_look:
+            next_look = time.monotonic() + LOOK_EVERY_S
             say(table=pipeline.look_at_table(spark))
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FIELDS: Final = "route INT, lat DOUBLE, lon DOUBLE, speed DOUBLE"
 TABLE: Final = "fleet"
+TABLE_EVERY: Final = "2 seconds"
 
 
 def alerts_of(reports: DataFrame) -> DataFrame:
@@ -87,6 +88,7 @@ def start_queries(
         .writeStream.format("memory")
         .queryName(TABLE)
         .outputMode("complete")
+        .trigger(processingTime=TABLE_EVERY)  # alerts are in a hurry, the table is not
         .option("checkpointLocation", str(folder / "table"))
     )
     return {"alerts": alerts.start(), "table": table.start()}

@@ -70,7 +70,7 @@ class SparkProcess:
         """What was said since the last call, without waiting; `SparkFailed` when it has ended."""
         said = []
         while not self._heard.empty():
-            said.append(self._checked(self._heard.get(), "the end"))
+            said.append(self._checked(self._heard.get()))
         return said
 
     def take(self, said: dict[str, Any]) -> None:
@@ -84,7 +84,7 @@ class SparkProcess:
                 said = self._heard.get(timeout=max(0.01, deadline - time.monotonic()))
             except queue.Empty:
                 raise SparkFailed(f"no {what} within {timeout_s:g} s", self.tail()) from None
-            if what in self._checked(said, what):
+            if what in self._checked(said):
                 assert said is not None
                 return said
 
@@ -146,10 +146,10 @@ class SparkProcess:
                 self._heard.put(said)
         self._heard.put(None)
 
-    def _checked(self, said: dict[str, Any] | None, awaited: str) -> dict[str, Any]:
+    def _checked(self, said: dict[str, Any] | None) -> dict[str, Any]:
         if said is None:
             self._heard.put(None)
-            raise SparkFailed(f"it ended before {awaited}", self.tail())
+            raise SparkFailed("the process has ended", self.tail())
         if FAILED in said:
             raise SparkFailed(str(said[FAILED]))
         self.take(said)
