@@ -17,8 +17,8 @@ from evenflow.cli.running import seconds
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import OverlayError
 from evenflow.overlay.broker import Broker
-from evenflow.overlay.broker_core import Settings
 from evenflow.overlay.geometry import Coordinate, geographic_hash
+from evenflow.overlay.settings import Settings
 from evenflow.overlay.wire import parse_address
 
 if TYPE_CHECKING:

@@ -46,6 +46,8 @@ The live store (``docs/store.md``), pure above and shells below the line::
     candidates   coordinates to choose from                                    section V-E
     balancing    every so often, a topic goes to a better place                section VI-B
     events       what a broker is told, and what it wants done
+    neighbours   links, and who is silent or dead                              section I-A
+    letters      written here, and passed on for others
     broker_core  a whole broker: events in, actions out
     client_core  a client's side of a topic
     ------------------------------------------------------------------------------------------

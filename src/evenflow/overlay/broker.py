@@ -19,7 +19,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from evenflow.errors import OverlayError
-from evenflow.overlay.broker_core import BrokerCore, Settings
+from evenflow.overlay.broker_core import BrokerCore
 from evenflow.overlay.chronicle import Chronicle
 from evenflow.overlay.events import (
     Action,
@@ -37,6 +37,7 @@ from evenflow.overlay.events import (
     Visit,
 )
 from evenflow.overlay.messages import Hello, Member, Routed
+from evenflow.overlay.settings import Settings
 from evenflow.overlay.store import SqliteStore
 from evenflow.overlay.wire import Wire, parse_address
 

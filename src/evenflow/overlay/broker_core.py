@@ -2,36 +2,22 @@
 
 The shell tells the core what happened (`Linked`, `Unlinked`, `Arrived`, `Asked`, `Tick`) and does
 what the core answers (`Connect`, `Disconnect`, `Transmit`, `Reply`), after the store is committed.
-The core holds the members and the links (`membership`, `routing`), and for each shelf a `Keeper`:
-the copy (`replica`), its clients (`serving`), and its delegation (`moving`).
-
-A neighbour is dead when it has been silent for too long. The one who notices tells all.
+It is a broker among others (`neighbours`) that writes and passes on letters (`letters`),
+and has for each shelf a `Keeper`: the copy (`replica`), its clients (`serving`), and its delegation
+(`moving`).
 """
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evenflow.errors import DecodeError, OverlayError
-from evenflow.overlay.balancing import Balancing, weigh
-from evenflow.overlay.events import (
-    Action,
-    Arrived,
-    Asked,
-    Connect,
-    Disconnect,
-    Event,
-    Linked,
-    Reply,
-    Tick,
-    Transmit,
-    Unlinked,
-    Visit,
-)
+from evenflow.overlay.balancing import Balancing
+from evenflow.overlay.events import Action, Arrived, Asked, Event, Linked, Tick, Unlinked
 from evenflow.overlay.keeper import Keeper
-from evenflow.overlay.membership import Membership
+from evenflow.overlay.ledger import weigh
+from evenflow.overlay.letters import Correspondence
 from evenflow.overlay.messages import (
     LETTERS,
     Condition,
@@ -55,46 +41,18 @@ from evenflow.overlay.messages import (
     Welcome,
 )
 from evenflow.overlay.nursery import Nursery
-from evenflow.overlay.routing import MOST_HOPS, Fate, next_hop
+from evenflow.overlay.routing import MOST_HOPS
 from evenflow.overlay.terms import State
 
 if TYPE_CHECKING:
-    from evenflow.overlay.geometry import Coordinate
+    from collections.abc import Callable
+
     from evenflow.overlay.record import Store
     from evenflow.overlay.replica import Replica
+    from evenflow.overlay.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How a broker behaves."""
-
-    heartbeat_s: float = 0.25
-    """Time between two signs of life on a link."""
-    silence_s: float = 2.0
-    """A neighbour that is silent for this long is dead."""
-    lease_s: float = 1.0
-    """A primary that has not heard from its secondary for this long answers no reader."""
-    age_s: float = 0.0
-    """Messages older than this expire; 0: never."""
-    shelf_octets: int = 0
-    """Payload that a shelf keeps; the oldest expire; 0: all."""
-    balance_s: float = 0.0
-    """How often the broker wakes to give a topic away if that makes loads more even; 0: never."""
-
-
-@dataclass(slots=True)
-class Counters:
-    """What went wrong, counted."""
-
-    damaged: int = 0
-    """Letters that could not be read."""
-    lost: int = 0
-    """Letters without a way on."""
-    refused: int = 0
-    """Letters that clients may not send."""
-
-
-class BrokerCore:
+class BrokerCore(Correspondence):
     """One broker.
 
     Args:
@@ -106,22 +64,11 @@ class BrokerCore:
     """
 
     def __init__(self, me: Member, store: Store, settings: Settings, now: float, wall: int) -> None:
-        self.members = Membership(me)
+        super().__init__(me, settings, now)
         self.store = store
-        self.settings = settings
-        self.now = now
         self.wall = wall
-        self.counters = Counters()
-        self.links: set[str] = set()
         self.keepers: dict[Shelf, Keeper] = {}
-        self._heard: dict[str, float] = {}
-        self._linked_at: dict[str, float] = {}
-        self._asked_for: set[str] = set()
-        self._outbox: list[Action] = []
-        self._inbox: deque[Routed] = deque()
         self._buried: list[Shelf] = []
-        self._beat = now
-        self._visit = now
         self._sweep = now
         self.nursery = Nursery(self)
         self.balancing = Balancing(self)
@@ -135,17 +82,12 @@ class BrokerCore:
         stood_still = now - self.now >= self.settings.lease_s
         self.now, self.wall = now, wall
         if stood_still:
-            self._wake_up()
+            self._stood_still()
         match event:
             case Linked(member):
                 self._on_linked(member)
             case Unlinked(name):
-                self.links.discard(name)
-                # It may be a restart: a short while to come back.
-                patience = self.settings.silence_s / 4
-                self._heard[name] = min(
-                    self._heard.get(name, now), now - self.settings.silence_s + patience
-                )
+                self._on_unlinked(name)
             case Arrived(link, message):
                 self._on_arrived(link, message)
             case Asked(client, letter):
@@ -158,10 +100,6 @@ class BrokerCore:
             self._delete_buried()
         actions, self._outbox = self._outbox, []
         return actions
-
-    def perform(self, action: Action) -> None:
-        """Have the shell do something."""
-        self._outbox.append(action)
 
     def weigh(self, replica: Replica) -> int:
         """Return the load of a topic whose current delegate a copy belongs to."""
@@ -177,18 +115,18 @@ class BrokerCore:
             del self.keepers[shelf]
         self._buried.clear()
 
-    def _wake_up(self) -> None:
-        """This process was stopped: others may have gone on without it, and nobody is silent."""
-        self._heard = dict.fromkeys(self._heard, self.now)
+    def doubt_all(self) -> None:
+        """Others may have gone on without us: be unsure of all that we have."""
         for keeper in self.keepers.values():
             keeper.replica.doubt()
 
-    def _on_linked(self, member: Member) -> None:
-        self.links.add(member.name)
-        self._linked_at[member.name] = self.now
-        self._heard[member.name] = self.now
-        self._outbox.append(Transmit(member.name, Members(self.members.everyone())))
-        self._learn([member], "")
+    def members_changed(self, relink: Callable[[], None]) -> None:
+        """A broker came or went: look again at everything."""
+        self.nursery.members_changed()
+        self.balancing.members_changed()
+        relink()
+        for keeper in list(self.keepers.values()):
+            keeper.review()
 
     def _on_arrived(self, link: str, message: object) -> None:
         self._heard[link] = self.now
@@ -198,10 +136,10 @@ class BrokerCore:
             self._forward(message)
         elif isinstance(message, Share):
             self.balancing.on_share(link, message)
-        elif not isinstance(message, Heartbeat):
+        elif isinstance(message, Heartbeat):
+            self._on_heartbeat(link, message)
+        else:
             self.counters.damaged += 1
-        elif message.digest != self.members.digest():
-            self._outbox.append(Transmit(link, Members(self.members.everyone())))
 
     def _on_asked(self, client: int, letter: Routed) -> None:
         if not letter.body or letter.body[0] not in FROM_CLIENTS or letter.answer:
@@ -211,15 +149,7 @@ class BrokerCore:
         self._forward(replace(letter, origin=name, client=client, hops=MOST_HOPS))
 
     def _on_tick(self) -> None:
-        if self.now >= self._beat:
-            self._beat = self.now + self.settings.heartbeat_s
-            digest = self.members.digest()
-            self._outbox.extend(Transmit(link, Heartbeat(digest)) for link in sorted(self.links))
-            self._part_with_strangers()
-        if self.now >= self._visit:
-            self._visit = self.now + self.settings.silence_s
-            self._visit_the_dead()
-        self._find_dead()
+        self._look_around()
         self.nursery.review()
         sweep = self.now >= self._sweep
         if sweep:
@@ -242,124 +172,7 @@ class BrokerCore:
         """Whether no broker came or went lately, as far as we know."""
         return self.nursery.steady
 
-    def heard(self, node: str) -> bool:
-        """Say whether another broker gave a sign of life just now."""
-        return self.now - self._heard.get(node, float("-inf")) < self.settings.lease_s
-
-    def _find_dead(self) -> None:
-        dead = []
-        for name in sorted(self.members.neighbours()):
-            self._heard.setdefault(name, self.now)
-            if self.now - self._heard[name] >= self.settings.silence_s:
-                dead.append(replace(self.members[name], alive=False))
-        if dead:
-            self._learn(dead, "")
-
-    def _visit_the_dead(self) -> None:
-        """Knock at the door of one that is taken for dead.
-
-        On a machine that was too busy each of two groups may have taken the other for dead. Then
-        nobody is left who would bring them together, unless somebody tries.
-        """
-        dead = [member for member in self.members.everyone() if not member.alive]
-        if dead:
-            turn = int(self.now / self.settings.silence_s)
-            self._outbox.append(Visit(dead[turn % len(dead)]))
-
-    def _learn(self, news: list[Member] | tuple[Member, ...], source: str) -> None:
-        me = self.members.me
-        fresh = self.members.merge(news)
-        if not fresh:
-            return
-        if any(member.name == me.name for member in fresh):
-            # We were taken for dead, or our own name is used twice: speak up, and be unsure.
-            newest = self.members[me.name].incarnation + 1
-            self.members.revive(replace(me, incarnation=newest))
-            fresh = [*(m for m in fresh if m.name != me.name), self.members.me]
-            source = ""
-            for keeper in self.keepers.values():
-                keeper.replica.doubt()
-        for member in fresh:
-            if member.alive and member.name not in self.links:
-                self._heard.pop(member.name, None)
-        for link in sorted(self.links - {source}):
-            self._outbox.append(Transmit(link, Members(tuple(fresh))))
-        self.nursery.members_changed()
-        self.balancing.members_changed()
-        self._relink()
-        for keeper in list(self.keepers.values()):
-            keeper.review()
-
-    def _relink(self) -> None:
-        """Ask for the links that the triangulation has, and for no others."""
-        wanted = set(self.members.neighbours())
-        for name in sorted(wanted - self._asked_for):
-            self._heard[name] = self.now
-            self._outbox.append(Connect(self.members[name]))
-        for name in sorted(self._asked_for - wanted):
-            self._heard.pop(name, None)
-            self._outbox.append(Disconnect(name))
-        self._asked_for = wanted
-
-    def _part_with_strangers(self) -> None:
-        """End links to brokers that are no neighbours: those by which one of us joined."""
-        patience = 2 * self.settings.silence_s
-        for name in sorted(self.links - self.members.neighbours()):
-            if self.now >= self._linked_at.get(name, self.now) + patience:
-                self.links.discard(name)
-                self._outbox.append(Disconnect(name))
-
     # -- letters --------------------------------------------------------------------------------
-
-    def tell(self, node: str, body: Any) -> None:
-        """Send a letter to a broker."""
-        member = self.members.get(node)
-        if member is not None:
-            self._post(member.coordinate, node, body)
-
-    def mail(self, coordinate: Coordinate, body: Any, request: int = 0) -> None:
-        """Send a letter to whoever is closest to a coordinate; the answer carries the number."""
-        self._post(coordinate, "", body, request=request)
-
-    def answer(self, letter: Routed, body: Any) -> None:
-        """Answer a letter: to a client through its broker, or to the broker itself."""
-        member = self.members.get(letter.origin)
-        if member is not None:
-            self._post(member.coordinate, letter.origin, body, letter.client, letter.request)
-
-    def redirect(self, letter: Routed, node: str) -> None:
-        """Send a letter on to another broker, as it came."""
-        member = self.members.get(node)
-        if member is not None and letter.hops > 0:
-            on = replace(letter, target=member.coordinate, node=node, hops=letter.hops - 1)
-            self._forward(on)
-
-    def mail_on(self, letter: Routed, body: Any) -> None:
-        """Send a letter on to another coordinate, with another body; answers go to its sender."""
-        if letter.hops > 0:
-            target, octets = body.shelf.coordinate, LETTERS.encode(body)
-            self._forward(
-                replace(letter, target=target, node="", hops=letter.hops - 1, body=octets)
-            )
-
-    def _post(
-        self, target: Coordinate, node: str, body: Any, client: int = 0, request: int = 0
-    ) -> None:
-        me = self.members.me.name
-        answer = client != 0
-        octets = LETTERS.encode(body)
-        self._forward(Routed(target, node, MOST_HOPS, me, client, request, answer, octets))
-
-    def _forward(self, letter: Routed) -> None:
-        hop = next_hop(letter, self.members, self.links)
-        if isinstance(hop, str):
-            self._outbox.append(Transmit(hop, replace(letter, hops=letter.hops - 1)))
-        elif hop is Fate.LOST:
-            self.counters.lost += 1
-        elif letter.answer:
-            self._outbox.append(Reply(letter.client, letter))
-        else:
-            self._inbox.append(letter)
 
     def _open(self, letter: Routed) -> None:
         """Read a letter that has arrived, and hand it to whom it concerns."""

@@ -45,10 +45,10 @@ from evenflow.overlay.terms import State
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evenflow.overlay.broker_core import Settings
     from evenflow.overlay.geometry import Coordinate
     from evenflow.overlay.messages import Routed
     from evenflow.overlay.record import Record
+    from evenflow.overlay.settings import Settings
 
 
 MOST_LATER = 1024

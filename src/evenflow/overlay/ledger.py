@@ -24,6 +24,22 @@ if TYPE_CHECKING:
 
     from evenflow.overlay.geometry import Coordinate
     from evenflow.overlay.membership import Membership
+    from evenflow.overlay.replica import Replica
+
+
+def weigh(replica: Replica, wall: int, age_s: float, most: int) -> int:
+    """Return the load of a topic from the copy at its current delegate.
+
+    What it has here, and what it brought: the octets that lay elsewhere when it came. With an age
+    at which messages expire, these are gone when it has been here for that long.
+    """
+    label, store = replica.label, replica.office.store
+    inherited = float(label.inherited)
+    if age_s:
+        here_s = max(0, wall - label.delegates.entries[-1].start) / 1e9
+        inherited *= max(0.0, 1 - here_s / age_s)
+    load = store.octets(replica.shelf) + round(inherited)
+    return min(load, most) if most else load
 
 
 class Ledger:

@@ -7,9 +7,9 @@ level bears, so a topic may have been begun anew.
 
 from __future__ import annotations
 
-from evenflow.overlay.broker_core import Settings
 from evenflow.overlay.geometry import Coordinate, geographic_hash
 from evenflow.overlay.messages import Shelf
+from evenflow.overlay.settings import Settings
 
 from .simcluster import SimCluster, Violation
 

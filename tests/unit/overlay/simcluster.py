@@ -18,7 +18,7 @@ import random
 from dataclasses import dataclass, replace
 from itertools import count
 
-from evenflow.overlay.broker_core import BrokerCore, Settings
+from evenflow.overlay.broker_core import BrokerCore
 from evenflow.overlay.client_core import Publishing, Question, Reading
 from evenflow.overlay.events import (
     Arrived,
@@ -35,6 +35,7 @@ from evenflow.overlay.events import (
 )
 from evenflow.overlay.geometry import Coordinate, geographic_hash
 from evenflow.overlay.messages import LETTERS, LINK, Done, Failed, Member, Move, Routed, Shelf
+from evenflow.overlay.settings import Settings
 from evenflow.overlay.terms import State
 
 from .memory_store import MemoryStore

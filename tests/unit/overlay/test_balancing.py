@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from evenflow.overlay.broker_core import Settings
 from evenflow.overlay.events import Arrived, Balanced, Tick
 from evenflow.overlay.geometry import Coordinate, geographic_hash
 from evenflow.overlay.messages import LETTERS, Relieve, Routed, Share, Shelf
 from evenflow.overlay.resilience import Level, NodeLoads
+from evenflow.overlay.settings import Settings
 
 from .memory_store import MemoryStore
 from .simcluster import SimCluster

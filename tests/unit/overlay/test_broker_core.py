@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenflow.overlay.broker_core import Settings
 from evenflow.overlay.events import Arrived, Asked
 from evenflow.overlay.geometry import Coordinate, closest_nodes, geographic_hash
 from evenflow.overlay.messages import LETTERS, Dismissed, Routed, Shelf, Sync
+from evenflow.overlay.settings import Settings
 from evenflow.overlay.terms import Turn
 
 from .memory_store import MemoryStore

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.errors import DecodeError
-from evenflow.overlay.broker_core import BrokerCore, Settings
+from evenflow.overlay.broker_core import BrokerCore
 from evenflow.overlay.delegation import DelegateList
 from evenflow.overlay.events import Arrived, Asked, Linked, Tick
 from evenflow.overlay.frames import LARGEST_FRAME, Deframer, frame
@@ -42,6 +42,7 @@ from evenflow.overlay.messages import (
     Status,
     Sync,
 )
+from evenflow.overlay.settings import Settings
 
 from .memory_store import MemoryStore
 
