@@ -60,13 +60,18 @@ AVRO_FIELDS = pa.schema(
 SEEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def rows(decoder: Decoder, fields: pa.Schema, *payloads: bytes) -> list[dict[str, Any]]:
+def table(decoder: Decoder, fields: pa.Schema, *payloads: bytes) -> pa.Table:
     columns = decoder.columns(pa.array(payloads, pa.binary()))
     for column, field in zip(columns, fields, strict=True):
         column.validate(full=True)
         assert column.type == field.type
         assert len(column) == len(payloads)
-    return pa.Table.from_arrays(columns, schema=fields).to_pylist()
+    return pa.Table.from_arrays(columns, schema=fields)
+
+
+def rows(decoder: Decoder, fields: pa.Schema, *payloads: bytes) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = table(decoder, fields, *payloads).to_pylist()
+    return found
 
 
 def avro(record: dict[str, Any], schema: str = AVRO) -> bytes:
@@ -205,5 +210,5 @@ def test_a_schema_that_makes_no_columns_is_refused(schema: str) -> None:
 def test_no_payload_is_an_error(encoding: str, payloads: list[bytes]) -> None:
     fields = {"struct": PACKED, "avro": AVRO_FIELDS}.get(encoding, FIELDS)
     decoder = decoder_for(encoding, fields, AVRO)
-    assert len(rows(decoder, fields, *payloads)) == len(payloads)
+    assert table(decoder, fields, *payloads).num_rows == len(payloads)
     assert decoder.damaged <= len(payloads)
