@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.model.messages import SliceState
 from evenflow.slices.arrivals import Arrivals
 from evenflow.slices.cache import HeldSlice
+from evenflow.testing.simnet import SimCluster
 
 
 def held_slice(term: int = 1, **last: int) -> HeldSlice:
@@ -77,3 +79,25 @@ def test_it_is_what_is_processed_and_what_waits(
         if look:
             waiting = sum(t.last - t.done for t in held.tracks.values())
             assert arrivals.look([held]) == [processed + waiting]
+
+
+def test_the_balancer_sees_what_arrives_at_a_node_that_processes_nothing() -> None:
+    cluster = SimCluster(2, publishers=1)
+    cluster.start_balancer()
+    node = cluster.start_node()
+    [writer] = cluster.publishers
+    cluster.publish(writer, 0)
+    cluster.settle()
+    cluster.publish(writer, 0)
+    assert cluster.run_until(lambda: cluster.begin(node, slow=True))
+    processed = cluster.nodes[node].core.delivery.items
+    balancer = cluster.balancer
+    assert balancer is not None
+    for _ in range(100):
+        cluster.publish(writer, 1)
+        cluster.run_until(lambda: not cluster.wire)
+        cluster.advance(0.1)
+    assert cluster.nodes[node].core.delivery.items == processed
+    assert balancer.loads.of(1) == pytest.approx(10.0, rel=0.2)
+    assert balancer.loads.of(0) == 0.0
+    cluster.settle()
