@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 from collections import Counter
@@ -262,7 +260,9 @@ def test_a_short_peak_raises_no_event_and_a_long_one_does_once(domain_id, tmp_pa
         assert {seen.get("pressure") for _, _, seen in events(cluster)} == {9.0, 0.0, None}
 
 
-def test_a_busy_group_gets_another_node(domain_id, tmp_path, owners, monkeypatch):
+def test_a_busy_group_gets_another_node_and_an_idle_one_loses_it(
+    domain_id, tmp_path, owners, monkeypatch
+):
     (tmp_path / "peaks.py").write_text(PEAKS, encoding="utf-8")
     pressure = tmp_path / "pressure"
     pressure.write_text("9", encoding="utf-8")
@@ -272,20 +272,35 @@ def test_a_busy_group_gets_another_node(domain_id, tmp_path, owners, monkeypatch
         "balancer__algorithm": "count",
         "node__app": "peaks:discard",
         "monitor__ranges": {"pressure": [5.0]},
-        "events": {"all-busy": {"group": "all", "expression": "min_pressure > 5"}},
-        "planners": {"fleet": {"planner": "elastic", "grow_on": "all-busy", "most": 2}},
-        "rules": [{"event": "all-busy", "planner": "fleet"}],
-    }
+        "events": {
+            "all-busy": {"group": "all", "expression": "min_pressure > 5"},
+            "all-idle": {"group": "all", "expression": "max_pressure < 1"},
+        },
+        "planners": {
+            "fleet": {
+                "planner": "elastic", "grow_on": "all-busy", "shrink_on": "all-idle", "most": 2,
+                "cooldown_s": 0,
+            }
+        },
+        "rules": [
+            {"event": "all-busy", "planner": "fleet"},
+            {"event": "all-idle", "planner": "fleet"},
+        ],
+    }  # fmt: skip
     with cluster_of(domain_id, tmp_path, "one", app="peaks:discard", **settings) as cluster:
         assert wait_until(lambda: [p.outcome for p in plans(cluster)] == [PlanState.DONE], 40)
-        [plan] = plans(cluster)
-        new = plan.plan.plan_id
+        new = plans(cluster)[0].plan.plan_id
         assert wait_until(lambda: owners().count(new) == SLICES // 2, 20)
         told = json.loads(evenflow(cluster, "history", "--json"))["plans"][0]
         assert told["reason"] == "1 node is too few"
         assert told["actions"][0]["said"] == f"{new} has joined"
-        nodes = json.loads(evenflow(cluster, "nodes", "--json"))["nodes"]
-        os.kill(next(n["pid"] for n in nodes if n["node"].startswith(new)), signal.SIGTERM)
+        assert len(plans(cluster)) == 1, "more than the most"
+        pressure.write_text("0", encoding="utf-8")
+        assert wait_until(lambda: owners() == ["one"] * SLICES, 20)
+        assert wait_until(lambda: [p.outcome for p in plans(cluster)] == [PlanState.DONE] * 2, 20)
+        assert plans(cluster)[0].plan.reason == f"2 nodes are too many, {new} has the least to do"
+        why = lambda: deeds(cluster)[0].why  # noqa: E731
+        assert wait_until(lambda: why().startswith(f"{new} leaves: "), 10)
 
 
 def test_a_faulty_expression_is_refused_at_the_start(domain_id, tmp_path):
