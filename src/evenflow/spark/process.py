@@ -91,16 +91,19 @@ class SparkProcess:
     def end(self, what: str = "summary", timeout_s: float = 120.0) -> Any:
         """End the child in order; return what it says at the end."""
         assert self._process.stdin is not None
+        family = self.family()  # once the child has ended, nobody knows whose they were
         self._process.stdin.close()
         said = self.wait_for(what, timeout_s)[what]
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(GONE_WITHIN_S)
-        self.kill()
+        self._kill(family)
         return said
 
     def kill(self) -> None:
         """``kill -9`` for the child, Java, and all that Java started."""
-        family = self.family()
+        self._kill(self.family())
+
+    def _kill(self, family: list[psutil.Process]) -> None:
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
