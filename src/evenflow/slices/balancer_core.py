@@ -41,9 +41,9 @@ from evenflow.slices.coordination import Coordination
 from evenflow.slices.handover import Session, Stage
 from evenflow.slices.loads import Loads
 from evenflow.slices.members import Members, name_of
-from evenflow.slices.move_request import checked_move
-from evenflow.slices.owners import Found, Owners
-from evenflow.slices.rebalancing import Rebalancing
+from evenflow.slices.move_request import checked_move, refuse_outdated
+from evenflow.slices.owners import Owners
+from evenflow.slices.rebalancing import Rebalancing, calls_for_moves
 from evenflow.slices.receipts import Receipts
 from evenflow.slices.reconciling import differences
 from evenflow.slices.snapshots import load_snapshot
@@ -51,7 +51,7 @@ from evenflow.slices.takes import Take, Takes
 from evenflow.slices.terms import Terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable
 
     from evenflow.balance import Algorithm
     from evenflow.model.plan import Move
@@ -205,14 +205,7 @@ class BalancerCore:
         Raises:
             MoveRefused: The nodes or slices are not as the plan has them.
         """
-        for node in (move.giver, move.taker):
-            if node not in self.nodes:
-                raise MoveRefused(f"there is no node {node} any more")
-        if self.nodes[move.taker].leaving:
-            raise MoveRefused(f"{move.taker} is leaving")
-        for slice_id in move.slices:
-            if slice_id >= self.slice_count or self.owners.of[slice_id] != move.giver:
-                raise MoveRefused(f"{move.giver} does not own slice {slice_id}")
+        refuse_outdated(move, self._members, self.owners)
         if self.is_busy(move):
             raise MoveRefused(f"{move.giver} or {move.taker} is in another session")
         term = self._terms.new()
@@ -308,7 +301,7 @@ class BalancerCore:
         self.settled = True
         # What was uneven before stays: an operator may have wanted it. What calls for moves is a
         # membership that changed while nobody balanced.
-        self._rebalancing.begin_with(_calls_for_moves(sessions, self.owners, self.nodes))
+        self._rebalancing.begin_with(calls_for_moves(sessions, self.owners, self.nodes))
         for term, found in sessions.items():
             self._coordination.resume(term, found, now)
 
@@ -347,18 +340,3 @@ class BalancerCore:
 
 def _gone(node: str) -> str:
     return f"{name_of(node)} died or was cut off"
-
-
-def _calls_for_moves(
-    sessions: Mapping[int, Found], owners: Owners, nodes: Mapping[str, NodeReport]
-) -> Iterator[str]:
-    """What a new balancer finds that has to do with a membership that changed meanwhile."""
-    if sessions:
-        yield "a handover was interrupted"
-    if "" in owners.of:
-        yield "slices had no owner"
-    for node, report in nodes.items():
-        if report.leaving:
-            yield f"{name_of(node)} leaves"
-        elif not report.slices:
-            yield f"{name_of(node)} had no slices"

@@ -1,9 +1,10 @@
-"""A move that an operator asks for: whether it can be done, and what it is in detail."""
+"""Moves that somebody asks for: whether they can be done, and what they are in detail."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenflow.errors import MoveRefused
 from evenflow.model.plan import Move
 
 if TYPE_CHECKING:
@@ -52,3 +53,19 @@ def checked_move(
     if not slices or len(slices) < request.count:
         raise ValueError(f"{giver} owns {len(free)} slices, {request.count} were asked for")
     return Move(slices, giver, taker)
+
+
+def refuse_outdated(move: Move, members: Members, owners: Owners) -> None:
+    """Refuse a planned move when the nodes or slices are not as the plan has them.
+
+    Raises:
+        MoveRefused: Says what has changed.
+    """
+    for node in (move.giver, move.taker):
+        if node not in members.reports:
+            raise MoveRefused(f"there is no node {node} any more")
+    if members.reports[move.taker].leaving:
+        raise MoveRefused(f"{move.taker} is leaving")
+    for slice_id in move.slices:
+        if slice_id >= len(owners.of) or owners.of[slice_id] != move.giver:
+            raise MoveRefused(f"{move.giver} does not own slice {slice_id}")

@@ -18,13 +18,15 @@ from evenflow.balance.count import Count
 from evenflow.balance.verify import sound_plan
 from evenflow.errors import PlanError
 from evenflow.model.plan import Move
+from evenflow.slices.members import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from evenflow.balance import Algorithm
+    from evenflow.model.messages import NodeReport
     from evenflow.model.snapshot import LoadSnapshot
-    from evenflow.slices.owners import Owners
+    from evenflow.slices.owners import Found, Owners
 
 
 MOST_REASONS = 5
@@ -101,6 +103,21 @@ class Rebalancing:
             taken |= {move.giver, move.taker}
         self._queue = waiting
         return ready
+
+
+def calls_for_moves(
+    sessions: Mapping[int, Found], owners: Owners, nodes: Mapping[str, NodeReport]
+) -> Iterator[str]:
+    """What a new balancer finds that tells of a membership that changed while nobody balanced."""
+    if sessions:
+        yield "a handover was interrupted"
+    if "" in owners.of:
+        yield "slices had no owner"
+    for node, report in nodes.items():
+        if report.leaving:
+            yield f"{name_of(node)} leaves"
+        elif not report.slices:
+            yield f"{name_of(node)} had no slices"
 
 
 def _listed(reasons: list[str]) -> str:
