@@ -14,6 +14,9 @@
 :mod:`~.reading`      reads a range of items from whoever has them (executors)
 :mod:`~.driver`       the query in the domain: how far it may read, its commits (driver)
 :mod:`~.source`       the Data Source API's classes
+:mod:`~.sink`         publishes results, each micro-batch once (driver)
+:mod:`~.session`      a session with the settings that small micro-batches want
+:mod:`~.process`      a driver in a process of its own, seen by who started it
 :mod:`~.costs`        learns what slices cost from the run times of tasks; pure
 :mod:`~.metering`     what a task reads of each slice (executors)
 :mod:`~.task_times`   how long tasks ran, from Spark's status store (the user's process)
