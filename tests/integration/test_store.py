@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -15,14 +16,24 @@ from evenflow.cli import main
 from evenflow.config import Config
 from evenflow.domain.channels import PROPERTIES
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import EvenflowError
+from evenflow.errors import EvenflowError, OverlayError
 from evenflow.overlay.client import Client
+from evenflow.overlay.client_async import AsyncClient
 from evenflow.overlay.geometry import Coordinate
 from evenflow.overlay.local import LocalBrokers
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(150)]
 
 PLACES = [(0.2, 0.3), (0.7, 0.2), (0.5, 0.6), (0.15, 0.8), (0.85, 0.75)]
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory):
+    """Brokers that no test kills; each test has topics of its own."""
+    places = {f"b{number}": Coordinate(*place) for number, place in enumerate(PLACES)}
+    with LocalBrokers(places, tmp_path_factory.mktemp("standing"), silence_s=3.0) as brokers:
+        brokers.start_all()
+        yield brokers
 
 
 @pytest.fixture
@@ -83,8 +94,8 @@ def check_all_there(brokers: LocalBrokers, acknowledged: dict[str, int]) -> None
             assert found == list(range(1, count + 1)), topic
 
 
-def test_a_late_reader_gets_the_past_then_the_present(brokers) -> None:
-    with client_of(brokers) as client, client_of(brokers) as other:
+def test_a_late_reader_gets_the_past_then_the_present(standing) -> None:
+    with client_of(standing) as client, client_of(standing) as other:
         begin = time.time_ns()
         client.publish_all("meters", [b"%d" % number for number in range(1000)])
         messages = other.subscribe("meters", start=begin)
@@ -130,14 +141,14 @@ def test_at_level_three_a_second_broker_may_die_after_the_third_copy(brokers) ->
     check_all_there(brokers, acknowledged)
 
 
-def test_a_subscriber_sees_everything_once_while_the_topic_moves_ten_times(brokers) -> None:
+def test_a_subscriber_sees_everything_once_while_the_topic_moves_ten_times(standing) -> None:
     begin = time.time_ns()
-    writer = Writer(brokers, ["meters"], level=2)
+    writer = Writer(standing, ["moving"], level=2)
     seen: list[int] = []
-    with client_of(brokers) as subscriber, client_of(brokers) as operator:
+    with client_of(standing) as subscriber, client_of(standing) as operator:
 
         def follow() -> None:
-            for message in subscriber.subscribe("meters", start=begin):
+            for message in subscriber.subscribe("moving", start=begin):
                 seen.append(int(message.payload))
                 if message.payload == b"last":
                     return
@@ -146,16 +157,16 @@ def test_a_subscriber_sees_everything_once_while_the_topic_moves_ten_times(broke
         reading.start()
         for number in range(9):
             x, y = PLACES[number % len(PLACES)]
-            delegates = operator.move("meters", Coordinate(x + 0.01 * number, y))
+            delegates = operator.move("moving", Coordinate(x + 0.01 * number, y))
             assert len(delegates.entries) == number + 2
-        assert operator.retire("meters").current == delegates.home
-        count = writer.end()["meters"]
+        assert operator.retire("moving").current == delegates.home
+        count = writer.end()["moving"]
         deadline = time.monotonic() + 20
         while len(seen) < count:
             assert time.monotonic() < deadline, (len(seen), count)
             time.sleep(0.01)
         assert seen == list(range(1, count + 1))
-        check_all_there(brokers, {"meters": count})
+        check_all_there(standing, {"moving": count})
 
 
 @pytest.mark.domain
@@ -196,6 +207,7 @@ def await_load(config: Config, patience_s: float = 20.0) -> float:
         while time.monotonic() < deadline:
             for report in reader.take():
                 seen = dict(zip(report.names, report.values, strict=True))
+                assert report.source.startswith("broker/b")
                 if seen.get("broker_load") and seen["broker_octets"] and seen["broker_topics"]:
                     return seen["broker_load"]
             time.sleep(0.05)
@@ -232,3 +244,18 @@ def await_that(condition, what: str, patience_s: float = 30.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.05)
+
+
+def test_who_publishes_again_under_the_same_number_stores_nothing_twice(standing) -> None:
+    async def publish(payloads: list[bytes]) -> None:
+        async with AsyncClient(list(standing.addresses.values())) as client:
+            client.publish_as("again", 7)
+            await client.publish_all("again", payloads)
+            with pytest.raises(OverlayError, match="publishes already"):
+                client.publish_as("again", 8)
+
+    asyncio.run(publish([b"1", b"2"]))
+    asyncio.run(publish([b"1", b"2", b"3"]))
+    with client_of(standing) as client:
+        found = [message.payload for message in client.read("again", 0, time.time_ns())]
+    assert found == [b"1", b"2", b"3"]

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from evenflow.cli.options import load_config
 from evenflow.cli.running import StopSignal
 from evenflow.durable.archiver import Archiver
-from evenflow.errors import ConfigError
+from evenflow.errors import ConfigError, DomainError, StoreTimeout
 
 if TYPE_CHECKING:
     import argparse
+
+    from evenflow.config import Config
 
 EXAMPLES = """\
   evenflow archive                       every topic with durable = true in ./evenflow.toml
@@ -48,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
             faults.append(fault)
 
     with contextlib.ExitStack() as stack:
-        archivers = [stack.enter_context(Archiver(topic, config)) for topic in topics]
+        archivers = [stack.enter_context(_begin(topic, config, stop)) for topic in topics]
         print(f"archiving {', '.join(topics)}", file=sys.stderr, flush=True)
         threads = [threading.Thread(target=work, args=(one,)) for one in archivers]
         for thread in threads:
@@ -60,3 +62,14 @@ def run(args: argparse.Namespace) -> int:
         raise faults[0]
     print(f"{sum(one.items for one in archivers)} items stored", file=sys.stderr)
     return 0
+
+
+def _begin(topic: str, config: Config, stop: StopSignal) -> Archiver:
+    """Begin to archive a topic, as soon as its nodes and the brokers are there."""
+    while True:
+        try:
+            return Archiver(topic, config)
+        except (DomainError, StoreTimeout) as error:
+            print(f"waiting: {error}", file=sys.stderr, flush=True)
+            if stop.given:
+                raise

@@ -155,7 +155,7 @@ def _monitored(broker: Broker, config: Config) -> Iterator[None]:
     }
     with (
         Participant(config.domain) as participant,
-        Agent(broker.name, config, participant, sensors),
+        Agent(f"broker/{broker.name}", config, participant, sensors),
     ):
         yield
 

@@ -10,6 +10,7 @@ once.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from typing import TYPE_CHECKING, Final
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 MOST_ITEMS: Final = 50_000
 """About so many items in one bundle; an epoch is never split."""
 WAIT_S: Final = 0.2
-GATHER_S: Final = 0.25
+GATHER_S: Final = 1.0
 """How long items gather for the next bundle; who reads along does not wait for it."""
 FIRST_WINDOW_NS: Final = 2_000_000_000
 """How far back the end of the archive is looked for at first; then eight times as far."""
@@ -62,13 +63,12 @@ class Archiver:
         self._client = Client(brokers_of(config))
         self.items = 0
         """Items stored since start."""
-        try:
-            self._live = Live(topic, config, ARCHIVE)
-        except BaseException:
-            self._client.close()
-            raise
-        self._position = last_position(self._client, self._topic, self._level)
-        self._live.register(self._position)
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._client.close)
+            self._live = stack.enter_context(Live(topic, config, ARCHIVE))
+            self._position = last_position(self._client, self._topic, self._level)
+            self._live.register(self._position)
+            self._open = stack.pop_all()
 
     def work(self) -> int:
         """Store what is there, at most one bundle; return how many items that was."""
@@ -77,7 +77,8 @@ class Archiver:
             return 0
         end = self._live.limited(self._position, end, MOST_ITEMS)
         rows = list(self._live.read(self._position, end))
-        self._client.publish_all(self._topic, encode_bundle(rows, end), level=self._level)
+        if rows:
+            self._client.publish_all(self._topic, encode_bundle(rows, end), level=self._level)
         self._live.commit(end)
         self._position = end
         count = sum(int(batch.num_rows) for batch in rows)
@@ -100,8 +101,7 @@ class Archiver:
 
     def close(self) -> None:
         """Stop; what was not committed stays at the nodes."""
-        self._live.close()
-        self._client.close()
+        self._open.close()
 
     def __enter__(self) -> Archiver:
         return self
