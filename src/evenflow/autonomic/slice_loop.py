@@ -5,7 +5,9 @@ balancer watches one condition itself: every ``balancer.analyze_s`` it asks each
 what it would do. When it would move something twice in a row, so not for a short peak, the event
 ``imbalance-TOPIC`` is raised with the loads that were seen, and the rule every topic has for it
 leads to a plan. A topic whose planner is ``count`` is left alone: numbers of slices change only
-with the nodes, and then the balancer acts at once; what an operator has moved by hand stays.
+with the nodes, and then the balancer acts at once; what an operator has moved by hand stays. Nor is
+a topic looked at that has no load at all, or whose loads are not known yet: a silent hour is no
+reason to move what was even before it.
 """
 
 from __future__ import annotations
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 ELASTIC = "elastic"
 BY_NUMBER = "count"
 """The planner that looks at nothing but how many slices there are."""
+MEASURED_WITHIN_S = 10.0
+"""After so long what is not known of loads is not waited for."""
 MEMORY_S = 3_600.0
 MOST_DEEDS = 10_000
 """How far back, and over how many moves, a new balancer looks for when slices moved."""
@@ -78,7 +82,7 @@ class SliceLoop:
             {**movers, EXECUTOR: self._starter},
             offset=wall - now,
         )
-        self._begun = False
+        self._begun, self._begun_at = False, now
         self._share_algorithms()
 
     def handle(self, message: PropertyReport | EventNotice | Gone, now: float) -> None:
@@ -97,7 +101,7 @@ class SliceLoop:
         """Do what is due; call it often."""
         self._now = now
         if not self._begun and all(core.settled for core in self._cores.values()):
-            self._begun = True
+            self._begun, self._begun_at = True, now
             self._remember(now)
             self.loop.begin(now)
         self.loop.poll(now)
@@ -135,7 +139,7 @@ class SliceLoop:
         planning = self.loop.planning
         event = EventNotification(imbalance_of(topic), topic, (), Phase.RAISED, now)
         counts = planning.places[topic].planner == BY_NUMBER
-        if counts or planning.consult(topic, event, now) is None:
+        if counts or not self._has_load(topic, now) or not planning.consult(topic, event, now):
             self._uneven[topic] = 0
             if topic in self._raised:
                 self._raised.discard(topic)
@@ -146,6 +150,13 @@ class SliceLoop:
             self._uneven[topic] = 0
             self._raised.add(topic)
             self._raise(topic, Phase.RAISED, now)
+
+    def _has_load(self, topic: str, now: float) -> bool:
+        """Whether there is load, and it is known of all slices (or never will be)."""
+        core = self._cores[topic]
+        owned = [slice_id for slice_id, owner in enumerate(core.owners.of) if owner]
+        known = now - self._begun_at > MEASURED_WITHIN_S or all(map(core.loads.knows, owned))
+        return known and any(map(core.loads.of, owned))
 
     def _raise(self, topic: str, phase: Phase, now: float) -> None:
         loads = self._cores[topic].snapshot(now).loads()

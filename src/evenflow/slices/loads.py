@@ -128,6 +128,10 @@ class Loads:
         weights = self._weights if self._weights.busy else _WORK_ALONE
         return weights.weigh(replace(measured, busy=self._costs.busy(slice_id)))
 
+    def knows(self, slice_id: int) -> bool:
+        """Whether the load of a slice has been measured."""
+        return slice_id in self._loads
+
     def of(self, slice_id: int) -> float:
         """The last known load of a slice."""
         return self._loads.get(slice_id, 0.0)

@@ -406,6 +406,24 @@ def test_uneven_loads_seen_twice_raise_an_imbalance_and_are_evened(tmp_path: Pat
     world.check()
 
 
+def test_a_silent_topic_is_left_as_it_is(tmp_path: Path) -> None:
+    settle = {"settle_s": 0.0, "return_s": 0.0}
+    world = World(tmp_path, planners=(PlannerConfig(TOPIC, "weighted", settle),))
+    world.unbalance(1)
+    world.config = Config(
+        topics=world.config.topics,
+        balancer=BalancerConfig(analyze_s=0.5),
+        history=world.config.history,
+        planners=world.config.planners,
+    )
+    world.kill()
+    world.start()
+    end = world.cluster.now + 20.0
+    world.until(lambda: world.cluster.now > end, steps=100_000)
+    assert world.counts() == [1, 3, 3, 1]
+    assert world.stories() == []
+
+
 def _pressed(world: World, heavy: list[int]) -> bool:
     """Give the heavy slices work now and then; whether a plan is over."""
     if not world.cluster.wire:
