@@ -216,9 +216,8 @@ class Keeper:
 
     def _on_inquire(self, letter: Routed) -> None:
         record = self.replica.record
-        # A term that was begun and never agreed on has a primary that nobody needs to wait for.
-        primary = record.primary if record.term == record.confirmed else ""
-        self.broker.answer(letter, Known(self.replica.shelf, record.confirmed, primary))
+        known = Known(self.replica.shelf, record.confirmed, record.agreed_primary)
+        self.broker.answer(letter, known)
 
     def _on_check(self, letter: Routed, check: Check) -> None:
         instead = self.replica.on_check(letter.origin, check)

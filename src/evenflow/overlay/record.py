@@ -38,6 +38,14 @@ class Record:
     """Terms, oldest first, and the time from which each speaks."""
     label: Label
 
+    @property
+    def agreed_primary(self) -> str:
+        """Who leads in the newest term that both copies agreed on.
+
+        Empty when another was begun here since: nobody needs to wait for its primary.
+        """
+        return self.primary if self.term == self.confirmed else ""
+
     def with_epoch(self, term: int, start: int) -> tuple[Epoch, ...]:
         """Return the epochs with one more; the oldest two become one when there are many."""
         epochs = (*self.epochs, Epoch(term, start))

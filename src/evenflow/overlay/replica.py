@@ -123,7 +123,9 @@ class Replica(History):
     def _check(self, node: str) -> None:
         record = self.record
         unsure = self.state is State.UNSURE
-        self.office.tell(node, Check(self.shelf, record.confirmed, record.since, unsure))
+        self.office.tell(
+            node, Check(self.shelf, record.confirmed, record.since, unsure, record.agreed_primary)
+        )
 
     def _review_leading(self) -> None:
         partner = self._desired()
@@ -282,6 +284,8 @@ class Replica(History):
 
     def on_check(self, sender: str, check: Check) -> str:
         """A holder asks whether it is needed; return to whom the question goes instead."""
+        if check.primary == self.me:
+            self._note_agreed(check.confirmed)
         record = self.record
         ours = record.primary == self.me and sender == record.secondary
         if ours and check.unsure and self.state is State.YIELDING:
@@ -336,16 +340,20 @@ class Replica(History):
         if self.state is not State.UNSURE or inquiry is None or sender not in inquiry.waiting:
             return
         inquiry.waiting.discard(sender)
-        own = known.primary == self.me and known.confirmed <= self.record.term
-        if own and known.confirmed > self.record.confirmed:
-            # It agreed to a term that we began, and we never heard of it.
-            self.record = replace(self.record, confirmed=known.confirmed)
-        elif known.confirmed > max(inquiry.newest, self.record.confirmed):
+        own = known.primary == self.me and self._note_agreed(known.confirmed)
+        if not own and known.confirmed > max(inquiry.newest, self.record.confirmed):
             inquiry.newest, inquiry.primary = known.confirmed, known.primary
         elif known.confirmed == self.record.confirmed and known.primary:
             inquiry.same = known.primary
         if not inquiry.waiting:
             self._decide(inquiry, sender)
+
+    def _note_agreed(self, term: int) -> bool:
+        """Another agreed to a term that we began, and perhaps we never heard of it."""
+        news = self.record.confirmed < term <= self.record.term and not self.leading
+        if news:
+            self.record = replace(self.record, confirmed=term)
+        return news
 
     def _decide(self, inquiry: Inquiry, answering: str) -> None:
         """All have answered: wait for a newer primary, or for our own, or lead."""

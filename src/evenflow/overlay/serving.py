@@ -31,7 +31,7 @@ from evenflow.overlay.messages import (
 )
 
 if TYPE_CHECKING:
-    from evenflow.overlay.messages import Routed
+    from evenflow.overlay.messages import Position, Routed
     from evenflow.overlay.replica import Replica
 
 MOST_WAITING = 4096
@@ -121,13 +121,20 @@ class Serving:
         if len(self._publishing) >= MOST_WAITING:
             return
         end = publish.first + len(publish.payloads) - 1
-        due = fresh[-1].time if fresh else known.time if known else 0
+        due = fresh[-1].time if fresh else self._stored_here(known)
         done = Published(publish.publisher, end, due)
         self._publishing.append(Waiting(letter, done, due))
         if fresh:
             replica.append(fresh)
         else:
             self.progress()
+
+    def _stored_here(self, known: Position | None) -> int:
+        """Return when a repeated message was stored; 0 when that was at an earlier delegate.
+
+        What came with a move was committed there, and no commit here will ever say so again.
+        """
+        return known.time if known is not None and known.time <= self.replica.last else 0
 
     def _fetch(self, letter: Routed, fetch: Fetch) -> None:
         if not self._give(letter, fetch) and len(self._reading) < MOST_WAITING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evenflow.overlay.client_core import Publishing
 from evenflow.overlay.events import Arrived, Asked
 from evenflow.overlay.geometry import Coordinate, closest_nodes, geographic_hash
 from evenflow.overlay.messages import LETTERS, Dismissed, Routed, Shelf, Sync
@@ -17,8 +18,6 @@ from .simcluster import SimCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from evenflow.overlay.client_core import Publishing
 
 
 def test_what_is_published_is_read_in_order() -> None:
@@ -189,6 +188,19 @@ def test_an_expired_delegate_is_taken_off_the_list_and_drops_its_shelf() -> None
     cluster.seen[id(reader)][publisher.publisher] = publisher.acknowledged
     write(cluster, publisher, 1)
     cluster.run_until(lambda: reader.done, 10)
+
+
+def test_what_was_stored_before_a_move_is_acknowledged_after_it() -> None:
+    """The acknowledgement was lost, the topic moved, and nothing else is published."""
+    cluster = SimCluster(15, brokers=6)
+    publisher = cluster.publisher("meters")
+    write(cluster, publisher, 5)
+    move = cluster.move("meters", Coordinate(0.9, 0.1))
+    cluster.run_until(lambda: move.done, 10, "move")
+    again = cluster.client(Publishing("meters", publisher.publisher, 2))
+    for _ in range(5):
+        again.add(b"x")
+    cluster.run_until(lambda: again.acknowledged == 5, 20, "the same again")
 
 
 def test_a_shelf_keeps_the_newest_octets() -> None:

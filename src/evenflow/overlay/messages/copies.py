@@ -133,6 +133,8 @@ class Check:
     """It holds everything from this time on, as of that term."""
     unsure: bool
     """Whether it waits for a term to begin."""
+    primary: str
+    """Who leads in the newest term it agreed on; empty when it has begun another since."""
 
 
 @dataclass(frozen=True, slots=True)
