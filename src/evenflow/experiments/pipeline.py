@@ -50,6 +50,8 @@ DELAY_RATE = 5_000
 DELAY_OCTETS = 100
 FILE_ROWS = 100_000
 STARTED_S = 240.0
+TURNS, QUICK_TURNS = 6, 2
+"""Turns of the part on skew."""
 PARTS = ("throughput", "delay", "skew")
 
 
@@ -79,7 +81,8 @@ def run(args: argparse.Namespace) -> int:
         if "delay" in parts:
             figures |= bench.delay()
         if "skew" in parts:
-            figures["skew"] = measure_skew(bench)
+            turns = QUICK_TURNS if args.quick else TURNS
+            figures["skew"] = measure_skew(_config(args), Path(name), turns, progress)
     show(figures)
     write_json(args.json, figures)
     if args.plot and "rows" in figures:
@@ -167,32 +170,8 @@ class Bench:
             "empty_batch_ms": round(median(batch["ms"]["triggerExecution"] for batch in empty)),
         }
 
-    def skewed(self, algorithm: str) -> list[dict[str, Any]]:
-        """Micro-batches of equal size under a skewed load."""
-        self._tell(f"skewed load, balancing by {algorithm}")
-        config = pipeline_skew.skew_config(self._config, algorithm)
-        with ServedDomain(config, self._folder, pipeline_skew.NODES) as domain:
-            ids = pipeline_skew.zipf_ids(domain.await_even(), pipeline_skew.CHUNK)
-            source = Stream(domain.publisher, DELAY_OCTETS, ids=ids)
-            try:
-                return self._measure(
-                    *domain.options(), "--tasks", "--work", str(pipeline_skew.WORK),
-                    "--option", "maxItemsPerTrigger", str(pipeline_skew.ROWS),
-                    batches=pipeline_skew.SETTLE_BATCHES,
-                )  # fmt: skip
-            finally:
-                source.end()
-
-    def _measure(
-        self, *arguments: str, publisher: Publisher | None = None, batches: int = 0
-    ) -> list[dict[str, Any]]:
-        """Run a query; its micro-batches after the warm-up, with what was published by then.
-
-        Args:
-            arguments: Of the query.
-            publisher: Who publishes.
-            batches: How many batches to wait for before the time begins to count.
-        """
+    def _measure(self, *arguments: str, publisher: Publisher | None = None) -> list[dict[str, Any]]:
+        """Run a query; its micro-batches after the warm-up, with what was published by then."""
         self._queries += 1
         checkpoint = self._folder / f"checkpoint-{self._queries}"
         log = self._folder / "spark.log"
@@ -204,8 +183,7 @@ class Bench:
             while end is None or time.monotonic() < end:
                 batch = query.wait_for("batch", STARTED_S)
                 batch["published"] = publisher.stats.published if publisher else None
-                if len(query.batches) >= WARM_BATCHES + batches:
-                    end = end or time.monotonic() + self._seconds
+                end = end or time.monotonic() + self._seconds
         return query.batches[WARM_BATCHES:]
 
     def _files(self, octets: int, size: int) -> list[str]:

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -80,14 +80,11 @@ class Stream:
         publisher: Publisher,
         octets: int,
         per_s: float = 0.0,
-        ids: np.ndarray[Any, Any] | None = None,
     ) -> None:
         self._publisher = publisher
         self._per_s = per_s
-        self._ids = ids
         self._stop = threading.Event()
         rows = max(1, CHUNK_OCTETS // (octets + 40)) if not per_s else max(1, int(per_s / 200))
-        rows = rows if ids is None else len(ids)
         self._payloads = np.zeros((rows, octets), np.uint8)
         names = np.array([f"sender-{i:03}" for i in range(SENDERS)])
         self._senders = names[np.arange(rows) % SENDERS]
@@ -100,7 +97,7 @@ class Stream:
         while not self._stop.is_set():
             try:
                 self._publisher.publish_columns(
-                    self._payloads, senders=self._senders, ids=self._ids, timeout=ROOM_WITHIN_S
+                    self._payloads, senders=self._senders, timeout=ROOM_WITHIN_S
                 )
             except ClosedError:
                 return

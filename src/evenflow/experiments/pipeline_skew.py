@@ -11,21 +11,30 @@ With two cores a batch cannot take less than half of its tasks' time, and not le
 task; so what can be gained is the part by which the busy node's share is above one half. The first
 quarter of :data:`SLICES` slices has about 77 % of the items.
 
-An epoch is never split, so micro-batches differ a little in size. Times are given as measured and,
-for the comparison, for equally many items (:data:`ROWS`).
+Both cases run on this machine at once, in domains and Spark sessions of their own, but take turns:
+one gets the items of some micro-batches while the other waits. So whatever else the machine has to
+do hits both alike. An epoch is never split, so micro-batches differ a little in size, and the first
+of a turn is small; those that are not half full are left out, and times are given for equally many
+items (:data:`ROWS`).
 """
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenflow.experiments.pipeline_domain import ServedDomain
+from evenflow.experiments.query import QueryProcess
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from evenflow.config import Config
-    from evenflow.experiments.pipeline import Bench
+    from evenflow.experiments.report import Progress
 
 NODES = 4
 SLICES = 256
@@ -36,23 +45,31 @@ ROWS = 20_000
 WORK = 200
 """Hashes computed on every item: most of a micro-batch's time is such work."""
 CHUNK = 1_000
-"""Items published at once; as many as are taken, so that every micro-batch is full."""
+"""Items published at once."""
+OCTETS = 100
+SENDER = "sender"
 EPOCH_MS = 20
 RETAINED = 32 << 20
 """Bytes that wait at most, so that a move has little to carry."""
 ANALYZE_S = 2.0
 """How often the balancer looks at the loads."""
-SETTLE_BATCHES = 12
-"""Batches until costs are learned and the moves are over; left out with and without balancing."""
+SETTLE_BATCHES = 15
+"""Batches until Spark is warm, costs are learned and the moves are over; not counted."""
+TURN_BATCHES = 5
+"""Batches of a turn."""
+STARTED_S = 240.0
+WITHIN_S = 600.0
+"""How long a turn may wait for room, or for a batch."""
 ALGORITHMS = {"off": "count", "on": "weighted"}
 
 
-def skew_config(config: Config, algorithm: str) -> Config:
-    """The domain of this part."""
+def skew_config(config: Config, algorithm: str, number: int = 0) -> Config:
+    """The domain of a case; cases are numbered."""
+    domain = replace(config.domain, id=config.domain.id + number)
     topic = replace(config.topics[0], slices=SLICES, assignment="modulo:id")
     balancer = replace(config.balancer, algorithm=algorithm, analyze_s=ANALYZE_S)
     publisher = replace(config.publisher, retention_bytes=RETAINED, epoch_ms=EPOCH_MS)
-    return replace(config, topics=(topic,), balancer=balancer, publisher=publisher)
+    return replace(config, domain=domain, topics=(topic,), balancer=balancer, publisher=publisher)
 
 
 def zipf_ids(owners: tuple[int, ...], count: int, seed: int = 1) -> np.ndarray[Any, Any]:
@@ -63,12 +80,62 @@ def zipf_ids(owners: tuple[int, ...], count: int, seed: int = 1) -> np.ndarray[A
     return np.asarray(chosen, np.int64)
 
 
-def measure_skew(bench: Bench) -> dict[str, Any]:
+class Case:
+    """A domain under skewed load and a query that reads it."""
+
+    def __init__(self, config: Config, folder: Path) -> None:
+        folder.mkdir()
+        self._domain = ServedDomain(config, folder, NODES)
+        self._ids = zipf_ids(self._domain.await_even(), ROWS)
+        self._published = 0
+        self._query = QueryProcess(
+            *self._domain.options(),
+            "--tasks", "--work", str(WORK), "--option", "maxItemsPerTrigger", str(ROWS),
+            "--checkpoint", str(folder / "checkpoint"),
+            log=folder / "spark.log",
+        )  # fmt: skip
+        self._query.wait_for("started", STARTED_S)
+
+    def turn(self, batches: int) -> list[dict[str, Any]]:
+        """Publish so many batches' items; the micro-batches, at least half full, that they were."""
+        first = len(self._query.batches)
+        payloads = np.zeros((CHUNK, OCTETS), np.uint8)
+        for _ in range(batches):
+            for start in range(0, ROWS, CHUNK):
+                ids = self._ids[start : start + CHUNK]
+                self._domain.publisher.publish_columns(
+                    payloads, senders=SENDER, ids=ids, timeout=WITHIN_S
+                )
+        self._published += batches * ROWS
+        while sum(batch["rows"] for batch in self._query.batches) < self._published:
+            self._query.wait_for("batch", WITHIN_S)
+        return [batch for batch in self._query.batches[first:] if batch["rows"] >= ROWS / 2]
+
+    def __enter__(self) -> Case:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._query.kill()
+        self._domain.__exit__()
+
+
+def measure_skew(config: Config, folder: Path, turns: int, tell: Progress) -> dict[str, Any]:
     """What a micro-batch takes with balancing off and on; ``batch_s`` are means, in seconds."""
+    batches: dict[str, list[dict[str, Any]]] = {name: [] for name in ALGORITHMS}
+    with ExitStack() as stack:
+        cases = {}
+        for number, (name, algorithm) in enumerate(ALGORITHMS.items()):
+            tell(f"skewed load, balancing {name} ({algorithm}), until it has settled")
+            case = Case(skew_config(config, algorithm, number), folder / f"skew-{name}")
+            cases[name] = stack.enter_context(case)
+            case.turn(SETTLE_BATCHES)
+        for turn in range(1, turns + 1):
+            tell(f"skewed load, balancing off and on, turn {turn} of {turns}")
+            for name, case in cases.items():
+                batches[name] += case.turn(TURN_BATCHES)
     found: dict[str, Any] = {}
-    for name, algorithm in ALGORITHMS.items():
-        figures = figures_of(bench.skewed(algorithm)[SETTLE_BATCHES:])
-        found |= {f"{key}_{name}": value for key, value in figures.items()}
+    for name, measured in batches.items():
+        found |= {f"{key}_{name}": value for key, value in figures_of(measured).items()}
     found["saved"] = round(1 - found["batch_s_on"] / found["batch_s_off"], 3)
     return found
 

@@ -8,6 +8,7 @@ import pytest
 from evenflow.config import Config
 from evenflow.experiments.pipeline import delays_of, rate
 from evenflow.experiments.pipeline_skew import (
+    ALGORITHMS,
     NODES,
     ROWS,
     SLICES,
@@ -15,6 +16,8 @@ from evenflow.experiments.pipeline_skew import (
     skew_config,
     zipf_ids,
 )
+
+CASES = ("off", "on")
 
 
 def batch(ended: float, rows: int, published: int | None = None) -> dict[str, Any]:
@@ -44,9 +47,10 @@ def test_popular_slices_begin_at_the_first_owner() -> None:
 
 
 def test_the_skewed_domain_differs_by_its_algorithm_alone() -> None:
-    off, on = (skew_config(Config(), name) for name in ("count", "weighted"))
+    off, on = (skew_config(Config(), ALGORITHMS[name], number) for number, name in enumerate(CASES))
     assert (off.balancer.algorithm, on.balancer.algorithm) == ("count", "weighted")
-    assert off.topics == on.topics
+    assert off.domain.id != on.domain.id
+    assert (off.topics, off.publisher, off.node) == (on.topics, on.publisher, on.node)
 
 
 def test_the_time_of_a_batch_is_for_equally_many_items() -> None:
