@@ -55,6 +55,8 @@ READY_WITHIN_S: Final = 180.0
 """How long Spark may take to its first results."""
 STUCK_S: Final = 60.0
 """How long the end waits when nothing more is committed."""
+ANSWERED_WITHIN_S: Final = 20.0
+"""How long it waits for answers when everything is."""
 REFRESH_S: Final = 0.5
 LINE_S: Final = 5.0
 """How often a log gets a line."""
@@ -111,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
     config = configured(args)
     numbers = Numbers(args.nodes, args.vehicles, args.rate, args.troubles, args.cores)
     with (
-        tempfile.TemporaryDirectory(prefix="evenflow-up-") as folder,
+        tempfile.TemporaryDirectory("", "evenflow-up-", ignore_cleanup_errors=True) as folder,
         LocalFleet(config, config.topics[0].name, numbers, Path(folder)) as fleet,
     ):
         watch = Watch(Observer(fleet.participant), fleet, config.domain.id)
@@ -156,7 +158,7 @@ def _run(fleet: LocalFleet, watch: Watch, stop: StopSignal, duration: float | No
         fleet.park()
         watch.note = "waiting until Spark has committed everything; Ctrl-C ends it at once"
         _settle(fleet, show)
-        watch.note = "everything is committed" if fleet.settled() else "not all is committed"
+        watch.note = "not all is committed" if fleet.uncommitted else "everything is committed"
         show()
         return fleet.end()
 
@@ -164,9 +166,11 @@ def _run(fleet: LocalFleet, watch: Watch, stop: StopSignal, duration: float | No
 def _settle(fleet: LocalFleet, show: Callable[[], None]) -> None:
     """Wait until everything has come through, or nothing more does."""
     left, since = -1, time.monotonic()
-    while not fleet.settled() and time.monotonic() - since < STUCK_S:
+    while not fleet.settled():
         if fleet.uncommitted != left:
             left, since = fleet.uncommitted, time.monotonic()
+        elif time.monotonic() - since > (STUCK_S if left else ANSWERED_WITHIN_S):
+            return
         show()
 
 
@@ -174,13 +178,13 @@ def _display(display: contextlib.ExitStack, watch: Watch) -> Callable[[], None]:
     """What shows the next moment: a table on a terminal, else a line now and then."""
     console = Console()
     if not console.is_terminal:
-        next_line = 0.0
+        next_line, told = 0.0, ""
 
         def show_line() -> None:
-            nonlocal next_line
+            nonlocal next_line, told
             watch.look(REFRESH_S)
-            if time.monotonic() >= next_line:
-                next_line = time.monotonic() + LINE_S
+            if time.monotonic() >= next_line or watch.state != told:
+                next_line, told = time.monotonic() + LINE_S, watch.state
                 print(watch.line(), flush=True)
 
         return show_line

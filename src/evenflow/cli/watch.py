@@ -124,16 +124,21 @@ class Watch:
         """Moves of slices from one node to another, so far."""
         return sum(bool(one.giver) and one.outcome == "done" for one in self._view.receipts)
 
+    @property
+    def state(self) -> str:
+        """What is going on, when that is not the ordinary; also how far Spark's start is."""
+        if self.note or self._fleet.ready:
+            return self.note
+        return f"Spark: {self._fleet.phase or 'starting'}"
+
     # -- a line for a log -------------------------------------------------------------------------
 
     def line(self) -> str:
         """Everything in one line."""
         fleet, nodes = self._fleet, self._view.nodes
         parts = [f"{self.seconds:5.1f} s"]
-        if self.note:
-            parts.append(self.note)
-        if not fleet.ready:
-            parts.append(f"Spark: {fleet.phase or 'starting'}")
+        if self.state:
+            parts.append(self.state)
         slices = "/".join(str(len(report.slices)) for _, report in sorted(nodes.items()))
         books = fleet.traffic.books()
         parts += [

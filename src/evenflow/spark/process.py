@@ -17,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -42,7 +43,8 @@ class SparkProcess:
     Args:
         module: What it runs, as in ``python -m MODULE``.
         arguments: Given to it.
-        log: Where what Spark and Java say goes.
+        log: Where what Spark and Java say goes. Their temporary files go to the same folder, so
+            that who removes it removes what Spark had no time to.
     """
 
     def __init__(self, module: str, *arguments: str, log: Path) -> None:
@@ -55,6 +57,7 @@ class SparkProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
+                env=os.environ | _scratch(log.parent),
                 start_new_session=True,
                 preexec_fn=end_with_parent,  # noqa: PLW1509 - one prctl call, no locks
             )
@@ -157,6 +160,13 @@ class SparkProcess:
             raise SparkFailed(str(said[FAILED]))
         self.take(said)
         return said
+
+
+def _scratch(folder: Path) -> dict[str, str]:
+    """The environment that keeps temporary files in a folder."""
+    scratch = tempfile.mkdtemp(prefix="spark-", dir=folder)
+    java = f'{os.environ.get("JAVA_TOOL_OPTIONS", "")} "-Djava.io.tmpdir={scratch}"'
+    return {"TMPDIR": scratch, "SPARK_LOCAL_DIRS": scratch, "JAVA_TOOL_OPTIONS": java.strip()}
 
 
 def check_java() -> None:
