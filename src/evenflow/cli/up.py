@@ -51,7 +51,7 @@ The time of --for counts from Spark's first results. The exit code is 1 when a r
 repeated, 130 when Ctrl-C came before the first results.
 """
 
-READY_WITHIN_S: Final = 180.0
+READY_WITHIN_S: Final = 300.0
 """How long Spark may take to its first results."""
 STUCK_S: Final = 60.0
 """How long the end waits when nothing more is committed."""
