@@ -55,6 +55,7 @@ The live store (``docs/store.md``), pure above and shells below the line::
     wire         a TCP connection
     chronicle    a broker's moves in the shared history
     broker       the broker process
+    client_link  a client's connection, and its open questions
     client_async the client library for asyncio: `AsyncClient`
     client       the client library: `Client`
     local        brokers as child processes, for experiments and tests

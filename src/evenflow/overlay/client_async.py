@@ -1,56 +1,42 @@
-"""The client of the overlay store for asyncio: one connection, and every open question.
+"""The client of the overlay store for asyncio: publish, subscribe, read, move.
 
-A client has one connection to one broker, its way into the overlay. When that broker dies or falls
-silent it takes another of those it has been told of, and asks again what was not answered. What is
-asked, and what answers mean, is in `client_core`.
+One connection serves all of it (`client_link`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 import time
 from collections import deque
-from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
-from evenflow.errors import ClosedError, OverlayError, StoreTimeout
+from evenflow.errors import OverlayError, StoreTimeout
 from evenflow.overlay.client_core import Asking, Publishing, Reading
+from evenflow.overlay.client_link import BEAT_S, ClientLink
 from evenflow.overlay.geometry import Coordinate, geographic_hash
 from evenflow.overlay.messages import (
-    LETTERS,
     LONGEST_PAYLOAD,
     Condition,
     Done,
     Failed,
-    Hello,
-    Member,
     Message,
     Move,
-    Routed,
     Shelf,
     Status,
-    Welcome,
 )
-from evenflow.overlay.wire import Wire, parse_address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 
     from evenflow.overlay.delegation import DelegateList
 
-T = TypeVar("T")
-
 DEFAULT_LEVEL = 2
 MOST_UNSTORED = 16 << 20
 """Payload of a topic that may wait for its acknowledgement; then publishing waits."""
-SILENCE_S = 3.0
-"""A broker that says nothing for this long is left for another."""
-BEAT_S = 0.1
 
 
-class AsyncClient:
+class AsyncClient(ClientLink):
     """A client for asyncio. Use ``async with``.
 
     Args:
@@ -59,27 +45,11 @@ class AsyncClient:
     """
 
     def __init__(self, brokers: Sequence[str], *, timeout_s: float = 30.0) -> None:
-        for address in brokers:
-            parse_address(address)
-        if not brokers:
-            raise OverlayError("a client needs the address of a broker")
-        self.timeout_s = timeout_s
-        self._addresses = list(brokers)
-        self._wire: Wire | None = None
-        self._access: Member | None = None
-        self._heard = 0.0
-        self._numbers = count(1)
-        self._open: dict[int, tuple[Asking, int]] = {}
-        self._plain: dict[int, asyncio.Future[Any]] = {}
+        super().__init__(brokers, timeout_s=timeout_s)
         self._publishing: dict[str, Publishing] = {}
         self._stored: dict[str, deque[tuple[int, asyncio.Future[int]]]] = {}
         self._reading: dict[Reading, asyncio.Event] = {}
-        self._due: set[Asking] = set()
         self._task: asyncio.Task[None] | None = None
-        self._closed = False
-        self._rng = random.SystemRandom()
-        self.reconnections = -1
-        """How often another connection had to be made."""
 
     async def __aenter__(self) -> AsyncClient:
         self._task = asyncio.create_task(self._run())
@@ -209,10 +179,6 @@ class AsyncClient:
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ClosedError("store client")
-
     @contextlib.asynccontextmanager
     async def _limit(self, operation: str) -> AsyncIterator[None]:
         try:
@@ -246,104 +212,7 @@ class AsyncClient:
             del self._reading[reading]
             self._due.discard(reading)
 
-    async def _question(self, target: Coordinate, node: str, body: Any, end: float) -> Any:
-        self._check_open()
-        while True:
-            number = next(self._numbers)
-            future = self._plain[number] = asyncio.get_running_loop().create_future()
-            self._send(target, node, body, number)
-            try:
-                async with asyncio.timeout(1.0):
-                    return await future
-            except TimeoutError:
-                if time.monotonic() > end:
-                    what = type(body).__name__.lower()
-                    raise StoreTimeout(what, self.timeout_s, "the overlay is silent") from None
-            finally:
-                self._plain.pop(number, None)
-
-    def _ask(self, asking: Asking) -> None:
-        """Send an open question if one is due; keep an eye on it."""
-        self._due.add(asking)
-        question = asking.poll(time.monotonic())
-        if question is None:
-            return
-        number = next(self._numbers)
-        self._open[number] = (asking, question.request)
-        self._send(question.target, "", question.body, number)
-
-    def _send(self, target: Coordinate, node: str, body: Any, number: int) -> None:
-        if self._wire is not None:
-            octets = LETTERS.encode(body)
-            self._wire.send(Routed(target, node, 0, "", 0, number, False, octets))  # noqa: FBT003
-
-    async def _run(self) -> None:
-        """Keep a connection; ask again what is due."""
-        while True:
-            if self._wire is None or not self._wire.open:
-                await self._connect()
-            await asyncio.sleep(BEAT_S)
-            now = time.monotonic()
-            access = self._access
-            if access is not None:
-                if now > self._heard + SILENCE_S and self._wire is not None:
-                    self._wire.close()
-                elif now > self._heard + SILENCE_S / 3:
-                    self._send(access.coordinate, access.name, Status(), 0)
-            for asking in list(self._due):
-                if now >= asking.due():
-                    self._ask(asking)
-            if len(self._open) > 10_000:
-                self._forget_old()
-
-    def _forget_old(self) -> None:
-        self._open = {
-            number: (asking, request)
-            for number, (asking, request) in self._open.items()
-            if asking.request == request
-        }
-
-    async def _connect(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._access = None
-        address = self._rng.choice(self._addresses)
-        with contextlib.suppress(OSError, ValueError):
-            host, port = parse_address(address)
-            _, wire = await loop.create_connection(
-                lambda: Wire(self._on_message, self._on_lost), host, port
-            )
-            self._wire, self._heard = wire, time.monotonic()
-            wire.send(Hello())
-
-    def _on_lost(self, wire: Wire) -> None:
-        if self._wire is wire:
-            self._wire = self._access = None
-
-    def _on_message(self, wire: Wire, message: Any) -> None:
-        if wire is not self._wire:
-            return
-        self._heard = time.monotonic()
-        if isinstance(message, Welcome) and message.members:
-            self._access = message.members[0]
-            known = [member.address for member in message.members]
-            self._addresses = list(dict.fromkeys(known + self._addresses))[:64]
-            self.reconnections += 1
-            for asking in list(self._due):
-                asking.hurry()
-                self._ask(asking)
-        elif isinstance(message, Routed) and message.answer:
-            self._on_answer(message)
-
-    def _on_answer(self, letter: Routed) -> None:
-        body = LETTERS.decode(letter.body)
-        plain = self._plain.get(letter.request)
-        if plain is not None and not plain.done():
-            plain.set_result(body)
-        asking, request = self._open.pop(letter.request, (None, 0))
-        if asking is None or asking not in self._due:
-            return
-        asking.hear(request, body, time.monotonic())
-        self._due.discard(asking)
+    def _answered(self, asking: Asking) -> None:
         if isinstance(asking, Publishing):
             self._note_stored(asking)
             if asking.acknowledged < asking.accepted and not asking.failure:
