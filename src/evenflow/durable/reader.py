@@ -39,6 +39,8 @@ MOST_WAITING: Final = 16
 """Messages of the archive that wait to be taken; then fetching waits."""
 LOOK_S: Final = 0.1
 """How long a question waits for something new."""
+AGAIN_S: Final = 5.0
+"""When nodes that do not serve are asked for again."""
 NEAR_S: Final = 2.0
 """An archive whose newest message is younger than this has been followed to its end."""
 
@@ -192,14 +194,17 @@ class _Following:
             self._put(error)
 
     def _follow_nodes(self) -> None:
-        try:
-            with Live(self._topic, self._config) as live:
-                while not self._stop.is_set():
-                    self._look(live)
-        except DomainError as error:
-            _log.warning("only the archive is followed: %s", error)
-        except EvenflowError as error:
-            self._put(error)
+        while not self._stop.is_set():
+            try:
+                with Live(self._topic, self._config) as live:
+                    while not self._stop.is_set():
+                        self._look(live)
+            except DomainError as error:
+                _log.warning("only the archive is followed for now: %s", error)
+                self._stop.wait(AGAIN_S)
+            except EvenflowError as error:
+                self._put(error)
+                return
 
     def _look(self, live: Live) -> None:
         """Ask the nodes once, and wait until the answer is merged."""
