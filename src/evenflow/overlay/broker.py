@@ -54,6 +54,8 @@ TICK_S = 0.1
 DIAL_S = 0.25
 LOOK_TICKS = 10
 """Ticks between two looks at how the broker is."""
+MOST_VISITS = 8
+"""Visits under way; a host that is gone lets each wait for minutes."""
 MOST_EVENTS = 20_000
 """Events that wait; with more, connections are not read for a while."""
 
@@ -192,7 +194,7 @@ class Broker:
                     self._clients[client].send(letter)
             case Connect(member):
                 self._want(member)
-            case Visit(member):
+            case Visit(member) if len(self._visits) < MOST_VISITS:
                 self._visits.add(visit := asyncio.create_task(self._dial(member.address)))
                 visit.add_done_callback(self._visits.discard)
             case Balanced() if self._chronicle is not None:
