@@ -50,7 +50,7 @@ DELAY_RATE = 5_000
 DELAY_OCTETS = 100
 FILE_ROWS = 100_000
 STARTED_S = 240.0
-TURNS, QUICK_TURNS = 6, 2
+TURNS, QUICK_TURNS = 4, 2
 """Turns of the part on skew."""
 PARTS = ("throughput", "delay", "skew")
 

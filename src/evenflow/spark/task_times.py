@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-MOST_TASKS: Final = 10_000
+MOST_TASKS: Final = 1_000
 """Tasks of a stage that are looked at."""
 ASK_S: Final = 5.0
 _PATH: Final = re.compile(r"/(stages|queries)/([0-9a-f-]{1,36})")
