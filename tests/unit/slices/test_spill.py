@@ -103,7 +103,7 @@ def test_memory_keeps_its_bound_and_everything_comes_out_in_order(
     spill = spill_in(tmp_path, segments=50)
     cache = SliceCache(limit, spill=spill)
     cache.start(cache.hold(0, SliceState.AVAILABLE, 1), 1, 0)
-    largest = batch(1).size
+    largest = batch(34).size
     out: list[int] = []
 
     def take(count: int) -> None:
