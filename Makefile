@@ -26,13 +26,13 @@ run: $(STAMP)  ## balancer, three nodes, 200 vehicles and Spark, with a live tab
 
 test: check  ## checks, unit tests (all property cases), integration tests
 	$(BIN)/pytest tests/unit --numprocesses=auto --dist=worksteal --hypothesis-profile=$(TEST_PROFILE)
-	$(BIN)/pytest tests/integration --hypothesis-profile=$(TEST_PROFILE)
+	$(BIN)/pytest tests/integration --numprocesses=2 --dist=loadfile --hypothesis-profile=$(TEST_PROFILE)
 
 unit: $(STAMP)  ## the tests of the pure cores alone
 	$(BIN)/pytest tests/unit -m "not thorough" --numprocesses=auto --dist=worksteal --hypothesis-profile=$(UNIT_PROFILE)
 
 integration: $(STAMP)  ## the tests on a real domain with real processes
-	$(BIN)/pytest tests/integration --hypothesis-profile=$(TEST_PROFILE)
+	$(BIN)/pytest tests/integration --numprocesses=2 --dist=loadfile --hypothesis-profile=$(TEST_PROFILE)
 
 check: $(STAMP)  ## ruff, formatting, mypy --strict
 	$(BIN)/ruff check .
