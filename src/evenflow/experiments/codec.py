@@ -30,7 +30,7 @@ from evenflow.experiments.codec_ends import (
     serve_reader,
     serve_writer,
 )
-from evenflow.experiments.report import Progress, print_table, write_json, write_plot
+from evenflow.experiments.report import Progress, own_domain, print_table, write_json, write_plot
 
 if TYPE_CHECKING:
     import argparse
@@ -45,7 +45,6 @@ ours one item at a time, and ours in batches of 10, 100 and 1,000."""
 SIZES: Final = (100, 8_000)
 BATCHES: Final = (1, 10, 100, 1_000)
 LEAST_SAMPLES: Final = 20
-EXPERIMENT_DOMAIN: Final = 98
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     progress = Progress("codec")
     rounds = args.rounds or (5 if args.quick else 9)
     seconds = 0.3 if args.quick else 0.8
-    config = Config.load(args.config, {"domain.id": EXPERIMENT_DOMAIN, **overrides(args)})
+    config = Config.load(args.config, {"domain.id": own_domain(), **overrides(args)})
     with two_ends(config) as ends:
         bench = Bench(*ends)
         for row in ROWS:

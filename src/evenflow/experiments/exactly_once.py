@@ -25,7 +25,7 @@ from evenflow.domain.channels import MOVES
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ExperimentError
 from evenflow.experiments.query import QueryProcess
-from evenflow.experiments.report import Progress, print_table, write_json
+from evenflow.experiments.report import Progress, own_domain, print_table, write_json
 from evenflow.model.messages import MoveRequest
 from evenflow.slices.local import LocalCluster
 from evenflow.slices.observer import Observer
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     config = Config.load(
         args.config,
         {
-            "domain.id": 96,
+            "domain.id": own_domain(),
             "topics": {TOPIC: {"slices": 60, "served": True, "assignment": "hash:id"}},
             "publisher.block_s": 120.0,
             **overrides(args),

@@ -32,7 +32,7 @@ from evenflow.experiments.exactly_once import TOPIC
 from evenflow.experiments.pipeline_domain import ServedDomain, Stream
 from evenflow.experiments.pipeline_skew import measure_skew
 from evenflow.experiments.query import QueryProcess
-from evenflow.experiments.report import Progress, print_table, write_json, write_plot
+from evenflow.experiments.report import Progress, own_domain, print_table, write_json, write_plot
 
 if TYPE_CHECKING:
     import argparse
@@ -94,7 +94,7 @@ def _config(args: argparse.Namespace) -> Config:
     return Config.load(
         args.config,
         {
-            "domain.id": 94,
+            "domain.id": own_domain(2),
             "topics": {TOPIC: {"slices": 32, "served": True, "assignment": "hash:sender"}},
             "publisher.retention_bytes": 256 << 20,
             "publisher.batch_items": 10_000,

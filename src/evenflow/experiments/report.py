@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+import psutil
 from rich.console import Console
 from rich.table import Table
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 FILE_WIDTH = 120
 """Columns of a table that does not go to a terminal."""
+FIRST_DOMAIN, DOMAINS = 90, 10
+"""The DDS domains of experiments."""
 PAPER = "paper"
 """A column whose title begins with this word holds the paper's figures, and is printed dim."""
 
@@ -45,13 +48,18 @@ class Progress:
         print(f"{self.experiment} {seconds:6.1f} s  {message}", file=sys.stderr, flush=True)
 
 
-def own_domain() -> int:
-    """Return a DDS domain that two experiments at the same time hardly share.
+def own_domain(count: int = 1) -> int:
+    """Return the first of some DDS domains, one after the other, that nobody on this machine uses.
 
-    Its ports lie below those that the system gives out by itself, so that nobody is in the way;
+    Their ports lie below those that the system gives out by itself, so that nobody is in the way;
     and above the domains that people choose, and tests.
     """
-    return 90 + os.getpid() % 10
+    ports = {one.laddr.port for one in psutil.net_connections("udp") if one.laddr}
+    places = [FIRST_DOMAIN + (os.getpid() + i) % (DOMAINS - count + 1) for i in range(DOMAINS)]
+    for first in places:
+        if not any(7_400 + 250 * (first + number) in ports for number in range(count)):
+            return first
+    return places[0]
 
 
 def environment() -> dict[str, Any]:

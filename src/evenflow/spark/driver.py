@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 TICK_S: Final = 0.1
 REPEAT_S: Final = 1.0
 """How often the newest commit is repeated."""
+HEARD_S: Final = 1.0
+"""How long everybody has to acknowledge a commit."""
 SERVED_WITHIN_S: Final = 7.0
 """How long a query waits at its start for a domain that serves its topic."""
 LOOK_S: Final = 0.5
@@ -170,14 +172,19 @@ class Driver:
         ]
 
     def commit(self, position: Mapping[int, int]) -> None:
-        """Tell everybody, unless it is known, that all up to a position is processed."""
+        """Tell everybody, unless it is known, that all up to a position is processed.
+
+        Returns when they have heard it, or after a moment: Spark may end this process as soon as
+        the last commit of a query is done.
+        """
         with self._changed:
             if position == self._position:
                 return
             self._position = dict(position)
             self._committed = self._core.commit(position)
-            self._next_repeat = 0.0
-        self._waiter.wake()
+            self._next_repeat = time.monotonic() + REPEAT_S
+            self._writer.write(self._committed)
+        self._writer.wait_acked(HEARD_S)
 
     def close(self) -> None:
         """Leave the domain; the query stays registered, because it may come back."""
@@ -189,7 +196,7 @@ class Driver:
                 self._writer.write(self._committed)
         self._waiter.wake()
         self._thread.join()
-        self._writer.wait_acked(1.0)
+        self._writer.wait_acked(HEARD_S)
         self._participant.close()
 
     # -- inside -----------------------------------------------------------------------------------
@@ -229,12 +236,9 @@ class Driver:
                 for message in reader.take():
                     self._see(message, now)
             self._changed.notify_all()
-            repeat = None
             if self._committed is not None and now >= self._next_repeat:
                 self._next_repeat = now + REPEAT_S
-                repeat = self._committed
-        if repeat is not None:
-            self._writer.write(repeat)
+                self._writer.write(self._committed)
 
     def _see(self, message: Any, now: float) -> None:
         options = self._options
