@@ -86,6 +86,7 @@ class Arena:
             held = [len(report.slices) for report in self.view.nodes.values()]
             return (
                 len(self.view.nodes) == nodes
+                and owned.total() == SLICES
                 and not owned[0]
                 and sum(held) == SLICES
                 and all(set(report.states) <= {0} for report in self.view.nodes.values())

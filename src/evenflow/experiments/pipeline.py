@@ -273,7 +273,7 @@ def show_skew(skew: dict[str, Any]) -> None:
     """Print the time of a micro-batch with balancing off and on."""
     print_table(
         f"A micro-batch of {pipeline_skew.ROWS:,} items under Zipf skew, seconds",
-        ["balancing", "mean", "median", "longest task", "all tasks", "items", "saved"],
+        ["balancing", "mean", "median", "longest task", "all tasks", "batches", "saved"],
         [
             [
                 f"{name} ({algorithm})",
@@ -281,7 +281,7 @@ def show_skew(skew: dict[str, Any]) -> None:
                 skew[f"median_s_{name}"],
                 skew[f"longest_task_s_{name}"],
                 skew[f"all_tasks_s_{name}"],
-                skew[f"rows_{name}"],
+                skew[f"batches_{name}"],
                 f"{skew['saved']:.0%}" if name == "on" else "",
             ]
             for name, algorithm in pipeline_skew.ALGORITHMS.items()
