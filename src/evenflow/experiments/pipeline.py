@@ -50,8 +50,8 @@ DELAY_RATE = 5_000
 DELAY_OCTETS = 100
 FILE_ROWS = 100_000
 STARTED_S = 240.0
-TURNS, QUICK_TURNS = 4, 2
-"""Turns of the part on skew."""
+SKEW_BATCHES, QUICK_SKEW_BATCHES = 20, 8
+"""Micro-batches counted in each case of the part on skew."""
 PARTS = ("throughput", "delay", "skew")
 
 
@@ -81,8 +81,8 @@ def run(args: argparse.Namespace) -> int:
         if "delay" in parts:
             figures |= bench.delay()
         if "skew" in parts:
-            turns = QUICK_TURNS if args.quick else TURNS
-            figures["skew"] = measure_skew(_config(args), Path(name), turns, progress)
+            batches = QUICK_SKEW_BATCHES if args.quick else SKEW_BATCHES
+            figures["skew"] = measure_skew(_config(args), Path(name), batches, progress)
     show(figures)
     write_json(args.json, figures)
     if args.plot and "rows" in figures:
@@ -94,7 +94,7 @@ def _config(args: argparse.Namespace) -> Config:
     return Config.load(
         args.config,
         {
-            "domain.id": own_domain(2),
+            "domain.id": own_domain(),
             "topics": {TOPIC: {"slices": 32, "served": True, "assignment": "hash:sender"}},
             "publisher.retention_bytes": 256 << 20,
             "publisher.batch_items": 10_000,

@@ -11,15 +11,14 @@ With two cores a batch cannot take less than half of its tasks' time, and not le
 task; so what can be gained is the part by which the busy node's share is above one half. The first
 quarter of :data:`SLICES` slices has about 81 % of the items.
 
-Both cases run on this machine at once, in domains and Spark sessions of their own, but take turns:
-one gets the items of some micro-batches while the other waits. So whatever else the machine has to
-do hits both alike. The items of a micro-batch are published at once, as one epoch, when the one
+One case runs after the other: side by side, the idle processes of one would take from the other the
+second core, which only the balanced case can use. So the machine must have nothing else to do. The
+items of a micro-batch are published at once, as one epoch, when the one
 before is done: so all have exactly :data:`ROWS` items, and their times can be compared as they are.
 """
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import replace
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
@@ -41,7 +40,7 @@ EXPONENT = 1.0
 """Of Zipf's law."""
 ROWS = 20_000
 """Items of a micro-batch."""
-WORK = 200
+WORK = 400
 """Hashes computed on every item: most of a micro-batch's time is such work."""
 OCTETS = 100
 SENDER = "sender"
@@ -49,23 +48,20 @@ EPOCH_MS = 500
 """Longer than it takes to publish the items of a micro-batch."""
 ANALYZE_S = 2.0
 """How often the balancer looks at the loads."""
-SETTLE_BATCHES = 15
+SETTLE_BATCHES = 12
 """Batches until Spark is warm, costs are learned and the moves are over; not counted."""
-TURN_BATCHES = 5
-"""Batches of a turn."""
 STARTED_S = 240.0
 WITHIN_S = 600.0
-"""How long a turn may wait for room, or for a batch."""
+"""How long to wait for room, or for a batch."""
 ALGORITHMS = {"off": "count", "on": "weighted"}
 
 
-def skew_config(config: Config, algorithm: str, number: int = 0) -> Config:
-    """The domain of a case; cases are numbered."""
-    domain = replace(config.domain, id=config.domain.id + number)
+def skew_config(config: Config, algorithm: str) -> Config:
+    """The domain of a case."""
     topic = replace(config.topics[0], slices=SLICES, assignment="modulo:id")
     balancer = replace(config.balancer, algorithm=algorithm, analyze_s=ANALYZE_S)
     publisher = replace(config.publisher, epoch_ms=EPOCH_MS)
-    return replace(config, domain=domain, topics=(topic,), balancer=balancer, publisher=publisher)
+    return replace(config, topics=(topic,), balancer=balancer, publisher=publisher)
 
 
 def zipf_ids(owners: tuple[int, ...], count: int, seed: int = 1) -> np.ndarray[Any, Any]:
@@ -91,7 +87,7 @@ class Case:
         )  # fmt: skip
         self._query.wait_for("started", STARTED_S)
 
-    def turn(self, batches: int) -> list[dict[str, Any]]:
+    def read(self, batches: int) -> list[dict[str, Any]]:
         """Publish the items of so many micro-batches, one after the other; those that were full.
 
         An epoch that ended while items were published makes two small ones of a micro-batch.
@@ -115,23 +111,16 @@ class Case:
         self._domain.__exit__()
 
 
-def measure_skew(config: Config, folder: Path, turns: int, tell: Progress) -> dict[str, Any]:
+def measure_skew(config: Config, folder: Path, batches: int, tell: Progress) -> dict[str, Any]:
     """What a micro-batch takes with balancing off and on; ``batch_s`` are means, in seconds."""
-    batches: dict[str, list[dict[str, Any]]] = {name: [] for name in ALGORITHMS}
-    with ExitStack() as stack:
-        cases = {}
-        for number, (name, algorithm) in enumerate(ALGORITHMS.items()):
-            tell(f"skewed load, balancing {name} ({algorithm}), until it has settled")
-            case = Case(skew_config(config, algorithm, number), folder / f"skew-{name}")
-            cases[name] = stack.enter_context(case)
-            case.turn(SETTLE_BATCHES)
-        for turn in range(1, turns + 1):
-            tell(f"skewed load, balancing off and on, turn {turn} of {turns}")
-            for name, case in cases.items():
-                batches[name] += case.turn(TURN_BATCHES)
     found: dict[str, Any] = {}
-    for name, measured in batches.items():
-        found |= {f"{key}_{name}": value for key, value in figures_of(measured).items()}
+    for name, algorithm in ALGORITHMS.items():
+        tell(f"skewed load, balancing {name} ({algorithm}), until it has settled")
+        with Case(skew_config(config, algorithm), folder / f"skew-{name}") as case:
+            case.read(SETTLE_BATCHES)
+            tell(f"skewed load, balancing {name}: {batches} micro-batches")
+            figures = figures_of(case.read(batches))
+        found |= {f"{key}_{name}": value for key, value in figures.items()}
     found["saved"] = round(1 - found["batch_s_on"] / found["batch_s_off"], 3)
     return found
 

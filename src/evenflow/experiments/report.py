@@ -48,18 +48,15 @@ class Progress:
         print(f"{self.experiment} {seconds:6.1f} s  {message}", file=sys.stderr, flush=True)
 
 
-def own_domain(count: int = 1) -> int:
-    """Return the first of some DDS domains, one after the other, that nobody on this machine uses.
+def own_domain() -> int:
+    """Return a DDS domain that nobody on this machine uses, if there is one.
 
-    Their ports lie below those that the system gives out by itself, so that nobody is in the way;
+    Its ports lie below those that the system gives out by itself, so that nobody is in the way;
     and above the domains that people choose, and tests.
     """
     ports = {one.laddr.port for one in psutil.net_connections("udp") if one.laddr}
-    places = [FIRST_DOMAIN + (os.getpid() + i) % (DOMAINS - count + 1) for i in range(DOMAINS)]
-    for first in places:
-        if not any(7_400 + 250 * (first + number) in ports for number in range(count)):
-            return first
-    return places[0]
+    domains = [FIRST_DOMAIN + (os.getpid() + i) % DOMAINS for i in range(DOMAINS)]
+    return next((domain for domain in domains if 7_400 + 250 * domain not in ports), domains[0])
 
 
 def environment() -> dict[str, Any]:
