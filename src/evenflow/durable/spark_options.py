@@ -6,24 +6,23 @@ import re
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from evenflow.config import Config
 from evenflow.durable.archiver import brokers_of
 from evenflow.durable.frames import archive_topic
-from evenflow.errors import ConfigError, did_you_mean
+from evenflow.errors import ConfigError
 from evenflow.overlay.geometry import geographic_hash
 from evenflow.overlay.wire import parse_address
+from evenflow.spark.option_values import a_name, checked, known_options, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-T = TypeVar("T")
 MESSAGES: Final = "messages"
 ITEMS: Final = "items"
 _READING: Final = ("topic", "rows", "brokers", "config", "start", "end", "partitions", "timeout")
 _WRITING: Final = ("topic", "brokers", "config", "name", "level", "timeout", "checkpointLocation")
-_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +46,13 @@ class ReadOptions:
     @classmethod
     def of(cls, given: Mapping[str, str]) -> ReadOptions:
         """Read the options of a query; `ConfigError` names the first that cannot be used."""
-        found = _known(given, _READING)
+        found = known_options(given, _READING)
         rows = found.get("rows", MESSAGES)
         if rows not in (MESSAGES, ITEMS):
             raise ConfigError("option rows", rows, f"must be {MESSAGES!r} or {ITEMS!r}")
         topic = _topic(found["topic"])
-        start = _checked(found, "start", 1, moment)
-        end = _checked(found, "end", time.time_ns(), moment)
+        start = checked(found, "start", 1, moment)
+        end = checked(found, "end", time.time_ns(), moment)
         if end <= start:
             raise ConfigError("option end", found.get("end"), "must be later than start")
         return cls(
@@ -62,8 +61,8 @@ class ReadOptions:
             items=rows == ITEMS,
             start=start,
             end=end,
-            partitions=_checked(found, "partitions", 4, lambda value: _count(value, 10_000)),
-            timeout_s=_checked(found, "timeout", 30.0, _seconds),
+            partitions=checked(found, "partitions", 4, lambda value: _count(value, 10_000)),
+            timeout_s=checked(found, "timeout", 30.0, seconds),
         )
 
 
@@ -82,27 +81,14 @@ class WriteOptions:
     @classmethod
     def of(cls, given: Mapping[str, str]) -> WriteOptions:
         """Read the options of a query; `ConfigError` names the first that cannot be used."""
-        found = _known(given, _WRITING)
+        found = known_options(given, _WRITING)
         return cls(
             topic=_topic(found["topic"]),
             brokers=_brokers(found),
-            name=_checked(found, "name", "", _name),
-            level=_checked(found, "level", 2, lambda value: _count(value, 3)),
-            timeout_s=_checked(found, "timeout", 30.0, _seconds),
+            name=checked(found, "name", "", a_name),
+            level=checked(found, "level", 2, lambda value: _count(value, 3)),
+            timeout_s=checked(found, "timeout", 30.0, seconds),
         )
-
-
-def _known(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    known = {name.lower(): name for name in names}
-    found: dict[str, str] = {}
-    for name, value in given.items():
-        if name.lower() not in known:
-            hint = did_you_mean(name, names)
-            raise ConfigError(f"option {name}", value, f"unknown{hint} (known: {', '.join(names)})")
-        found[known[name.lower()]] = value
-    if "topic" not in found:
-        raise ConfigError("option topic", None, 'is missing: add .option("topic", NAME)')
-    return found
 
 
 def _brokers(found: Mapping[str, str]) -> tuple[str, ...]:
@@ -122,16 +108,6 @@ def _brokers(found: Mapping[str, str]) -> tuple[str, ...]:
 def _topic(name: str) -> str:
     geographic_hash(name)
     return name
-
-
-def _checked(found: Mapping[str, str], name: str, default: T, read: Callable[[str], T]) -> T:
-    value = found.get(name)
-    if value is None:
-        return default
-    try:
-        return read(value)
-    except ValueError as error:
-        raise ConfigError(f"option {name}", value, str(error)) from None
 
 
 def moment(value: str) -> int:
@@ -158,19 +134,3 @@ def _count(value: str, most: int) -> int:
     if not value.isdecimal() or not 1 <= int(value) <= most:
         raise ValueError(f"must be a whole number from 1 to {most}")
     return int(value)
-
-
-def _name(value: str) -> str:
-    if not _NAME.fullmatch(value):
-        raise ValueError("must be 1 to 100 letters, digits, '_', '-' or '.'")
-    return value
-
-
-def _seconds(value: str) -> float:
-    try:
-        seconds = float(value)
-    except ValueError:
-        raise ValueError("must be a number of seconds") from None
-    if not 0 < seconds <= 86_400:
-        raise ValueError("must be a number of seconds, at most a day")
-    return seconds

@@ -8,6 +8,7 @@ publisher, and a reader asks for what came after its cursor.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -48,7 +49,7 @@ class Question:
     """The answer carries the same number."""
 
 
-class Asking:
+class Asking(ABC):
     """One open question at a time about one topic."""
 
     def __init__(self, topic: str, level: int) -> None:
@@ -88,8 +89,8 @@ class Asking:
     def _patience(self) -> float:
         return AGAIN_S
 
-    def _next(self) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _next(self) -> Any: ...
 
     def _ask(self, target: Coordinate, body: Any, patience: float, now: float) -> Question | None:
         if now < self._sent + patience:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import random
 import time
+from abc import ABC, abstractmethod
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ SILENCE_S = 3.0
 BEAT_S = 0.1
 
 
-class ClientLink:
+class ClientLink(ABC):
     """One connection at a time, and the questions that wait for answers.
 
     Args:
@@ -55,9 +56,9 @@ class ClientLink:
         self.reconnections = -1
         """How often another connection had to be made."""
 
+    @abstractmethod
     def _answered(self, asking: Asking) -> None:
         """An open question was answered."""
-        raise NotImplementedError
 
     def _check_open(self) -> None:
         if self._closed:

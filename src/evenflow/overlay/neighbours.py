@@ -9,6 +9,7 @@ them together unless somebody tries.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from evenflow.overlay.settings import Settings
 
 
-class Neighbourhood:
+class Neighbourhood(ABC):
     """The links of one broker, and what it knows of the others."""
 
     def __init__(self, me: Member, settings: Settings, now: float) -> None:
@@ -41,13 +42,13 @@ class Neighbourhood:
         """Have the shell do something."""
         self._outbox.append(action)
 
+    @abstractmethod
     def doubt_all(self) -> None:
         """Others may have gone on without us: be unsure of all that we have."""
-        raise NotImplementedError
 
+    @abstractmethod
     def members_changed(self, relink: Callable[[], None]) -> None:
         """A broker came or went; ``relink`` asks for the links that are wanted now."""
-        raise NotImplementedError
 
     def _stood_still(self) -> None:
         """This process was stopped: nobody is silent."""

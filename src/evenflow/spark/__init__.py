@@ -7,21 +7,22 @@
     register(spark)
     items = spark.readStream.format("evenflow").option("topic", "fleet").load()
 
-====================  ===========================================================================
-:mod:`~.options`      what a user may set, checked; pure
-:mod:`~.columns`      the schema; pure
-:mod:`~.encodings`    columns decoded from payloads: JSON, Avro, structs; pure
-:mod:`~.reading`      reads a range of items from whoever has them (executors)
-:mod:`~.driver`       the query in the domain: how far it may read, its commits (driver)
-:mod:`~.source`       the Data Source API's classes
-:mod:`~.sink`         publishes results, each micro-batch once (driver)
-:mod:`~.session`      a session with the settings that small micro-batches want
-:mod:`~.process`      a driver in a process of its own, seen by who started it
-:mod:`~.costs`        learns what slices cost from the run times of tasks; pure
-:mod:`~.metering`     what a task reads of each slice (executors)
-:mod:`~.task_times`   how long tasks ran, from Spark's status store (the user's process)
-:mod:`~.query_watch`  the query's costs and properties, told to the domain (driver)
-====================  ===========================================================================
+======================  =========================================================================
+:mod:`~.options`        what a user may set, checked; pure
+:mod:`~.option_values`  how their values are read; pure
+:mod:`~.columns`        the schema; pure
+:mod:`~.encodings`      columns decoded from payloads: JSON, Avro, structs; pure
+:mod:`~.reading`        reads a range of items from whoever has them (executors)
+:mod:`~.driver`         the query in the domain: how far it may read, its commits (driver)
+:mod:`~.source`         the Data Source API's classes
+:mod:`~.sink`           publishes results, each micro-batch once (driver)
+:mod:`~.session`        a session with the settings that small micro-batches want
+:mod:`~.process`        a driver in a process of its own, seen by who started it
+:mod:`~.costs`          learns what slices cost from the run times of tasks; pure
+:mod:`~.metering`       what a task reads of each slice (executors)
+:mod:`~.task_times`     how long tasks ran, from Spark's status store (the user's process)
+:mod:`~.query_watch`    the query's costs and properties, told to the domain (driver)
+======================  =========================================================================
 
 The exactly-once argument is in :mod:`evenflow.slices.consumer_core` and
 :mod:`evenflow.slices.serving`; this package only carries it to Spark. Importing it needs no Spark.

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from evenflow.config import Config
-from evenflow.errors import ConfigError, DecodeError, did_you_mean
+from evenflow.errors import ConfigError, DecodeError
 from evenflow.slices.ticket import position_from_json
 from evenflow.spark.encodings import AVRO, ENCODINGS, JSON, avro_fields
+from evenflow.spark.option_values import a_name, checked, known_options, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-T = TypeVar("T")
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
-_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _KNOWN: Final = (
     "topic",
     "consumer",
@@ -68,17 +66,17 @@ class Options:
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Options:
         """Read the options of a query; `ConfigError` names the first that cannot be used."""
-        found = _known(given, _KNOWN)
+        found = known_options(given, _KNOWN)
         config = _config(found)
         _check_topic(config, found["topic"])
         return cls(
             topic=found["topic"],
             config=config,
-            consumer=_checked(found, "consumer", "spark", _name),
+            consumer=checked(found, "consumer", "spark", a_name),
             starting=_starting(found.get("startingEpochs", EARLIEST)),
-            max_items=_checked(found, "maxItemsPerTrigger", None, _count),
+            max_items=checked(found, "maxItemsPerTrigger", None, _count),
             **_decoding(found, config),
-            read_timeout_s=_checked(found, "readTimeout", 120.0, _seconds),
+            read_timeout_s=checked(found, "readTimeout", 120.0, seconds),
         )
 
 
@@ -98,7 +96,7 @@ class SinkOptions:
     @classmethod
     def of(cls, given: Mapping[str, str]) -> SinkOptions:
         """Read the options of a sink; `ConfigError` names the first that cannot be used."""
-        found = _known(given, _KNOWN_TO_SINK)
+        found = known_options(given, _KNOWN_TO_SINK)
         config = _config(found)
         config.topic(found["topic"])
         if not found.get("ledger"):
@@ -109,29 +107,15 @@ class SinkOptions:
             topic=found["topic"],
             config=config,
             ledger=Path(found["ledger"]),
-            name=_checked(found, "name", "spark", _name),
-            deliver_within_s=_checked(found, "deliverWithin", 10.0, _seconds),
+            name=checked(found, "name", "spark", a_name),
+            deliver_within_s=checked(found, "deliverWithin", 10.0, seconds),
         )
-
-
-def _known(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """The options under their own names, whatever their case; a topic is among them."""
-    known = {name.lower(): name for name in names}
-    found: dict[str, str] = {}
-    for name, value in given.items():
-        if name.lower() not in known:
-            hint = did_you_mean(name, names)
-            raise ConfigError(f"option {name}", value, f"unknown{hint} (known: {', '.join(names)})")
-        found[known[name.lower()]] = value
-    if "topic" not in found:
-        raise ConfigError("option topic", None, 'is missing: add .option("topic", NAME)')
-    return found
 
 
 def _config(found: Mapping[str, str]) -> Config:
     overrides = {}
     if "domain" in found:
-        overrides["domain.id"] = _checked(found, "domain", 0, _whole)
+        overrides["domain.id"] = checked(found, "domain", 0, _whole)
     return Config.load(found.get("config"), overrides)
 
 
@@ -172,22 +156,6 @@ def _check_topic(config: Config, name: str) -> None:
         )  # fmt: skip
 
 
-def _checked(found: Mapping[str, str], name: str, default: T, read: Callable[[str], T]) -> T:
-    value = found.get(name)
-    if value is None:
-        return default
-    try:
-        return read(value)
-    except ValueError as error:
-        raise ConfigError(f"option {name}", value, str(error)) from None
-
-
-def _name(value: str) -> str:
-    if not _NAME.fullmatch(value):
-        raise ValueError("must be 1 to 100 letters, digits, '_', '-' or '.'")
-    return value
-
-
 def _starting(value: str) -> str | Mapping[int, int]:
     if value in {EARLIEST, LATEST}:
         return value
@@ -211,13 +179,3 @@ def _whole(value: str) -> int:
     if not value.isdecimal():
         raise ValueError("must be a whole number")
     return int(value)
-
-
-def _seconds(value: str) -> float:
-    try:
-        seconds = float(value)
-    except ValueError:
-        raise ValueError("must be a number of seconds") from None
-    if not 0 < seconds <= 86_400:
-        raise ValueError("must be a number of seconds, at most a day")
-    return seconds
