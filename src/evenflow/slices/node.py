@@ -98,6 +98,8 @@ class Node:
         self.error: BaseException | None = None
         """Why the node stopped, when it did not stop by request."""
         self._on_new_data = on_new_data
+        # Before anything is opened that would have to be closed again.
+        spill = open_spill("node", self.config.node.spill_dir, self.config.node.spill_bytes)
         self._own = participant is None
         self._participant = participant or Participant(self.config.domain)
         self._lock = threading.Lock()
@@ -113,7 +115,7 @@ class Node:
             time.monotonic(),
             host=socket.gethostname(),
             pid=os.getpid(),
-            spill=open_spill("node", self.config.node.spill_dir, self.config.node.spill_bytes),
+            spill=spill,
         )
         self._waiter = self._participant.waiter()
         self._orders_waiter = self._participant.waiter()
@@ -121,31 +123,8 @@ class Node:
         self._outbox.prepare(ACKS, "")
         self._data = SliceReaders(self._participant, self._waiter, topic)
         self._replays = self._reader(self._participant.reader(replay(topic), [self.id]))
-        self._control = [
-            self._reader(self._participant.reader(channel, partitions))
-            for channel, partitions in (
-                (ORDERS, [self.id]),
-                (ANSWERS, [self.id]),
-                (CACHE, [self.id]),
-                (MAPS, ()),
-                (BEATS, ()),
-                (EPOCHS, ()),
-            )
-        ]
-        for reader in self._control:
-            self._orders_waiter.attach(reader)
-        self._service: Service | None = None
-        if self._core.serving is not None:
-            if self.topic.durable:
-                self._core.serving.consumers.learn((ARCHIVE,))
-            self._service = Service(
-                self._core.serving,
-                topic,
-                self.config,
-                participant=self._participant,
-                waiter=self._waiter,
-                lock=self._lock,
-            )
+        self._control = self._control_readers()
+        self._service = self._serve()
         runs = [("loop", self._loop)]
         if on_new_data is not None:
             runs.append(("worker", self._worker))
@@ -155,6 +134,31 @@ class Node:
         ]
         for thread in self._threads:
             thread.start()
+
+    def _control_readers(self) -> list[Reader]:
+        """Readers of what others tell and order; they wake the loop, and who waits for orders."""
+        mine = [self.id]
+        wanted = ((ORDERS, mine), (ANSWERS, mine), (CACHE, mine), (MAPS, ()), (BEATS, ()),
+                  (EPOCHS, ()))  # fmt: skip
+        readers = [self._reader(self._participant.reader(*one)) for one in wanted]
+        for reader in readers:
+            self._orders_waiter.attach(reader)
+        return readers
+
+    def _serve(self) -> Service | None:
+        """The service of a serving node."""
+        if self._core.serving is None:
+            return None
+        if self.topic.durable:
+            self._core.serving.consumers.learn((ARCHIVE,))
+        return Service(
+            self._core.serving,
+            self.topic.name,
+            self.config,
+            participant=self._participant,
+            waiter=self._waiter,
+            lock=self._lock,
+        )
 
     def _reader(self, reader: Reader) -> Reader:
         self._waiter.attach(reader)
