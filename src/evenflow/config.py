@@ -104,7 +104,8 @@ class PublisherConfig(Section):
     table: ClassVar[str] = "publisher"
 
     linger_ms: int = integer(5, 0, 1_000)
-    """How long an item waits for others of its slice; 0 sends at once."""
+    """How long an item waits for others of its slice; 0 sends at once. In a served topic, where
+    nobody can read it before, any other value lets it wait until its epoch ends."""
     batch_items: int = integer(1_000, 1, 1_000_000)
     """Items that fill a batch."""
     batch_bytes: int = integer(262_144, 1_024, 64 * MIB)

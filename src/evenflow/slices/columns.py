@@ -20,7 +20,7 @@ from evenflow.errors import UsageError
 from evenflow.model.batch import Int32s, Int64s
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 class Columns(NamedTuple):
@@ -79,6 +79,29 @@ class Table:
             self.times[start:end],
             self.senders.slice(start, count),
             self.payloads.slice(start, count),
+        )
+
+    def copied(self) -> Table:
+        """The same items, in memory that the caller cannot change any more."""
+        every = pa.array(np.arange(len(self)))
+        return Table(
+            self.ids.copy(), self.times.copy(), self.senders.take(every), self.payloads.take(every)
+        )
+
+    @classmethod
+    def joined(cls, tables: Sequence[Table]) -> Table:
+        """The items of several tables, one after the other."""
+        if len(tables) == 1:
+            return tables[0]
+        senders = pa.chunked_array([table.senders for table in tables])
+        payloads = [table.payloads for table in tables]
+        if len({column.type for column in payloads}) > 1:
+            payloads = [column.cast(pa.large_binary()) for column in payloads]
+        return cls(
+            np.concatenate([table.ids for table in tables]),
+            np.concatenate([table.times for table in tables]),
+            senders.unify_dictionaries().combine_chunks(),
+            pa.concat_arrays(payloads),
         )
 
     def by_slice(self, slices: Int32s) -> Iterator[tuple[int, Columns]]:

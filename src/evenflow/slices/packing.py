@@ -1,8 +1,9 @@
 """How items are packed into batches: by count, by bytes, and by how long they may wait for company.
 
 Single items gather in one open batch for each slice. Items that come as columns are many
-already and are only cut to size. A batch is never larger than its limit, unless a single item
-is.
+already and are only cut to size; where few of them may wait for more, the tables they came in
+are kept whole and divided into slices together. A batch is never larger than its limit, unless a
+single item is.
 """
 
 from __future__ import annotations
@@ -12,12 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from evenflow.model.batch import Item, encode_item
+from evenflow.model.batch import Int32s, Item, encode_item
+from evenflow.slices.columns import Columns, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from evenflow.slices.columns import Columns
 
 ITEM_OVERHEAD: Final = 24
 """Bytes an item adds to its batch besides sender and payload: id, time and two offsets."""
@@ -103,6 +103,35 @@ class OpenBatches:
 
     def __bool__(self) -> bool:
         return bool(self._batches)
+
+
+class OpenTables:
+    """Tables that wait for company, all slices together."""
+
+    __slots__ = ("_slices", "_tables", "items", "octets")
+
+    def __init__(self) -> None:
+        self._tables: list[Table] = []
+        self._slices: list[Int32s] = []
+        self.items = 0
+        self.octets = 0
+
+    def add(self, table: Table, slices: Int32s, octets: int) -> None:
+        """Let items wait that take at most so many bytes; nobody may change them any more."""
+        self._tables.append(table)
+        self._slices.append(slices)
+        self.items += len(table)
+        self.octets += octets
+
+    def take(self) -> Iterator[tuple[int, Columns]]:
+        """Take all items out, those of each slice in the order they came."""
+        tables, slices = self._tables, self._slices
+        self._tables, self._slices = [], []
+        self.items = self.octets = 0
+        return Table.joined(tables).by_slice(np.concatenate(slices)) if tables else iter(())
+
+    def __bool__(self) -> bool:
+        return bool(self._tables)
 
 
 def cut(columns: Columns, items: int, octets: int) -> Iterator[Columns]:

@@ -12,9 +12,10 @@ When as much is uncommitted as ``publisher.retention_bytes`` allows, ``publish``
 most ``publisher.block_s``: nothing is dropped.
 
 With ``publisher.linger_ms = 0`` an item is written by the caller's thread at once; otherwise it
-may wait so long for others of its slice. ``publish_many`` and ``publish_columns`` never linger,
-and ``publish_columns`` touches no single item in Python. All methods may be called by any
-thread.
+may wait so long for others of its slice, and in a served topic, where nobody can read it earlier,
+until its epoch ends. ``publish_many`` and ``publish_columns`` linger in served topics alone, when
+they bring less than a batch; and ``publish_columns`` touches no single item in Python. All methods
+may be called by any thread.
 """
 
 from __future__ import annotations
@@ -303,10 +304,15 @@ class Publisher:
             share = min(self._limits.retained // _CHUNK_SHARE, _LARGEST_CHUNK)
             fitting = int(np.searchsorted(ends, before + share, side="right"))
             end = max(fitting, start + 1)
-            parts = list(table.rows(start, end).by_slice(slices[start:end]))
-            if not self._shell.add_columns(parts, int(ends[end - 1]) - before, timeout):
+            rows, chosen = table.rows(start, end), slices[start:end]
+            if not self._add(rows, chosen, int(ends[end - 1]) - before, timeout):
                 raise self._full(timeout, accepted=start)
             start, before = end, int(ends[end - 1])
+
+    def _add(self, table: Table, slices: Int32s, size: int, timeout: float) -> bool:
+        if self._core.gathers(len(table), size):
+            return self._shell.add_table(table.copied(), slices, size, timeout)
+        return self._shell.add_columns(list(table.by_slice(slices)), size, timeout)
 
     def _check_size(self, size: int) -> None:
         if size > self._limits.retained:

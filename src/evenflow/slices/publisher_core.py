@@ -30,9 +30,10 @@ itself. The balancer gives each term to one owner alone; the publisher needs to 
 else. All messages may be repeated, reordered or lost: floors and terms only grow.
 
 **Served topics** have no application at the nodes; consumers read from the nodes and commit epochs.
-There the nodes' own commits do not count. What all registered consumers have committed is
-forgotten, and ``EpochClose.committed`` tells the nodes to forget it too, so there is one judge of
-what must be kept: the publisher whose items they are.
+An item cannot be read before its epoch is closed, so it waits for company until the epoch ends,
+unless its batch is full before. The nodes' own commits do not count. What all registered consumers
+have committed is forgotten, and ``EpochClose.committed`` tells the nodes to forget it too, so there
+is one judge of what must be kept: the publisher whose items they are.
 
 An entry that makes no sense (a slice that does not exist, a number that was never published) is
 ignored and counted; the other entries of its message count.
@@ -40,6 +41,7 @@ ignored and counted; the other entries of its message count.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -54,12 +56,12 @@ from evenflow.model.messages import (
 )
 from evenflow.slices.actions import Resend, Send
 from evenflow.slices.consumers import Consumers
-from evenflow.slices.packing import OpenBatches, cut
+from evenflow.slices.packing import OpenBatches, OpenTables, cut
 from evenflow.slices.retention import Retention
 
 if TYPE_CHECKING:
-    from evenflow.model.batch import Encoded
-    from evenflow.slices.columns import Columns
+    from evenflow.model.batch import Encoded, Int32s
+    from evenflow.slices.columns import Columns, Table
     from evenflow.slices.spill import Spill
 
 MAIN_CONSUMER: Final = ""
@@ -152,7 +154,11 @@ class PublisherCore:
         """The epoch that new items go into."""
         self.last_commit: float | None = None
         """When a commit was last accepted."""
-        self._open = OpenBatches(limits.items, limits.octets, limits.linger_s)
+        self._gathers = served and limits.linger_s > 0
+        linger_s = math.inf if self._gathers else limits.linger_s
+        # At most one of these two holds items, so that those of a slice stay in order.
+        self._open = OpenBatches(limits.items, limits.octets, linger_s)
+        self._tables = OpenTables()
         self._terms = [0] * slice_count
         self._ended = [0] * slice_count
         self._sealed_in_epoch = False
@@ -180,7 +186,7 @@ class PublisherCore:
     @property
     def kept(self) -> int:
         """Bytes of everything uncommitted, open batches included."""
-        return self.retention.octets + self._open.octets
+        return self.retention.octets + self._open.octets + self._tables.octets
 
     def add(self, slice_id: int, item: Item, now: float) -> list[Sealed]:
         """Accept one item; return the batches that are sealed by it."""
@@ -192,20 +198,33 @@ class PublisherCore:
             )
             self.counts.published += 1
             return [self._keep(slice_id, 1, encoded)]
+        sealed = self._seal_tables()
         full = self._open.add(slice_id, item, now)
         self.counts.published += 1
-        return [self._seal(slice_id, items) for items in full]
+        return sealed + [self._seal(slice_id, items) for items in full]
 
     def add_columns(self, slice_id: int, columns: Columns, now: float) -> list[Sealed]:
         """Accept many items of one slice; they are sealed at once, after what was waiting."""
         self._begin_epoch(now)
+        sealed = self._seal_tables()
         waiting = self._open.take(slice_id)
-        sealed = [self._seal(slice_id, waiting)] if waiting else []
-        for part in cut(columns, self.limits.items, self.limits.octets):
-            first = self.retention.newest(slice_id) + 1
-            encoded = encode_columns(self.writer, slice_id, self.epoch, first, *part)
-            self.counts.published += len(part.ids)
-            sealed.append(self._keep(slice_id, len(part.ids), encoded))
+        if waiting:
+            sealed.append(self._seal(slice_id, waiting))
+        self.counts.published += len(columns.ids)
+        return sealed + self._seal_columns(slice_id, columns)
+
+    def gathers(self, count: int, size: int) -> bool:
+        """Whether so many items, of so many bytes in all, are few enough to wait for company."""
+        return self._gathers and count < self.limits.items and size < self.limits.octets
+
+    def add_table(self, table: Table, slices: Int32s, size: int, now: float) -> list[Sealed]:
+        """Accept items of any slices, few enough to wait; nobody may change them any more."""
+        self._begin_epoch(now)
+        sealed = self._seal_batches()
+        self._tables.add(table, slices, size)
+        self.counts.published += len(table)
+        if not self.gathers(self._tables.items, self._tables.octets):
+            sealed += self._seal_tables()
         return sealed
 
     # -- batches out -------------------------------------------------------------------------------
@@ -222,8 +241,26 @@ class PublisherCore:
         return [self._seal(slice_id, self._open.take(slice_id)) for slice_id in self._open.due(now)]
 
     def flush(self) -> list[Sealed]:
-        """Seal every open batch."""
+        """Seal everything that waits."""
+        return self._seal_tables() + self._seal_batches()
+
+    def _seal_batches(self) -> list[Sealed]:
         return [self._seal(slice_id, self._open.take(slice_id)) for slice_id in self._open.slices()]
+
+    def _seal_tables(self) -> list[Sealed]:
+        return [
+            sealed
+            for slice_id, columns in self._tables.take()
+            for sealed in self._seal_columns(slice_id, columns)
+        ]
+
+    def _seal_columns(self, slice_id: int, columns: Columns) -> list[Sealed]:
+        sealed = []
+        for part in cut(columns, self.limits.items, self.limits.octets):
+            first = self.retention.newest(slice_id) + 1
+            encoded = encode_columns(self.writer, slice_id, self.epoch, first, *part)
+            sealed.append(self._keep(slice_id, len(part.ids), encoded))
+        return sealed
 
     def _seal(self, slice_id: int, items: list[Item]) -> Sealed:
         first = self.retention.newest(slice_id) + 1
@@ -280,7 +317,7 @@ class PublisherCore:
         news = news or self._committed_epoch > self._told_committed
         self._told_clean, self._told_epoch = not slices, ended
         self._told_committed = self._committed_epoch
-        more = slices or self._open or self._sealed_in_epoch
+        more = slices or self._open or self._tables or self._sealed_in_epoch
         self._epoch_due = now + self.limits.epoch_s if more else None
         if not news:
             return None

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from evenflow.clock import Clock
     from evenflow.domain.cyclone import Participant
-    from evenflow.model.batch import Item
-    from evenflow.slices.columns import Columns
+    from evenflow.model.batch import Int32s, Item
+    from evenflow.slices.columns import Columns, Table
     from evenflow.slices.publisher_core import Reaction
 
     CommitHook = Callable[[int, int, int, str], None]
@@ -127,6 +127,17 @@ class PublisherShell:
             touched: set[int] = set()
             for slice_id, columns in parts:
                 touched |= self._queue(self.core.add_columns(slice_id, columns, now))
+            self._wake_if_due()
+        self._drain(touched)
+        return True
+
+    def add_table(self, table: Table, slices: Int32s, size: int, timeout_s: float) -> bool:
+        """Accept few items of any slices, all or none; False when there was no room in time."""
+        with self._changed:
+            if not self._wait_for_room(size, timeout_s):
+                return False
+            now = self._clock.monotonic()
+            touched = self._queue(self.core.add_table(table, slices, size, now))
             self._wake_if_due()
         self._drain(touched)
         return True

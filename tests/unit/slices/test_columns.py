@@ -158,3 +158,31 @@ def test_payloads_of_one_length_are_sorted_too() -> None:
         for slice_id, columns in table.by_slice(np.array([1, 0, 1], np.int32))
     }
     assert found == {0: b"\3\4", 1: b"\1\2\5\6"}
+
+
+def test_tables_joined_are_one_after_the_other() -> None:
+    tables = [
+        Table(np.array([1, 2]), np.array([5, 6]), sender_column(["a", "b"], 2), payload)
+        for payload in (
+            payload_column(np.array([[1], [2]], np.uint8)),
+            payload_column([b"x", b""]),
+            payload_column(pa.array(["y", "z"])),
+        )
+    ]
+    joined = Table.joined(tables)
+    assert joined.ids.tolist() == [1, 2] * 3
+    assert joined.times.tolist() == [5, 6] * 3
+    assert joined.senders.to_pylist() == ["a", "b"] * 3
+    assert octets(joined.payloads) == [b"\1", b"\2", b"x", b"", b"y", b"z"]
+    [(slice_id, columns)] = joined.by_slice(np.zeros(6, np.int32))
+    assert (slice_id, bytes(columns.payloads)) == (0, b"\1\2xyz")
+
+
+def test_a_copied_table_does_not_change_with_what_it_was_made_of() -> None:
+    ids, times = np.array([1, 2]), np.array([3, 4])
+    payloads = np.array([[1], [2]], np.uint8)
+    table = Table(ids, times, sender_column("a", 2), payload_column(payloads)).copied()
+    for column in (ids, times, payloads):
+        column.fill(9)
+    assert (table.ids.tolist(), table.times.tolist()) == ([1, 2], [3, 4])
+    assert octets(table.payloads) == [b"\1", b"\2"]

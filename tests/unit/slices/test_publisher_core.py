@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from evenflow.model.batch import Batch, Item, offsets_of
+from evenflow.model.batch import Batch, Int32s, Item, offsets_of
 from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequest
 from evenflow.slices.actions import Resend, Send
-from evenflow.slices.columns import Columns
+from evenflow.slices.columns import Columns, Table, payload_column, sender_column
 from evenflow.slices.packing import item_size
 from evenflow.slices.publisher_core import (
     Committed,
@@ -33,6 +34,23 @@ LINGER = replace(AT_ONCE, linger_s=0.005)
 
 def core_with(limits: Limits = AT_ONCE) -> PublisherCore:
     return PublisherCore("items", WRITER, SLICES, limits)
+
+
+def served_with(limits: Limits) -> PublisherCore:
+    return PublisherCore("items", WRITER, SLICES, limits, served=True)
+
+
+def table_of(placed: list[tuple[int, int]]) -> tuple[Table, Int32s, int]:
+    """A table of items given as (slice, id), their slices, and their bytes."""
+    ids = np.array([number for _, number in placed], np.int64)
+    senders = sender_column("someone", len(placed))
+    table = Table(ids, np.zeros_like(ids), senders, payload_column([bytes(10)] * len(placed)))
+    slices = np.array([slice_id for slice_id, _ in placed], np.int32)
+    return table, slices, len(placed) * item_size(item())
+
+
+def ids_in(sealed: list[Sealed]) -> list[int]:
+    return [one.id for batch in sealed for one in Batch(batch.encoded)]
 
 
 def item(number: int = 0, size: int = 10) -> Item:
@@ -151,6 +169,98 @@ class TestSealing:
         assert [one for batch in batches for one in batch] == items
         assert all(batch.size <= 1_000 or batch.count == 1 for batch in batches)
         assert len(batches) < len(items)
+
+
+class TestGathering:
+    """Of a served topic nothing can be read before its epoch is closed, so few items wait."""
+
+    def test_single_items_wait_until_the_epoch_ends(self) -> None:
+        core = served_with(LINGER)
+        core.add(1, item(), 0.0)
+        core.add(1, item(), 0.05)
+        assert core.deadline() == 0.1
+        assert core.seal_due(0.09) == []
+        assert ranges(core.end_epoch()) == [(1, 1, 2)]
+
+    def test_without_linger_nothing_waits(self) -> None:
+        core = served_with(AT_ONCE)
+        assert ranges(core.add(1, item(), 0.0)) == [(1, 1, 1)]
+        assert not core.gathers(1, 10)
+
+    def test_tables_wait_together_until_they_fill_a_batch(self) -> None:
+        core = served_with(replace(LINGER, items=6))
+        assert core.add_table(*table_of([(0, 1), (1, 2)]), 0.0) == []
+        assert core.add_table(*table_of([(1, 3)]), 0.0) == []
+        assert (core.uncommitted, core.kept > 0) == (3, True)
+        sealed = core.add_table(*table_of([(0, 4), (3, 5), (0, 6)]), 0.0)
+        assert ranges(sealed) == [(0, 1, 3), (1, 1, 2), (3, 1, 1)]
+        assert ids_in(sealed) == [1, 4, 6, 2, 3, 5]
+
+    def test_tables_wait_until_the_epoch_ends(self) -> None:
+        core = served_with(LINGER)
+        core.add_table(*table_of([(2, 1)]), 0.0)
+        assert core.deadline() == 0.1
+        assert ranges(core.end_epoch()) == [(2, 1, 1)]
+        close = core.close_epoch(0.1)
+        assert close is not None
+        assert (close.epoch, close.slices, close.items) == (1, (2,), 1)
+
+    def test_what_comes_between_two_epochs_is_not_forgotten(self) -> None:
+        core = served_with(LINGER)
+        core.add(0, item(), 0.0)
+        core.end_epoch()
+        core.add_table(*table_of([(2, 1)]), 0.1)
+        core.close_epoch(0.1)
+        assert core.deadline() is not None
+        assert ranges(core.end_epoch()) == [(2, 1, 1)]
+
+    def test_many_or_large_items_do_not_wait(self) -> None:
+        core = served_with(replace(LINGER, items=10, octets=1_000))
+        assert core.gathers(9, 999)
+        assert not core.gathers(10, 10)
+        assert not core.gathers(1, 1_000)
+
+    @given(
+        st.lists(
+            st.tuples(
+                st.sampled_from(["add", "columns", "table", "flush", "epoch"]),
+                st.lists(st.integers(0, SLICES - 1), min_size=1, max_size=4),
+            )
+        )
+    )
+    def test_the_items_of_a_slice_stay_in_order_however_they_come(
+        self, steps: list[tuple[str, list[int]]]
+    ) -> None:
+        core = served_with(replace(LINGER, items=6, octets=600))
+        accepted: dict[int, list[int]] = {slice_id: [] for slice_id in range(SLICES)}
+        sealed: list[Sealed] = []
+        numbers = count()
+        for what, slices in [*steps, ("epoch", [])]:
+            placed = [(slice_id, next(numbers)) for slice_id in slices]
+            if what == "flush":
+                sealed += core.flush()
+            elif what == "epoch":
+                sealed += core.end_epoch()
+                assert core.kept == core.retention.octets
+            else:
+                placed = placed if what == "table" else [(slices[0], n) for _, n in placed]
+                for slice_id, number in placed:
+                    accepted[slice_id].append(number)
+                if what == "table":
+                    sealed += core.add_table(*table_of(placed), 0.0)
+                elif what == "columns":
+                    items = [item(number) for _, number in placed]
+                    sealed += core.add_columns(slices[0], columns_of(items), 0.0)
+                else:
+                    for slice_id, number in placed:
+                        sealed += core.add(slice_id, item(number), 0.0)
+        found: dict[int, list[int]] = {slice_id: [] for slice_id in range(SLICES)}
+        for one in sealed:
+            batch = Batch(one.encoded)
+            assert batch.first == len(found[one.slice]) + 1
+            found[one.slice] += batch.ids.tolist()
+        assert found == accepted
+        assert core.counts.published == sum(map(len, accepted.values()))
 
 
 class TestRoom:
