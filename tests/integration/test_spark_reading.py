@@ -222,6 +222,22 @@ def test_two_queries_cannot_have_one_name(config: Config, driver: Driver) -> Non
         second.close()
 
 
+def test_of_two_queries_with_one_name_that_start_at_once_one_stops(config: Config) -> None:
+    drivers = [Driver(Options("items", config)) for _ in range(2)]
+    try:
+        for driver in drivers:
+            driver.register({})
+        # The one that began later goes on.
+        with pytest.raises(DomainError, match="has taken this name over: set option 'consumer'"):
+            drivers[0].reached({1: 1}, 5.0)
+        with pytest.raises(DomainError, match="has taken this name over"):
+            drivers[0].commit({1: 1})
+        drivers[1].commit({1: 1})
+    finally:
+        for driver in drivers:
+            driver.close()
+
+
 def test_what_two_queries_read_is_kept_until_both_have_committed(
     config: Config,
     driver: Driver,

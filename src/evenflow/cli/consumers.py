@@ -111,7 +111,7 @@ def _forget(participant: Participant, view: _View, name: str) -> int:
         print(f"evenflow: error: {name} is running: stop its query first", file=sys.stderr)
         return 1
     writer = participant.writer(CONSUMERS)
-    number = time.time_ns() // 1_000
+    number = max(time.time_ns(), view.core.others.number(name) + 1)
     time.sleep(LOOK_S / 3)  # until the readers of this new writer are known
     writer.write(ConsumerCommit(view.topic, name, number, (), (), True))  # noqa: FBT003
     told = writer.wait_acked(LOOK_S)

@@ -17,6 +17,7 @@ have one row for each partition.
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 import time
 from pathlib import Path
@@ -49,6 +50,8 @@ WARM_BATCHES = 3
 DELAY_RATE = 5_000
 DELAY_OCTETS = 100
 FILE_ROWS = 100_000
+FEWEST_FILES, MOST_FILES, FILES_OCTETS = 20, 200, 1 << 30
+"""JSON files for one size of items, and about how many bytes in all."""
 STARTED_S = 240.0
 SKEW_BATCHES, QUICK_SKEW_BATCHES = 20, 8
 """Micro-batches counted in each case of the part on skew."""
@@ -133,8 +136,9 @@ class Bench:
             "--option", "bytes", str(octets), "--option", "partitions", str(self._nodes),
         )  # fmt: skip
         self._tell(f"{octets} B: JSON files")
-        files = self._measure(*self._files(octets, size))
-        paths = {"evenflow": whole, "ceiling": ceiling, "json files": files}
+        files, count = self._files(octets, size)
+        in_files = self._measure(*files, most=count // self._nodes)
+        paths = {"evenflow": whole, "ceiling": ceiling, "json files": in_files}
         return [
             {
                 "path": path,
@@ -170,8 +174,16 @@ class Bench:
             "empty_batch_ms": round(median(batch["ms"]["triggerExecution"] for batch in empty)),
         }
 
-    def _measure(self, *arguments: str, publisher: Publisher | None = None) -> list[dict[str, Any]]:
-        """Run a query; its micro-batches after the warm-up, with what was published by then."""
+    def _measure(
+        self, *arguments: str, publisher: Publisher | None = None, most: float = math.inf
+    ) -> list[dict[str, Any]]:
+        """Run a query; its micro-batches after the warm-up, with what was published by then.
+
+        Args:
+            arguments: Of the query.
+            publisher: Whose items it reads.
+            most: So many micro-batches there are, if the time is not over before.
+        """
         self._queries += 1
         checkpoint = self._folder / f"checkpoint-{self._queries}"
         log = self._folder / "spark.log"
@@ -180,18 +192,18 @@ class Bench:
             for _ in range(WARM_BATCHES):
                 query.wait_for("batch", STARTED_S)
             end = None
-            while end is None or time.monotonic() < end:
+            while (end is None or time.monotonic() < end) and len(query.batches) < most:
                 batch = query.wait_for("batch", STARTED_S)
                 batch["published"] = publisher.stats.published if publisher else None
                 end = end or time.monotonic() + self._seconds
         return query.batches[WARM_BATCHES:]
 
-    def _files(self, octets: int, size: int) -> list[str]:
-        """Write the items as JSON lines, enough of them, and say how to read them."""
+    def _files(self, octets: int, size: int) -> tuple[list[str], int]:
+        """Write the items as JSON lines; say how to read them, and in how many files they are."""
         folder = self._folder / f"json-{octets}"
         folder.mkdir()
         rows = min(FILE_ROWS, max(1_000, size // self._nodes))
-        files = min(200, max(10, (512 << 20) // (rows * (octets + 80))))
+        files = min(MOST_FILES, max(FEWEST_FILES, FILES_OCTETS // (rows * (octets + 80))))
         line = {"slice": 1, "sender": "sender-001", "time": "2026-01-01T00:00:00.000Z"}
         filler = "x" * octets
         for number in range(files):
@@ -205,7 +217,7 @@ class Bench:
             "--format", "json",
             "--option", "path", str(folder),
             "--option", "maxFilesPerTrigger", str(self._nodes),
-        ]  # fmt: skip
+        ], files  # fmt: skip
 
 
 def rate(batches: list[dict[str, Any]]) -> float:

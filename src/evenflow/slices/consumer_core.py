@@ -9,6 +9,11 @@ The end is, for every writer, the smallest epoch that all owners of slices have 
 of date when it is used, and need not be exact: a node asked for an epoch that it does not have
 whole says so, and the reader asks again or elsewhere. It must only never go back. For a writer that
 stays gone the largest one counts: then what the nodes have is all there is.
+
+Two processes with one name would commit, and so make everybody forget, what the other has not read.
+Commits of a name are numbered: everybody goes by the highest number, and who hears a higher one
+than its own is *superseded* and has to stop. Before its first commit a consumer only takes note of
+the number and goes on above it, whatever the clock of its earlier life said.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ class ConsumerCore:
     Args:
         topic: The topic.
         name: Name of the consumer.
-        number: A number above that of every commit this consumer made in an earlier life.
+        number: Where the numbers of its commits begin, unless it hears a higher one: the time.
         writer_grace: A writer that is gone for so many seconds does not come back.
     """
 
@@ -42,20 +47,20 @@ class ConsumerCore:
         """All consumers that were heard of, this one in earlier lives included."""
         self.map: SliceMap | None = None
         self.progress: dict[str, Progress] = {}
+        self.superseded = False
+        """Another process commits under this name and began later."""
         self._number = number
+        self._spoken = False
         self._writer_grace = writer_grace
         self._closes: dict[int, EpochClose] = {}
         self._counts: dict[int, dict[int, int]] = {}
         """For each writer: items up to the end of some epochs."""
         self._gone: dict[int, float] = {}
-        self._started: float | None = None
 
     # -- events -----------------------------------------------------------------------------------
 
     def handle(self, event: object, now: float) -> None:
         """Take in what the domain shows."""
-        if self._started is None:
-            self._started = now
         match event:
             case SliceMap():
                 if self.map is None or event.version >= self.map.version:
@@ -69,6 +74,7 @@ class ConsumerCore:
                 self._counts.setdefault(event.writer, {})[event.epoch] = event.items
             case ConsumerCommit():
                 self.others.commit(event)
+                self._compare(event)
             case NodeGone():
                 self.progress.pop(event.node, None)
             case WriterGone():
@@ -76,6 +82,13 @@ class ConsumerCore:
                 self._gone.setdefault(event.writer, now)
             case _:
                 raise TypeError(f"a consumer cannot handle {type(event).__name__}")
+
+    def _compare(self, commit: ConsumerCommit) -> None:
+        if commit.consumer == self.name and commit.number > self._number:
+            if self._spoken:
+                self.superseded = True
+            else:
+                self._number = commit.number
 
     # -- planning ---------------------------------------------------------------------------------
 
@@ -186,6 +199,7 @@ class ConsumerCore:
     def commit(self, position: Mapping[int, int], *, ended: bool = False) -> ConsumerCommit:
         """What to tell everybody when all up to a position is processed."""
         self._number += 1
+        self._spoken = True
         for writer, epoch in position.items():
             counts = self._counts.get(writer, {})
             for old in [e for e in counts if e < epoch]:

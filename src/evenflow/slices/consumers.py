@@ -56,6 +56,11 @@ class Consumers:
         """The registered consumers, in order."""
         return tuple(sorted(name for name, one in self._known.items() if not one.ended))
 
+    def number(self, name: str) -> int:
+        """The number of the newest commit that was heard of a consumer; 0 when there was none."""
+        known = self._known.get(name)
+        return 0 if known is None else known.number
+
     def floor(self, writer: int) -> int:
         """The epoch of a writer up to which all registered consumers have committed."""
         positions = [one.epochs.get(writer, 0) for one in self._known.values() if not one.ended]

@@ -47,7 +47,7 @@ class Driver:
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._core = ConsumerCore(options.topic, options.consumer, time.time_ns() // 1_000)
+        self._core = ConsumerCore(options.topic, options.consumer, time.time_ns())
         self._changed = threading.Condition()
         self._stopping = False
         self._committed: ConsumerCommit | None = None
@@ -95,10 +95,7 @@ class Driver:
             self._wait_for(lambda: False, LOOK_S)
             lease = self._options.config.domain.participant_lease_s
             if not self._wait_for(lambda: not self._other, lease + LOOK_S):
-                raise DomainError(
-                    f"consumer {self._options.consumer!r} of topic {self._options.topic!r}",
-                    "another query that runs has this name: set option 'consumer'",
-                )
+                raise self._named_alike("another query that runs has this name")
 
     def begin(self) -> Position:
         """Where a query without a checkpoint begins."""
@@ -178,6 +175,7 @@ class Driver:
         the last commit of a query is done.
         """
         with self._changed:
+            self._check()
             if position == self._position:
                 return
             self._position = dict(position)
@@ -204,6 +202,12 @@ class Driver:
     def _latest(self, start: Mapping[int, int]) -> Position:
         return self._core.latest(start, time.monotonic())
 
+    def _named_alike(self, what: str) -> DomainError:
+        return DomainError(
+            f"consumer {self._options.consumer!r} of topic {self._options.topic!r}",
+            f"{what}: set option 'consumer'",
+        )
+
     def _lag(self) -> tuple[int, int]:
         """Closed epochs, of the writer that is furthest ahead, and items that are not committed."""
         with self._changed:
@@ -214,9 +218,12 @@ class Driver:
 
     def _wait_for(self, reached: Callable[[], bool], seconds: float) -> bool:
         done = self._changed.wait_for(lambda: self._failure is not None or reached(), seconds)
+        self._check()
+        return done
+
+    def _check(self) -> None:
         if self._failure is not None:
             raise self._failure
-        return done
 
     def _follow(self) -> None:
         try:
@@ -236,7 +243,9 @@ class Driver:
                 for message in reader.take():
                     self._see(message, now)
             self._changed.notify_all()
-            if self._committed is not None and now >= self._next_repeat:
+            if self._core.superseded:
+                self._failure = self._named_alike("another query has taken this name over")
+            elif self._committed is not None and now >= self._next_repeat:
                 self._next_repeat = now + REPEAT_S
                 self._writer.write(self._committed)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenflow.model.messages import EpochClose, Progress, SliceMap
+from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceMap
 from evenflow.slices.actions import NodeGone, WriterGone
 from evenflow.slices.consumer_core import ConsumerCore
 
@@ -112,3 +112,43 @@ def test_a_limited_position_lies_between_and_goes_on(
     limited = core.limited(start, end, items)
     assert all(start[w] <= limited[w] <= end[w] for w in limited)
     assert limited != start or start == end
+
+
+def commit(number: int, name: str = "query") -> ConsumerCommit:
+    return ConsumerCommit("items", name, number, (), (), False)
+
+
+def test_goes_on_above_the_numbers_of_its_earlier_life() -> None:
+    core = ConsumerCore("items", "query", 5)
+    core.handle(commit(9), 0.0)
+    assert core.commit({}).number == 10
+    assert not core.superseded
+
+
+def test_who_hears_a_higher_number_than_its_own_is_superseded() -> None:
+    core = ConsumerCore("items", "query", 5)
+    mine = core.commit({})
+    for heard in (mine, commit(3), commit(100, "other")):
+        core.handle(heard, 0.0)
+        assert not core.superseded
+    core.handle(commit(mine.number + 1), 0.0)
+    assert core.superseded
+    assert core.commit({}).number == mine.number + 1, "not above the one that goes on"
+
+
+@given(st.permutations([0, 0, 1, 1]), st.integers(0, 3), st.integers(0, 3))
+def test_of_two_with_one_name_exactly_one_goes_on(
+    order: list[int], first: int, second: int
+) -> None:
+    """Whoever starts and commits in whatever order, once all is heard."""
+    cores = [ConsumerCore("items", "query", first), ConsumerCore("items", "query", second + 4)]
+    said: list[ConsumerCommit] = []
+    for turn in order:
+        for heard in said:
+            cores[turn].handle(heard, 0.0)
+        if not cores[turn].superseded:
+            said.append(cores[turn].commit({}))
+    for core in cores:
+        for heard in said:
+            core.handle(heard, 0.0)
+    assert [core.superseded for core in cores].count(True) == 1
