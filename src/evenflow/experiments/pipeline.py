@@ -21,7 +21,7 @@ import math
 import tempfile
 import time
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +46,9 @@ Spark and Spark's JSON file source; and the delay from publication to the end of
 
 NODES = 2
 WARM_BATCHES = 3
-"""Batches that count as warming up: the JVM compiles, Python imports."""
+"""Batches that count as warming up at least: the JVM compiles, Python imports."""
+WARM_S, QUICK_WARM_S = 20.0, 10.0
+"""How long batches count as warming up: so long the JVM takes a part of the cores to compile."""
 DELAY_RATE = 5_000
 DELAY_OCTETS = 100
 FILE_ROWS = 100_000
@@ -77,7 +79,8 @@ def run(args: argparse.Namespace) -> int:
     parts = args.part or PARTS
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="evenflow-pipeline-") as name:
-        bench = Bench(_config(args), Path(name), progress, seconds, args.nodes)
+        warm_s = QUICK_WARM_S if args.quick else WARM_S
+        bench = Bench(_config(args), Path(name), progress, warm_s, seconds, args.nodes)
         if "throughput" in parts:
             sizes = args.bytes or ([100] if args.quick else [100, 7_300])
             figures["rows"] = [row for octets in sizes for row in bench.throughput(octets)]
@@ -111,11 +114,18 @@ class Bench:
     """Measures one path after the other."""
 
     def __init__(
-        self, config: Config, folder: Path, progress: Progress, seconds: float, nodes: int
+        self,
+        config: Config,
+        folder: Path,
+        progress: Progress,
+        warm_s: float,
+        seconds: float,
+        nodes: int,
     ) -> None:
         self._config = config
         self._folder = folder
         self._tell = progress
+        self._warm_s = warm_s
         self._seconds = seconds
         self._nodes = nodes
         self._queries = 0
@@ -129,7 +139,7 @@ class Bench:
                 whole = self._measure(*domain.options(), publisher=domain.publisher)
             finally:
                 source.end()
-        size = max(self._nodes, int(median(batch["rows"] for batch in whole)))
+        size = max(self._nodes, int(mean(batch["rows"] for batch in whole)))
         self._tell(f"{octets} B: the ceiling, {size:,} rows a batch")
         ceiling = self._measure(
             "--format", "evenflow-generator", "--option", "rows", str(size),
@@ -144,7 +154,7 @@ class Bench:
                 "path": path,
                 "bytes": octets,
                 "items_per_s": round(rate(batches)),
-                "rows_a_batch": round(median(batch["rows"] for batch in batches)),
+                "rows_a_batch": round(mean(batch["rows"] for batch in batches)),
             }
             for path, batches in paths.items()
         ]
@@ -189,14 +199,12 @@ class Bench:
         log = self._folder / "spark.log"
         with QueryProcess(*arguments, "--checkpoint", str(checkpoint), log=log) as query:
             query.wait_for("started", STARTED_S)
-            for _ in range(WARM_BATCHES):
-                query.wait_for("batch", STARTED_S)
             end = None
             while (end is None or time.monotonic() < end) and len(query.batches) < most:
                 batch = query.wait_for("batch", STARTED_S)
                 batch["published"] = publisher.stats.published if publisher else None
-                end = end or time.monotonic() + self._seconds
-        return query.batches[WARM_BATCHES:]
+                end = end or time.monotonic() + self._warm_s + self._seconds
+        return warm(query.batches, self._warm_s)
 
     def _files(self, octets: int, size: int) -> tuple[list[str], int]:
         """Write the items as JSON lines; say how to read them, and in how many files they are."""
@@ -218,6 +226,13 @@ class Bench:
             "--option", "path", str(folder),
             "--option", "maxFilesPerTrigger", str(self._nodes),
         ], files  # fmt: skip
+
+
+def warm(batches: list[dict[str, Any]], warm_s: float) -> list[dict[str, Any]]:
+    """The batches after the warm-up; when they come to an end early, at least half of them."""
+    began = batches[0]["ended"]
+    cold = sum(batch["ended"] - began < warm_s for batch in batches)
+    return batches[min(max(cold, WARM_BATCHES), len(batches) // 2) :]
 
 
 def rate(batches: list[dict[str, Any]]) -> float:

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ClosedError, DeliveryTimeout, ExperimentError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from evenflow.config import Config
 
 SENDERS = 1_000
-CHUNK_OCTETS = 4 << 20
+CHUNK_OCTETS = 8 << 20
 EVEN_WITHIN_S = 60.0
 LOOK_S = 1.0
 ROOM_WITHIN_S = 600.0
@@ -86,8 +87,9 @@ class Stream:
         self._stop = threading.Event()
         rows = max(1, CHUNK_OCTETS // (octets + 40)) if not per_s else max(1, int(per_s / 200))
         self._payloads = np.zeros((rows, octets), np.uint8)
-        names = np.array([f"sender-{i:03}" for i in range(SENDERS)])
-        self._senders = names[np.arange(rows) % SENDERS]
+        names = pa.array([f"sender-{i:03}" for i in range(SENDERS)])
+        numbers = pa.array(np.arange(rows, dtype=np.int32) % SENDERS)
+        self._senders = pa.DictionaryArray.from_arrays(numbers, names)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evenflow.config import Config
-from evenflow.experiments.pipeline import delays_of, rate
+from evenflow.experiments.pipeline import delays_of, rate, warm
 from evenflow.experiments.pipeline_skew import (
     ALGORITHMS,
     NODES,
@@ -72,3 +72,10 @@ def test_the_busy_node_has_most_of_the_work_until_slices_move() -> None:
     shares = counts.reshape(NODES, -1).sum(axis=1) / counts.sum()
     assert 2 / 3 < shares[0] < 0.85
     assert counts.max() / counts.sum() < 1 / NODES
+
+
+def test_what_ended_while_warming_up_does_not_count() -> None:
+    batches = [batch(float(second), 1) for second in range(30)]
+    assert warm(batches, 10.0) == batches[10:]
+    assert warm(batches, 1.0) == batches[3:], "a few batches at least"
+    assert warm(batches, 25.0) == batches[15:], "and not more than half"
