@@ -1,18 +1,20 @@
 """A Spark source that makes its rows itself: what Spark can do at most with rows from Python.
 
 It has the columns of ``format("evenflow")``, as many partitions, and batches of a fixed number of
-rows; there is always a next batch. Nothing is read from anywhere.
+rows; there is always a next batch. Nothing is read from anywhere, but every row is made: ids
+differ, and no memory is given to Spark twice.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
-from evenflow.slices.record import MOST_ROWS, SCHEMA, TIME
+from evenflow.slices.record import MOST_OCTETS, MOST_ROWS, SCHEMA, TIME
 from evenflow.spark.columns import BASE
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 SENDER = b"sender-001"
+SLICES = 32
+OVERHEAD = len(SENDER) + 24
+"""Bytes of a row besides its payload."""
 
 
 class Generator(DataSource):
@@ -59,26 +64,24 @@ class GeneratorReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """Equal shares."""
-        share = (end["rows"] - start["rows"]) // self._partitions
-        return [InputPartition(share) for _ in range(self._partitions)]
+        bounds = np.linspace(start["rows"], end["rows"], self._partitions + 1).astype(int).tolist()
+        return [InputPartition(bound) for bound in pairwise(bounds)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Make a share of rows."""
-        left = partition.value
-        whole = self._make(min(left, MOST_ROWS))
-        while left > 0:
-            rows = min(left, whole.num_rows)
-            yield whole.slice(0, rows)
-            left -= rows
+        first, end = partition.value
+        most = max(1, min(MOST_ROWS, MOST_OCTETS // (self._octets + OVERHEAD)))
+        for start in range(first, end, most):
+            yield self._make(start, min(end, start + most))
 
-    def _make(self, rows: int) -> pa.RecordBatch:
-        numbers = np.arange(rows, dtype=np.int64)
+    def _make(self, start: int, end: int) -> pa.RecordBatch:
+        numbers = np.arange(start, end, dtype=np.int64)
         columns: list[Any] = [
-            pa.array(numbers.astype(np.int32)),
-            _runs(pa.string(), rows, SENDER),
+            pa.array((numbers % SLICES).astype(np.int32)),
+            _runs(pa.string(), len(numbers), SENDER),
             pa.array(numbers),
             pa.array(numbers).view(TIME),
-            _runs(pa.binary(), rows, bytes(self._octets)),
+            _runs(pa.binary(), len(numbers), bytes(self._octets)),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 

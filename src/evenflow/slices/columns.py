@@ -205,9 +205,19 @@ def _lengths(words: Any) -> Int64s:
 
 def _runs(words: Any) -> tuple[Int32s, memoryview]:
     """The offsets, from 0, and the bytes of an Arrow array of strings or binary."""
+    if pa.types.is_fixed_size_binary(words.type):
+        return _equal_runs(words)
     if not (pa.types.is_string(words.type) or pa.types.is_binary(words.type)):
         words = words.cast(pa.binary())
     _, offsets_buffer, data = words.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32, len(words) + 1, 4 * words.offset)
     octets = memoryview(data).cast("B") if data is not None else memoryview(b"")
     return offsets - offsets[0], octets[offsets[0] : offsets[-1]]
+
+
+def _equal_runs(words: Any) -> tuple[Int32s, memoryview]:
+    width = words.type.byte_width
+    offsets = np.arange(len(words) + 1, dtype=np.int32) * np.int32(width)
+    data = words.buffers()[1]
+    octets = memoryview(data).cast("B") if data is not None else memoryview(b"")
+    return offsets, octets[words.offset * width : (words.offset + len(words)) * width]

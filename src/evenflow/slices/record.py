@@ -34,7 +34,8 @@ SCHEMA: Final = pa.schema(
 FEW: Final = 16
 """A sample of fewer items costs more to take as columns than to copy."""
 MOST_ROWS: Final = 1 << 16
-MOST_OCTETS: Final = 32 << 20
+
+MOST_OCTETS: Final = 4 << 20
 """Bounds of a record batch, unless a single sample is larger."""
 
 
