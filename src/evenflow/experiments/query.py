@@ -145,6 +145,9 @@ def _follow(query: StreamingQuery, task_seconds: Callable[[], list[float]]) -> N
     while not closed.wait(POLL_S):
         if not query.isActive:
             query.awaitTermination()
+        newest = query.lastProgress
+        if newest is None or newest.batchId <= last:
+            continue  # asked often, and all of them are a hundred
         for progress in query.recentProgress:
             if progress.batchId > last and progress.numInputRows > 0:
                 last = progress.batchId

@@ -125,16 +125,28 @@ class Serving:
         if epoch > self._floors.get(writer, 0):
             self._floors[writer] = epoch
             self._cache.forget(writer, epoch)
+            closes = self._closes.get(writer, deque())
+            while len(closes) > 1 and closes[0].epoch <= epoch:
+                closes.popleft()
 
     def whole(self, writer: int, slices: frozenset[int]) -> int:
         """The newest closed epoch of a writer up to which nothing of these slices is missing."""
-        closes = self._closes.get(writer, ())
-        if closes and writer in self._final:
-            return closes[-1].epoch
+        return self._whole_and_next(writer, slices)[0]
+
+    def _whole_and_next(self, writer: int, slices: frozenset[int]) -> tuple[int, int]:
+        """The newest epoch of a writer that is whole, and the one that is the next to be."""
+        closes = self._closes.get(writer)
+        if not closes:
+            floor = self._floors.get(writer, 0)
+            return floor, floor
+        following = closes[-1].epoch
+        if writer in self._final:
+            return following, following
         for close in reversed(closes):
             if self._satisfied(close, slices):
-                return close.epoch
-        return self._floors.get(writer, 0)
+                return close.epoch, following
+            following = close.epoch
+        return self._floors.get(writer, 0), following
 
     def _satisfied(self, close: EpochClose, slices: frozenset[int]) -> bool:
         held = self._cache.held
@@ -152,12 +164,6 @@ class Serving:
         must come in, and only that.
         """
         return batch.epoch <= self._urgent.get(batch.writer, 0)
-
-    def _next_whole(self, closes: deque[EpochClose], available: frozenset[int]) -> int:
-        for close in closes:
-            if not self._satisfied(close, available):
-                return close.epoch
-        return closes[-1].epoch
 
     def _available(self) -> frozenset[int]:
         return frozenset(held.slice for held in self._cache.available())
@@ -213,11 +219,9 @@ class Serving:
         for writer in self._final:
             self._forget(writer, self.consumers.floor(writer))
         available = self._available()
-        self._urgent = {
-            writer: self._next_whole(closes, available) for writer, closes in self._closes.items()
-        }
-        found = {writer: self.whole(writer, available) for writer in sorted(self._closes)}
-        whole = {writer: epoch for writer, epoch in found.items() if epoch}
+        found = {w: self._whole_and_next(w, available) for w in sorted(self._closes)}
+        self._urgent = {writer: following for writer, (_, following) in found.items()}
+        whole = {writer: epoch for writer, (epoch, _) in found.items() if epoch}
         progress = Progress(
             self._topic,
             self._node,

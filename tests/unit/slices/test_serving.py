@@ -92,6 +92,22 @@ class TestWhole:
             serving.closed(close(epoch, {0: epoch}))
         assert serving.whole(WRITER, frozenset({0})) == 1
 
+    def test_what_is_committed_is_whole_although_it_never_came(self, serving: Serving) -> None:
+        serving.closed(close(1, {0: 1}))
+        serving.closed(close(2, {0: 1, 1: 1}))
+        assert serving.whole(WRITER, frozenset({0, 1})) == 0
+        serving.closed(close(3, {1: 2}, committed=1))
+        assert serving.whole(WRITER, frozenset({0, 1})) == 1
+        assert serving.whole(WRITER, frozenset({0})) == 3
+
+    def test_the_next_to_become_whole_is_urgent(self, serving: Serving, cache: SliceCache) -> None:
+        cache.offer(batch(0, 1, 1))
+        for epoch in (1, 2, 3):
+            serving.closed(close(epoch, {0: epoch}))
+        serving.poll(0.0)
+        assert serving.is_urgent(batch(0, 2, 2))
+        assert not serving.is_urgent(batch(0, 3, 3))
+
     def test_what_was_closed_is_all_there_is_of_a_writer_that_stays_gone(
         self, serving: Serving
     ) -> None:
