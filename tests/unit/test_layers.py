@@ -22,7 +22,7 @@ LAYERS = (
     {"spark", "mobile", "bridge", "qos", "overlay", "testing"},
     {"slices", "autonomic", "balance"},
     {"domain"},
-    {"model", "errors", "registry", "config", "loop_config", "section", "clock"},
+    {"model", "errors", "registry", "config", "loop_config", "section", "clock", "closing"},
 )
 RANK = {package: rank for rank, layer in enumerate(LAYERS) for package in layer}
 

@@ -22,13 +22,13 @@ from evenflow.autonomic.design import Design, design
 from evenflow.autonomic.events import Phase
 from evenflow.autonomic.monitor import MonitoringService
 from evenflow.autonomic.sensors import Sensors
+from evenflow.closing import Closing
 from evenflow.domain.channels import EVENTS, PROPERTIES
 from evenflow.errors import ConfigError, did_you_mean
 from evenflow.model.messages import EventNotice, PropertyReport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import TracebackType
 
     from evenflow.autonomic.events import EventNotification
     from evenflow.autonomic.sensors import Sensor
@@ -78,7 +78,7 @@ def notice_of(event: EventNotification, offset: float) -> EventNotice:
     )
 
 
-class Agent:
+class Agent(Closing):
     """Watches this process until it is closed.
 
     Args:
@@ -130,14 +130,3 @@ class Agent:
         """Stop watching; call it before the participant is closed."""
         self._stop.set()
         self._thread.join()
-
-    def __enter__(self) -> Agent:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from evenflow.autonomic.actions import Action, ActionPlan
 from evenflow.autonomic.events import EventNotification, Phase, Property
 from evenflow.autonomic.execution import ActionState, PlanState
 from evenflow.autonomic.executor import Note
 from evenflow.autonomic.ledger import Entry, Ledger
+from evenflow.closing import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -67,7 +68,7 @@ class Story:
         return states[-1]
 
 
-class History:
+class History(Closing):
     """The history file.
 
     Args:
@@ -94,12 +95,6 @@ class History:
     def failures(self) -> int:
         """Times that the disk refused an entry."""
         return self._ledger.failures
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file."""

@@ -19,6 +19,7 @@ from cyclonedds.core import DDSException, GuardCondition, WaitSet
 from cyclonedds.domain import Domain, DomainParticipant
 from cyclonedds.topic import Topic
 
+from evenflow.closing import Closing
 from evenflow.domain.channels import Gone
 from evenflow.domain.endpoints import Reader, Writer, delete
 from evenflow.domain.flow import Flow
@@ -29,7 +30,6 @@ from evenflow.errors import ClosedError, DomainError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from types import TracebackType
 
     from evenflow.config import DomainConfig
     from evenflow.domain.channels import Channel
@@ -41,7 +41,7 @@ FAREWELL_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 3_600.0
 
 
-class Participant:
+class Participant(Closing):
     """This process in a domain."""
 
     def __init__(self, config: DomainConfig) -> None:
@@ -140,17 +140,6 @@ class Participant:
             delete(topic)
         delete(self.entity)
         _domains.leave(self.config)
-
-    def __enter__(self) -> Participant:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class Waiter:

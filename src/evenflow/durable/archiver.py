@@ -15,6 +15,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Final
 
+from evenflow.closing import Closing
 from evenflow.durable.frames import Assembly, archive_topic, encode_bundle
 from evenflow.durable.live import Live
 from evenflow.errors import ConfigError, DecodeError, ReadFailed, StoreTimeout
@@ -46,7 +47,7 @@ def brokers_of(config: Config) -> list[str]:
     return list(config.store.brokers)
 
 
-class Archiver:
+class Archiver(Closing):
     """Writes one durable topic to the store until it is closed. Use ``with``.
 
     Args:
@@ -102,12 +103,6 @@ class Archiver:
     def close(self) -> None:
         """Stop; what was not committed stays at the nodes."""
         self._open.close()
-
-    def __enter__(self) -> Archiver:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def last_position(client: Client, topic: str, level: int) -> dict[int, int]:

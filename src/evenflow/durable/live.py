@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evenflow.closing import Closing
 from evenflow.durable.frames import numbered
 from evenflow.errors import ReadFailed
 from evenflow.spark.driver import Driver
@@ -27,7 +28,7 @@ READ_S: Final = 30.0
 """How long items that nobody gives are asked for."""
 
 
-class Live:
+class Live(Closing):
     """A served topic, seen from inside the domain. Use ``with``.
 
     Args:
@@ -76,12 +77,6 @@ class Live:
     def close(self) -> None:
         """Leave the domain."""
         self._driver.close()
-
-    def __enter__(self) -> Live:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def read_along(

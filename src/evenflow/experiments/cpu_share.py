@@ -10,10 +10,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evenflow.closing import Closing
 from evenflow.errors import ExperimentError
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    pass
 
 ROOT = Path("/sys/fs/cgroup/cpu")
 PERIOD_US = 20_000
@@ -22,7 +23,7 @@ WEIGHT = 20_480
 """Twenty times that of an ordinary process."""
 
 
-class CpuShare:
+class CpuShare(Closing):
     """A cgroup that holds processes to a share of one core.
 
     Raises:
@@ -60,14 +61,3 @@ class CpuShare:
 
     def _write(self, file: str, value: int) -> None:
         (self._folder / file).write_text(str(value), encoding="ascii")
-
-    def __enter__(self) -> CpuShare:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

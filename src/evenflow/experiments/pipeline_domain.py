@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from evenflow.closing import Closing
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ClosedError, DeliveryTimeout, ExperimentError
 from evenflow.experiments.exactly_once import TOPIC, await_owners, serve
@@ -31,7 +32,7 @@ ROOM_WITHIN_S = 600.0
 """How long the stream waits for room."""
 
 
-class ServedDomain:
+class ServedDomain(Closing):
     """A balancer, serving nodes and a publisher."""
 
     def __init__(self, config: Config, folder: Path, nodes: int) -> None:
@@ -63,10 +64,8 @@ class ServedDomain:
                 return slice_map.owners
         raise ExperimentError("pipeline", f"slices were not even in {EVEN_WITHIN_S:g} s")
 
-    def __enter__(self) -> ServedDomain:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End everything, whatever is uncommitted."""
         with contextlib.suppress(DeliveryTimeout):
             self.publisher.close(0.0)
         self._participant.close()

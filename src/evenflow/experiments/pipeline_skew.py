@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenflow.closing import Closing
 from evenflow.experiments.pipeline_domain import ServedDomain
 from evenflow.experiments.query import QueryProcess
 
@@ -72,7 +73,7 @@ def zipf_ids(owners: tuple[int, ...], count: int, seed: int = 1) -> np.ndarray[A
     return np.asarray(chosen, np.int64)
 
 
-class Case:
+class Case(Closing):
     """A domain under skewed load and a query that reads it."""
 
     def __init__(self, config: Config, folder: Path) -> None:
@@ -103,12 +104,10 @@ class Case:
                 self._query.wait_for("batch", WITHIN_S)
         return [batch for batch in self._query.batches[first:] if batch["rows"] == ROWS]
 
-    def __enter__(self) -> Case:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End the query and its domain."""
         self._query.kill()
-        self._domain.__exit__()
+        self._domain.close()
 
 
 def measure_skew(config: Config, folder: Path, batches: int, tell: Progress) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evenflow.closing import Closing
 from evenflow.errors import ClosedError
 from evenflow.overlay.client_async import DEFAULT_LEVEL, AsyncClient
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Client:
+class Client(Closing):
     """A client that blocks; an `AsyncClient` in a thread of its own. Use ``with``.
 
     Args:
@@ -111,9 +112,3 @@ class Client:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

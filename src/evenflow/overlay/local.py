@@ -10,6 +10,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
+from evenflow.closing import Closing
 from evenflow.config import Config
 from evenflow.errors import OverlayError, StoreTimeout
 from evenflow.overlay.client_async import AsyncClient
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from evenflow.overlay.messages import Condition
 
 
-class LocalBrokers:
+class LocalBrokers(Closing):
     """Starts, kills and watches brokers. Use ``with``.
 
     Args:
@@ -127,9 +128,3 @@ class LocalBrokers:
     def close(self) -> None:
         """End all brokers."""
         self._cluster.close()
-
-    def __enter__(self) -> LocalBrokers:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

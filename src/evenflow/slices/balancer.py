@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenflow.autonomic.slice_loop import SliceLoop
 from evenflow.balance import algorithm_named
+from evenflow.closing import Closing
 from evenflow.config import Config
 from evenflow.domain.channels import (
     ACKS,
@@ -44,8 +45,6 @@ from evenflow.slices.balancer_core import BalancerCore, BalancerSettings
 from evenflow.slices.outbox import Outbox
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from evenflow.config import BalancerConfig
     from evenflow.domain.cyclone import Reader
 
@@ -57,7 +56,7 @@ LISTEN_BEATS = 4
 """A balancer that is alive is heard within so many beats."""
 
 
-class Balancer:
+class Balancer(Closing):
     """Balances the configured topics until it is closed."""
 
     def __init__(
@@ -144,17 +143,6 @@ class Balancer:
         """Leave the domain, unless the participant is somebody else's."""
         if self._own:
             self._participant.close()
-
-    def __enter__(self) -> Balancer:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # -- the loop -------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from evenflow.autonomic.node_sensors import Vitals
+from evenflow.closing import Closing
 from evenflow.config import Config
 from evenflow.domain.channels import (
     ACKS,
@@ -56,7 +57,6 @@ from evenflow.slices.spill import open_spill
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
     from evenflow.config import NodeConfig
     from evenflow.domain.cyclone import Reader
@@ -74,7 +74,7 @@ TAKE = 256
 """Samples taken from a reader at once."""
 
 
-class Node:
+class Node(Closing):
     """A processing node of one topic.
 
     >>> with Node("items", lambda batch: print(len(batch))) as node:  # doctest: +SKIP
@@ -234,17 +234,6 @@ class Node:
             self._service.close()
         if self._own:
             self._participant.close()
-
-    def __enter__(self) -> Node:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # -- the loop -------------------------------------------------------------------------------
 

@@ -21,15 +21,12 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import psutil
 
 from evenflow.errors import SparkFailed
 from evenflow.slices.local import end_with_parent
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 FAILED: Final = "failed"
 """What a child says when it ends with a fault: the reason, in words."""
@@ -133,12 +130,7 @@ class SparkProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()
 
     def _read(self) -> None:
