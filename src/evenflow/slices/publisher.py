@@ -38,8 +38,9 @@ from evenflow.slices.consumers import ARCHIVE
 from evenflow.slices.intake import Intake
 from evenflow.slices.packing import BATCH_OVERHEAD, ITEM_OVERHEAD, item_size
 from evenflow.slices.payload import Payload, encode_payload
-from evenflow.slices.publisher_core import Limits, PublisherCore
+from evenflow.slices.publisher_core import PublisherCore
 from evenflow.slices.publisher_shell import PublisherShell
+from evenflow.slices.sealing import Limits
 from evenflow.slices.spill import open_spill
 
 if TYPE_CHECKING:

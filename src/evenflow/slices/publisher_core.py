@@ -1,10 +1,9 @@
 """The rules of a publisher, without clock, thread or socket (DPSLB thesis, 3.1 to 3.3).
 
-**Numbers.** The items of one writer are numbered per slice from 1. An item waits in the open
-batch of its slice until the batch is sealed: by count, by bytes, when its linger is over, by a
-flush, or because the epoch ends. A sealed batch is encoded once, retained until it is
-committed, and given to the shell to be written. Whether that write succeeds does not matter for
-correctness: nodes find what they lack by the numbers and ask for it.
+**Numbers.** The items of one writer are numbered per slice from 1, in batches
+(:mod:`evenflow.slices.sealing`). A sealed batch is retained until it is committed, and given to the
+shell to be written. Whether that write succeeds does not matter for correctness: nodes find what
+they lack by the numbers and ask for it.
 
 **Epochs** are progress. ``end_epoch`` seals the open batches, so that no batch spans two
 epochs, and notes the newest numbers; ``close_epoch`` then announces them. Between the two the
@@ -41,11 +40,9 @@ ignored and counted; the other entries of its message count.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from evenflow.model.batch import Item, encode_columns, encode_item, encode_items
 from evenflow.model.messages import (
     Commit,
     ConsumerCommit,
@@ -56,32 +53,15 @@ from evenflow.model.messages import (
 )
 from evenflow.slices.actions import Resend, Send
 from evenflow.slices.consumers import Consumers
-from evenflow.slices.packing import OpenBatches, OpenTables, cut
-from evenflow.slices.retention import Retention
+from evenflow.slices.sealing import Limits, Sealed, Sealing
 
 if TYPE_CHECKING:
-    from evenflow.model.batch import Encoded, Int32s
+    from evenflow.model.batch import Encoded, Int32s, Item
     from evenflow.slices.columns import Columns, Table
     from evenflow.slices.spill import Spill
 
 MAIN_CONSUMER: Final = ""
 """The consumer group whose commits let the publisher forget: the nodes' own application."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When batches are sealed, and how much is kept."""
-
-    items: int
-    """A batch holds at most so many items."""
-    octets: int
-    """A batch is at most so many bytes, unless a single item is larger."""
-    linger_s: float
-    """How long an item may wait for company; 0 = every item is its own batch, at once."""
-    retained: int
-    """Bytes of uncommitted batches that may be kept in memory."""
-    epoch_s: float
-    """How long an epoch lasts, from its first item."""
 
 
 @dataclass(slots=True)
@@ -106,13 +86,6 @@ class Counts:
     """Replay requests answered."""
     replayed: int = 0
     """Batches resent."""
-
-
-class Sealed(NamedTuple):
-    """A batch to be written into its slice's partition."""
-
-    slice: int
-    encoded: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,22 +119,13 @@ class PublisherCore:
         self.writer = writer
         self.slice_count = slice_count
         self.limits = limits
-        self.retention = Retention(slice_count)
-        self._spill = spill
-        self._spill_full = False
+        self._sealing = Sealing(writer, slice_count, limits, served=served, spill=spill)
+        self.retention = self._sealing.retention
         self.counts = Counts()
-        self.epoch = 1
-        """The epoch that new items go into."""
         self.last_commit: float | None = None
         """When a commit was last accepted."""
-        self._gathers = served and limits.linger_s > 0
-        linger_s = math.inf if self._gathers else limits.linger_s
-        # At most one of these two holds items, so that those of a slice stay in order.
-        self._open = OpenBatches(limits.items, limits.octets, linger_s)
-        self._tables = OpenTables()
         self._terms = [0] * slice_count
         self._ended = [0] * slice_count
-        self._sealed_in_epoch = False
         self._epoch_due: float | None = None
         self._told_clean = True
         self._told_epoch = 0
@@ -169,14 +133,12 @@ class PublisherCore:
         self._ended_items = 0
         self._committed_epoch = self._told_committed = 0
 
-    # -- items in ----------------------------------------------------------------------------------
+    @property
+    def epoch(self) -> int:
+        """The epoch that new items go into."""
+        return self._sealing.epoch
 
-    def has_room(self, size: int) -> bool:
-        """Whether ``size`` more bytes may be kept."""
-        room = self.limits.retained
-        if self._spill is not None and not self._spill_full:
-            room += self._spill.limit
-        return self.kept + size <= room
+    # -- items in ----------------------------------------------------------------------------------
 
     @property
     def uncommitted(self) -> int:
@@ -185,108 +147,55 @@ class PublisherCore:
 
     @property
     def kept(self) -> int:
-        """Bytes of everything uncommitted, open batches included."""
-        return self.retention.octets + self._open.octets + self._tables.octets
+        """Bytes of everything uncommitted, what waits included."""
+        return self._sealing.kept
 
-    def add(self, slice_id: int, item: Item, now: float) -> list[Sealed]:
-        """Accept one item; return the batches that are sealed by it."""
-        limits = self.limits
-        self._begin_epoch(now)
-        if limits.linger_s <= 0 or limits.items == 1:
-            encoded = encode_item(
-                self.writer, slice_id, self.epoch, self.retention.newest(slice_id) + 1, item
-            )
-            self.counts.published += 1
-            return [self._keep(slice_id, 1, encoded)]
-        sealed = self._seal_tables()
-        full = self._open.add(slice_id, item, now)
-        self.counts.published += 1
-        return sealed + [self._seal(slice_id, items) for items in full]
-
-    def add_columns(self, slice_id: int, columns: Columns, now: float) -> list[Sealed]:
-        """Accept many items of one slice; they are sealed at once, after what was waiting."""
-        self._begin_epoch(now)
-        sealed = self._seal_tables()
-        waiting = self._open.take(slice_id)
-        if waiting:
-            sealed.append(self._seal(slice_id, waiting))
-        self.counts.published += len(columns.ids)
-        return sealed + self._seal_columns(slice_id, columns)
+    def has_room(self, size: int) -> bool:
+        """Whether ``size`` more bytes may be kept."""
+        return self._sealing.has_room(size)
 
     def gathers(self, count: int, size: int) -> bool:
         """Whether so many items, of so many bytes in all, are few enough to wait for company."""
-        return self._gathers and count < self.limits.items and size < self.limits.octets
+        return self._sealing.gathers(count, size)
+
+    def add(self, slice_id: int, item: Item, now: float) -> list[Sealed]:
+        """Accept one item; return the batches that are sealed by it."""
+        self._accept(1, now)
+        return self._sealing.add(slice_id, item, now)
+
+    def add_columns(self, slice_id: int, columns: Columns, now: float) -> list[Sealed]:
+        """Accept many items of one slice; they are sealed at once, after what was waiting."""
+        self._accept(len(columns.ids), now)
+        return self._sealing.add_columns(slice_id, columns)
 
     def add_table(self, table: Table, slices: Int32s, size: int, now: float) -> list[Sealed]:
         """Accept items of any slices, few enough to wait; nobody may change them any more."""
-        self._begin_epoch(now)
-        sealed = self._seal_batches()
-        self._tables.add(table, slices, size)
-        self.counts.published += len(table)
-        if not self.gathers(self._tables.items, self._tables.octets):
-            sealed += self._seal_tables()
-        return sealed
+        self._accept(len(table), now)
+        return self._sealing.add_table(table, slices, size)
+
+    def _accept(self, count: int, now: float) -> None:
+        self.counts.published += count
+        if self._epoch_due is None:
+            self._epoch_due = now + self.limits.epoch_s
 
     # -- batches out -------------------------------------------------------------------------------
 
     def deadline(self) -> float | None:
         """When ``seal_due`` or ``end_epoch`` is due next; None when there is nothing to do."""
-        linger = self._open.deadline()
+        linger = self._sealing.deadline()
         if linger is None or self._epoch_due is None:
             return self._epoch_due
         return min(linger, self._epoch_due)
 
     def seal_due(self, now: float) -> list[Sealed]:
         """Seal the open batches whose linger is over."""
-        return [self._seal(slice_id, self._open.take(slice_id)) for slice_id in self._open.due(now)]
+        return self._sealing.seal_due(now)
 
     def flush(self) -> list[Sealed]:
         """Seal everything that waits."""
-        return self._seal_tables() + self._seal_batches()
-
-    def _seal_batches(self) -> list[Sealed]:
-        return [self._seal(slice_id, self._open.take(slice_id)) for slice_id in self._open.slices()]
-
-    def _seal_tables(self) -> list[Sealed]:
-        return [
-            sealed
-            for slice_id, columns in self._tables.take()
-            for sealed in self._seal_columns(slice_id, columns)
-        ]
-
-    def _seal_columns(self, slice_id: int, columns: Columns) -> list[Sealed]:
-        sealed = []
-        for part in cut(columns, self.limits.items, self.limits.octets):
-            first = self.retention.newest(slice_id) + 1
-            encoded = encode_columns(self.writer, slice_id, self.epoch, first, *part)
-            sealed.append(self._keep(slice_id, len(part.ids), encoded))
-        return sealed
-
-    def _seal(self, slice_id: int, items: list[Item]) -> Sealed:
-        first = self.retention.newest(slice_id) + 1
-        encoded = encode_items(self.writer, slice_id, self.epoch, first, items)
-        return self._keep(slice_id, len(items), encoded)
-
-    def _keep(self, slice_id: int, count: int, encoded: bytes) -> Sealed:
-        self.retention.keep(slice_id, count, self.epoch, self._placed(encoded))
-        self._sealed_in_epoch = True
-        return Sealed(slice_id, encoded)
-
-    def _placed(self, encoded: bytes) -> Encoded:
-        """A batch where there is room for it: in memory as long as little is kept, then on disk."""
-        if self._spill is None or self.retention.octets + len(encoded) <= self.limits.retained:
-            self._spill_full = False
-            return encoded
-        spilled = self._spill.keep(encoded)
-        # It was accepted, so it is kept; but nothing more is, until memory has room again.
-        self._spill_full = spilled is None
-        return encoded if spilled is None else spilled
+        return self._sealing.flush()
 
     # -- epochs ------------------------------------------------------------------------------------
-
-    def _begin_epoch(self, now: float) -> None:
-        if self._epoch_due is None:
-            self._epoch_due = now + self.limits.epoch_s
 
     def epoch_due(self, now: float) -> bool:
         """Whether it is time to end the epoch, or to repeat what is uncommitted."""
@@ -296,11 +205,9 @@ class PublisherCore:
         """End the current epoch, if it has items; ``close_epoch`` announces it."""
         sealed = self.flush()
         self._epoch_due = None
-        if self._sealed_in_epoch:
+        if self._sealing.next_epoch():
             self._ended = self.retention.newest_of_all()
             self._ended_items = self.counts.published
-            self._sealed_in_epoch = False
-            self.epoch += 1
         return sealed
 
     def close_epoch(self, now: float, *, closing: bool = False) -> EpochClose | None:
@@ -317,7 +224,7 @@ class PublisherCore:
         news = news or self._committed_epoch > self._told_committed
         self._told_clean, self._told_epoch = not slices, ended
         self._told_committed = self._committed_epoch
-        more = slices or self._open or self._tables or self._sealed_in_epoch
+        more = slices or self._sealing.has_items
         self._epoch_due = now + self.limits.epoch_s if more else None
         if not news:
             return None

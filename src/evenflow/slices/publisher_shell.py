@@ -29,8 +29,9 @@ from evenflow.model.messages import (
 )
 from evenflow.slices.actions import Resend, Send
 from evenflow.slices.outlet import Outlet
-from evenflow.slices.publisher_core import Committed, PublisherCore, Sealed
+from evenflow.slices.publisher_core import Committed, PublisherCore
 from evenflow.slices.replayer import Replayer
+from evenflow.slices.sealing import Sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -40,7 +40,8 @@ from evenflow.slices.actions import (
 )
 from evenflow.slices.balancer_core import BalancerCore, BalancerSettings
 from evenflow.slices.node_core import NodeCore, NodeSettings
-from evenflow.slices.publisher_core import Committed, Limits, PublisherCore, Sealed
+from evenflow.slices.publisher_core import Committed, PublisherCore
+from evenflow.slices.sealing import Limits, Sealed
 from evenflow.testing.books import Books, Violation
 
 TOPIC = "items"

@@ -17,13 +17,8 @@ from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequ
 from evenflow.slices.actions import Resend, Send
 from evenflow.slices.columns import Columns, Table, payload_column, sender_column
 from evenflow.slices.packing import item_size
-from evenflow.slices.publisher_core import (
-    Committed,
-    Limits,
-    PublisherCore,
-    Reaction,
-    Sealed,
-)
+from evenflow.slices.publisher_core import Committed, PublisherCore, Reaction
+from evenflow.slices.sealing import Limits, Sealed
 from evenflow.slices.spill import Spill
 
 WRITER = 0xFEED

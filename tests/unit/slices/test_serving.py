@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from evenflow.model.batch import Batch, Item, encode_items
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceState
 from evenflow.slices.cache import SliceCache
-from evenflow.slices.publisher_core import Committed, Limits, PublisherCore
+from evenflow.slices.publisher_core import Committed, PublisherCore
+from evenflow.slices.sealing import Limits
 from evenflow.slices.serving import PROGRESS_REPEAT, Range, Refusal, Serving
 from evenflow.testing.simserve import random_serving_schedule
 
