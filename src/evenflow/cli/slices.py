@@ -31,6 +31,8 @@ EXAMPLES = """\
   evenflow slices move --from node-1 --to node-2 --count 10
   evenflow slices move --from node-1 --to node-2 --slices 3,4,5
 """
+ROOM_FOR_REASONS = 100
+"""Columns a terminal needs to say why slices moved."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -121,16 +123,21 @@ def show_receipts(receipts: list[Receipt], *, as_json: bool) -> None:
     elif not rows:
         print("nothing has moved since the balancer started")
     else:
-        columns = (
-            "cause", "slices", "from", "to", "ms", "moved", "replayed", "lost", "repeated", "why",
-        )  # fmt: skip
-        table = Table("time", *columns, box=SIMPLE)
+        console = Console()
+        columns = ["cause", "slices", "from", "to", "ms", "moved", "replayed", "lost", "repeated"]
+        roomy = console.width >= ROOM_FOR_REASONS
+        columns += ["why"] if roomy else []
+        table = Table(box=SIMPLE, show_edge=False, padding=(0, int(roomy), 0, 0))
+        for column in ("time", *columns):
+            table.add_column(column, no_wrap=column != "why")
         for row in rows:
-            row["slices"] = len(row["slices"])
+            row["slices"], row["ms"] = len(row["slices"]), round(row["ms"])
             table.add_row(row["time"][11:19], *(str(row[column]) for column in columns))
             if row["outcome"] != "done":
                 table.add_row("", row["outcome"])
-        Console().print(table)
+        console.print(table)
+        if not roomy:
+            console.print("why: 'evenflow history', or a terminal of 100 columns", style="dim")
 
 
 def _move(
