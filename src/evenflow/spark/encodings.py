@@ -37,6 +37,7 @@ STRUCT: Final = "struct"
 AVRO: Final = "avro"
 ENCODINGS: Final = (JSON, STRUCT, AVRO)
 
+_PAYLOAD: Final = "payload"
 _PACKED: Final = {
     pa.bool_(): "u1",
     pa.int8(): "<i1",
@@ -75,22 +76,35 @@ class JsonDecoder:
     def __init__(self, fields: pa.Schema) -> None:
         self.damaged = 0
         self._fields = fields
+        # Arrow's reader takes a date for a number of days only: it is read as text.
+        read = [pa.field(f.name, pa.string() if f.type == pa.date32() else f.type) for f in fields]
         self._options = arrow_json.ParseOptions(
-            explicit_schema=fields, unexpected_field_behavior="ignore", newlines_in_values=True
+            explicit_schema=pa.schema([(_PAYLOAD, pa.struct(read))]),
+            unexpected_field_behavior="ignore",
+            newlines_in_values=True,
         )
 
     def columns(self, payloads: pa.BinaryArray) -> list[pa.Array]:
         """Decode all at once; only when one is damaged are they looked at one by one."""
         lines = payloads.to_pylist()
         try:
-            table = arrow_json.read_json(
-                pa.py_buffer(b"\n".join(lines)), parse_options=self._options
-            )
+            return self._at_once(lines)
         except pa.ArrowException:
             return self._one_by_one(lines)
+
+    def _at_once(self, lines: list[bytes]) -> list[pa.Array]:
+        # Each in an object of its own: whatever a payload is, it makes a row or a fault.
+        text = b"\n".join(b'{"%b":%b}' % (_PAYLOAD.encode(), line) for line in lines)
+        table = arrow_json.read_json(pa.py_buffer(text), parse_options=self._options)
         if table.num_rows != len(lines):
-            return self._one_by_one(lines)
-        return [table.column(field.name).combine_chunks() for field in self._fields]
+            raise pa.ArrowInvalid("a payload of several objects")
+        objects = table.column(_PAYLOAD).combine_chunks()
+        columns = [
+            pc.struct_field(objects, index).cast(field.type)
+            for index, field in enumerate(self._fields)
+        ]
+        self.damaged += objects.null_count
+        return columns
 
     def _one_by_one(self, lines: list[bytes]) -> list[pa.Array]:
         rows = [_object(line) for line in lines]
@@ -181,11 +195,22 @@ def _arrays(rows: Sequence[dict[str, Any] | None], fields: pa.Schema) -> list[pa
 
 
 def _value(value: Any, kind: pa.DataType) -> Any:
+    """A value as one of a type; None when it is none."""
+    if pa.types.is_struct(kind) and isinstance(value, dict):
+        return {field.name: _value(value.get(field.name), field.type) for field in kind}
+    if pa.types.is_list(kind) and isinstance(value, list):
+        return [_value(one, kind.value_type) for one in value]
     try:
+        if isinstance(value, str) and not _is_text(kind):
+            return pa.scalar(value).cast(kind).as_py()
         pa.scalar(value, kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None
     return value
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
 
 
 # -- Avro schemas ---------------------------------------------------------------------------------

@@ -212,3 +212,37 @@ def test_no_payload_is_an_error(encoding: str, payloads: list[bytes]) -> None:
     decoder = decoder_for(encoding, fields, AVRO)
     assert table(decoder, fields, *payloads).num_rows == len(payloads)
     assert decoder.damaged <= len(payloads)
+
+
+RICH = pa.schema(
+    [
+        ("seen", pa.timestamp("us", tz="UTC")),
+        ("day", pa.date32()),
+        ("price", pa.decimal128(10, 2)),
+        ("at", pa.struct([("lane", pa.int32()), ("seen", pa.timestamp("us", tz="UTC"))])),
+        ("lanes", pa.list_(pa.int32())),
+        ("name", pa.string()),
+    ]
+)
+HEALTHY = [
+    b'{"seen": "2026-01-02T03:04:05Z", "day": "2026-01-02", "price": "1.25", "name": "a"}',
+    b'{"at": {"lane": 3, "seen": "2026-01-02T03:04:05Z"}, "lanes": [1, 2], "name": "x\\ny"}',
+    b'{"lanes": [],\n "name": ""}',
+    b"{}",
+]
+ODD = [
+    b"", b" ", b"{", b"}", b"[]", b"5", b"null", b'"x"', b"oops", b"{}{}", b'{"name":"a"}{"name":',
+    b'{}},{"payload":{}', b'{"name":"x', b'y"}', b"\xff", b'{"day": 5, "lanes": "no", "at": 1}',
+    b'{"day": "never", "seen": "never", "price": "never"}', b"\n", b'{"name": 5}',
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(HEALTHY + ODD), min_size=1, max_size=8))
+def test_json_is_decoded_the_same_whatever_it_stands_beside(payloads: list[bytes]) -> None:
+    decoder = JsonDecoder(RICH)
+    together = rows(decoder, RICH, *payloads)
+    alone = [JsonDecoder(RICH) for _ in payloads]
+    assert together == [
+        rows(one, RICH, payload)[0] for one, payload in zip(alone, payloads, strict=True)
+    ]
+    assert decoder.damaged == sum(one.damaged for one in alone)
