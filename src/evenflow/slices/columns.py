@@ -82,10 +82,13 @@ class Table:
         )
 
     def copied(self) -> Table:
-        """The same items, in memory that the caller cannot change any more."""
+        """The same items, in memory that the caller cannot change any more, and no more of it."""
         every = pa.array(np.arange(len(self)))
         return Table(
-            self.ids.copy(), self.times.copy(), self.senders.take(every), self.payloads.take(every)
+            self.ids.copy(),
+            self.times.copy(),
+            self.senders.dictionary_decode().dictionary_encode(),
+            self.payloads.take(every),
         )
 
     @classmethod

@@ -13,7 +13,8 @@ stays gone the largest one counts: then what the nodes have is all there is.
 Two processes with one name would commit, and so make everybody forget, what the other has not read.
 Commits of a name are numbered: everybody goes by the highest number, and who hears a higher one
 than its own is *superseded* and has to stop. Before its first commit a consumer only takes note of
-the number and goes on above it, whatever the clock of its earlier life said.
+the number and goes on above it. When its process is gone the number is forgotten, so the clock of a
+later life need not be ahead of the earlier one's.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from evenflow.slices.actions import NodeGone, WriterGone
 from evenflow.slices.consumers import Consumers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     Position = dict[int, int]
 
@@ -68,6 +69,7 @@ class ConsumerCore:
             case Progress():
                 self.progress[event.node] = event
                 self.others.learn(event.consumers)
+                self.expect(event.writers, now)
             case EpochClose():
                 self._gone.pop(event.writer, None)
                 self._closes[event.writer] = event
@@ -78,8 +80,8 @@ class ConsumerCore:
             case NodeGone():
                 self.progress.pop(event.node, None)
             case WriterGone():
-                self._closes.pop(event.writer, None)
-                self._gone.setdefault(event.writer, now)
+                if self._closes.pop(event.writer, None) is not None:  # else of another topic
+                    self._gone.setdefault(event.writer, now)
             case _:
                 raise TypeError(f"a consumer cannot handle {type(event).__name__}")
 
@@ -156,6 +158,14 @@ class ConsumerCore:
             limited[writer] = limited.get(writer, 0) + 1
         return limited
 
+    def earliest(self) -> Position:
+        """For each writer the epoch up to which everything may be forgotten."""
+        found = self.others.position()
+        for writer, close in self._closes.items():
+            if close.committed > found.get(writer, 0):
+                found[writer] = close.committed
+        return found
+
     def closed(self) -> Position:
         """The newest closed epoch of every writer that is there."""
         return {writer: close.epoch for writer, close in self._closes.items() if close.epoch}
@@ -171,8 +181,8 @@ class ConsumerCore:
         """Writers that are gone and do not come back."""
         return frozenset(writer for writer in self._gone if self._is_final(writer, now))
 
-    def expect(self, writers: Mapping[int, int], now: float) -> None:
-        """Hear of writers from a log; those not heard of in the domain count as gone from now."""
+    def expect(self, writers: Iterable[int], now: float) -> None:
+        """Hear of writers from a log or a node; those who do not speak themselves may be gone."""
         for writer in writers:
             if writer not in self._closes:
                 self._gone.setdefault(writer, now)
@@ -204,9 +214,10 @@ class ConsumerCore:
             counts = self._counts.get(writer, {})
             for old in [e for e in counts if e < epoch]:
                 del counts[old]
-        for writer in [w for w in self._counts if w not in self._closes and w not in position]:
-            del self._counts[writer]
-            self._gone.pop(writer, None)
+        claimed = {writer for told in self.progress.values() for writer in told.writers}
+        for writer in self._gone.keys() - position.keys() - claimed:
+            del self._gone[writer]
+            self._counts.pop(writer, None)
         return ConsumerCommit(
             self.topic, self.name, self._number, tuple(position), tuple(position.values()), ended
         )

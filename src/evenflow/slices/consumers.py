@@ -52,6 +52,11 @@ class Consumers:
             if name not in self._known:
                 self._known[name] = _Consumer(0, {}, ended=False)
 
+    def gone(self, name: str) -> None:
+        """A consumer's process is gone; the next one may number its commits from anywhere."""
+        if name in self._known:
+            self._known[name].number = 0
+
     def names(self) -> tuple[str, ...]:
         """The registered consumers, in order."""
         return tuple(sorted(name for name, one in self._known.items() if not one.ended))

@@ -12,7 +12,7 @@ can be asked.
 :class:`~evenflow.model.messages.SliceReads`, and tells the domain: executors are no part of it.
 
 A refusal is an error whose ``extra_info`` is the reason (``moved``, ``later``, ``forgotten``,
-``wrong``); only the first two are worth another try.
+``wrong``). After ``forgotten`` there is no use in asking anybody.
 """
 
 from __future__ import annotations

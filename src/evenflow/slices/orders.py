@@ -233,7 +233,8 @@ class Orders:
         self._adopt_positions(chunks[0], now)
         for batch in batches:
             session.moved += batch.count
-            self._cache.offer(batch)
+            # Also when the cache is full: the giver forgets them, and a gone writer cannot replay.
+            self._cache.offer(batch, urgent=True)
         self._own(session.slices, session.term, now)
         return [self._merged_ack(session)]
 

@@ -279,6 +279,11 @@ class PublisherCore:
                 reactions.append(Committed(slice_id, upto - count + 1, upto, message.consumer))
         return reactions
 
+    def consumer_gone(self, topic: str, name: str) -> None:
+        """The process of a consumer is gone; it stays registered."""
+        if self.consumers is not None and topic == self.topic:
+            self.consumers.gone(name)
+
     def term(self, slice_id: int) -> int:
         """The highest term of ownership met for a slice."""
         return self._terms[slice_id]

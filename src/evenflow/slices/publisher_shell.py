@@ -268,6 +268,9 @@ class PublisherShell:
             for message in reader.take():
                 if not isinstance(message, channels.Gone):
                     self._handle(message)
+                elif message.message_type is ConsumerCommit:
+                    with self._changed:
+                        self.core.consumer_gone(*message.key)
 
     def _handle(self, message: Commit | ReplayRequest | ConsumerCommit | Progress) -> None:
         now = self._clock.monotonic()

@@ -67,10 +67,15 @@ class Service:
         for reader in self._readers:
             for message in reader.take():
                 if isinstance(message, Gone):
-                    if message.message_type is Progress:
-                        self._directory.gone(message.key[1])
+                    self._lose(message)
                 elif message.topic == self._topic:
                     self._hear(message)
+
+    def _lose(self, gone: Gone) -> None:
+        if gone.message_type is Progress:
+            self._directory.gone(gone.key[1])
+        elif gone.key[0] == self._topic:
+            self._serving.consumers.gone(gone.key[1])
 
     def _hear(self, message: ConsumerCommit | Progress) -> None:
         self._serving.heard(message)

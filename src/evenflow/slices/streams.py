@@ -59,20 +59,19 @@ class Streams:
             if writer in self.misfits:
                 return
             self._meet(writer, now)
-        repeated = self.cache.repeated
-        if self.serving is None:
-            track = self.cache.offer(batch)
-        else:
-            full = self.cache.octets > self.cache.limit
-            track = self.cache.offer(batch, urgent=full and self.serving.is_urgent(batch))
-            if track is not None:
-                held = self.cache.held[batch.slice]
-                held.items += batch.count
-                held.octets += batch.payload_size
+        unwanted = self.cache.repeated + self.cache.refused
+        full = self.cache.octets > self.cache.limit
+        urgent = full and self.serving is not None and self.serving.is_urgent(batch)
+        track = self.cache.offer(batch, urgent=urgent)
         if track is None:
             return
+        new = batch.count - (self.cache.repeated + self.cache.refused - unwanted)
+        if self.serving is not None:
+            held = self.cache.held[batch.slice]
+            held.items += new
+            held.octets += batch.payload_size * new // batch.count
         if replayed:
-            self.replayed += batch.count - (self.cache.repeated - repeated)
+            self.replayed += new
         if track.lacks:
             if self.cache.held[batch.slice].state is SliceState.AVAILABLE:
                 self.asking.soon(writer, batch.slice, now)

@@ -9,6 +9,7 @@ after a while.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -26,6 +27,7 @@ PATIENCE_S: Final = 600.0
 MOST_PENDING: Final = 4_096
 _NS: Final = 1e9
 _MOST: Final = (1 << 64) - 1
+_LOG = logging.getLogger(__name__)
 
 
 class CostFollower:
@@ -96,7 +98,10 @@ class CostFollower:
     def run(self, stop: threading.Event) -> None:
         """Look again and again until told to stop."""
         while not stop.wait(LOOK_S):
-            self.look(time.monotonic())
+            try:
+                self.look(time.monotonic())
+            except Exception:  # noqa: BLE001 - the query goes on; the next look may do better
+                _LOG.exception("the costs of slices were not learned")
 
     def _message(self) -> SliceCosts:
         work = self._learner.work()

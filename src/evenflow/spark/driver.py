@@ -101,12 +101,17 @@ class Driver:
         """Where a query without a checkpoint begins."""
         starting = self._options.starting
         with self._changed:
-            if starting == EARLIEST:
-                return self._core.others.position()
             if starting == LATEST:
                 return self._core.latest({}, time.monotonic())
-        assert not isinstance(starting, str)
-        return dict(starting)
+            if starting != EARLIEST:
+                assert not isinstance(starting, str)
+                return dict(starting)
+            position = self._core.earliest()
+        # What others commit is forgotten until this query is registered: how far, is told now.
+        self.register(position)
+        with self._changed:
+            self._wait_for(lambda: False, LOOK_S)
+            return self._core.earliest()
 
     def register(self, position: Mapping[int, int]) -> None:
         """Register at a position, unless that has been done."""
@@ -152,7 +157,7 @@ class Driver:
             if not owners:
                 owners = {"": tuple(range(options.config.topic(options.topic).slices))}
             addresses = {node: told.address for node, told in self._core.progress.items()}
-            final = self._core.final(time.monotonic())
+            final = self._core.final(time.monotonic()) & end.keys()
         watch = self._watch
         if watch is not None:
             watch.planned(len(owners))

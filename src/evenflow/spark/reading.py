@@ -2,9 +2,9 @@
 
 A task is given slices, two positions, and the addresses of the nodes. It first asks the node that
 owned the slices when the batch was planned. When that node refuses (the slices moved, or an epoch
-is not whole yet), breaks off or does not answer, it asks any node who owns what is still lacking,
-and goes on there. How far each slice and writer was read is in the metadata of every record batch,
-so nothing is read twice and nothing is left out, wherever a stream broke off.
+is not whole yet), breaks off or says nothing for `SILENT_S`, it asks any node who owns what is
+still lacking, and goes on there. How far each slice and writer was read is in the metadata of every
+record batch, so nothing is read twice and nothing is left out, wherever a stream broke off.
 
 It gives up when nothing at all came for ``timeout_s``, or at once when the nodes were told to
 forget what it asks for.
@@ -26,6 +26,7 @@ from evenflow.errors import ReadFailed
 from evenflow.slices.runs import decode_runs, reached
 from evenflow.slices.serving import Range
 from evenflow.slices.ticket import READS, encode_ticket
+from evenflow.spark.silence import streamed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +40,8 @@ FIRST_PAUSE_S: Final = 0.01
 LONGEST_PAUSE_S: Final = 0.2
 CALL_S: Final = 10.0
 """How long a call that gives directions may take."""
+SILENT_S: Final = 20.0
+"""A node that is asked and says nothing for so long stands still, or is gone with its host."""
 TELL_S: Final = 1.0
 """How long a call may take that no item depends on."""
 
@@ -65,6 +68,7 @@ class _Reading:
         self.after: dict[tuple[int, int], int] = {}
         self.addresses = set(share.addresses) | ({share.address} - {""})
         self.said = "no node answers"
+        self.chunks = 0
         self.deadline = time.monotonic() + share.timeout_s
 
     def run(self) -> Iterator[tuple[RecordBatch, list[Run]]]:
@@ -74,14 +78,13 @@ class _Reading:
             ways.append((self.share.address, asked.slices))
         pause = FIRST_PAUSE_S
         while self.pending:
-            before = len(self.pending), len(self.after)
+            before = self.chunks, len(self.pending)
             for address, slices in ways:
                 yield from self._read(address, [s for s in slices if s in self.pending])
             if not self.pending:
                 return
-            if before != (len(self.pending), len(self.after)):
+            if before != (self.chunks, len(self.pending)):
                 pause = FIRST_PAUSE_S
-                self.deadline = time.monotonic() + self.share.timeout_s
             elif time.monotonic() > self.deadline:
                 raise ReadFailed(
                     self.share.topic,
@@ -104,25 +107,32 @@ class _Reading:
             return
         ticket = flight.Ticket(encode_ticket(self.share.topic, self._range(slices)))
         try:
-            for chunk in _clients.get(address).do_get(ticket):
+            silent_s = min(SILENT_S, self.share.timeout_s)
+            for chunk in streamed(lambda: _clients.get(address).do_get(ticket), silent_s):
                 runs = decode_runs(chunk.app_metadata.to_pybytes())
                 yield chunk.data, runs
                 self.after |= reached(runs)
+                self._came()
             self.pending -= set(slices)
+            self._came()
         except (flight.FlightError, ArrowException, OSError) as error:
             self._failed(address, slices, error)
+
+    def _came(self) -> None:
+        self.chunks += 1
+        self.deadline = time.monotonic() + self.share.timeout_s
 
     def _failed(self, address: str, slices: list[int], error: Exception) -> None:
         reason = bytes(getattr(error, "extra_info", b"") or b"").decode(errors="replace")
         self.said = f"{reason or 'no answer'} from {address} ({str(error)[:200]})"
-        if reason in {"forgotten", "wrong"}:
+        if reason == "forgotten":
             raise ReadFailed(
                 self.share.topic,
                 slices,
                 f"{self.said}; the query was not registered while these items were kept:"
                 " start it with a new checkpoint",
             ) from None
-        if not reason:
+        if reason not in {"moved", "later"}:
             _clients.drop(address)
 
     def _ask_the_way(self) -> list[tuple[str, tuple[int, ...]]]:

@@ -67,6 +67,20 @@ def test_takes_what_there_is_of_a_writer_that_stays_gone() -> None:
     assert core.latest({}, GRACE) == {1: 4}
 
 
+def test_a_writer_that_was_gone_before_the_consumer_came_is_read_to_its_end() -> None:
+    core = core_with(progress("n1", w1=5), progress("n2", w1=4))
+    assert core.latest({}, GRACE / 2) == {1: 4}
+    assert core.latest({}, GRACE) == {1: 5}
+
+
+def test_writers_of_other_topics_are_not_remembered() -> None:
+    core = core_with(progress("n1", w1=5), progress("n2", w1=4))
+    core.handle(close(1, 5), 0.0)
+    for writer in range(2, 100):
+        core.handle(WriterGone(writer), 0.0)
+    assert core.final(GRACE) == frozenset()
+
+
 def test_drops_a_writer_of_which_nothing_is_left() -> None:
     core = core_with(progress("n1"), progress("n2"))
     core.expect({1: 7}, 0.0)
