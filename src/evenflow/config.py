@@ -109,7 +109,7 @@ class PublisherConfig(Section):
     batch_items: int = integer(1_000, 1, 1_000_000)
     """Items that fill a batch."""
     batch_bytes: int = integer(262_144, 1_024, 64 * MIB)
-    """Payload bytes that fill a batch."""
+    """Bytes that fill a batch."""
     retention_bytes: int = integer(64 * MIB, MIB, TIB)
     """Memory for what is not yet committed."""
     spill_bytes: int = integer(0, 0, TIB)
@@ -149,7 +149,7 @@ class NodeConfig(Section):
     on_error: str = text("skip", "skip|stop", "'skip' or 'stop'")
     """What an exception of the application does: skip the batch and count it, or stop the node."""
     flight_port: int = integer(0, 0, 65_535)
-    """Port at which a serving node is read; 0 takes any that is free."""
+    """Port at which a serving node is read, the next one for its next topic; 0 takes any."""
 
 
 @dataclass(frozen=True, slots=True)

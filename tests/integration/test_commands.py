@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -102,3 +103,29 @@ def test_a_second_balancer_is_refused(cluster):
     second = evenflow(cluster, "balancer")
     assert second.returncode == 2
     assert "balances this domain already" in second.stderr
+
+
+def test_up_refuses_a_domain_in_which_somebody_works(cluster):
+    cluster.start_balancer()
+    refused = evenflow(cluster, "up", "--for", "1s")
+    assert refused.returncode == 2, refused.stderr
+    assert "a balancer works there already" in refused.stderr
+
+
+def test_a_node_that_leaves_with_items_says_so(cluster):
+    cluster.start_balancer()
+    served = ["--set", "topics.items.served=true"]
+    node = subprocess.Popen(
+        [sys.executable, "-m", "evenflow", "node", "--serve", "--name", "solo", *served,
+         "--domain", str(cluster.config.domain.id), "--set", f"topics.items.slices={SLICES}"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    try:
+        assert wait_until(lambda: owned(cluster) == {"solo": SLICES}, 30)
+        evenflow(cluster, "publish", "--size", "10", "--count", "50", "--within", "2s", *served)
+        node.send_signal(signal.SIGINT)
+        _, said = node.communicate(timeout=20)
+    finally:
+        node.kill()
+    assert "has left with 50 items of items that no node took over" in said

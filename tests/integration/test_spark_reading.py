@@ -204,6 +204,27 @@ def test_a_wrong_ticket_is_refused_and_harms_nobody(
     assert sorted(ids_between(driver, {}, end)) == list(range(100))
 
 
+@pytest.mark.parametrize("more", [{"publisher.epoch_ms": 60_000}])
+def test_what_is_flushed_can_be_read_at_once(
+    config: Config, participant: Participant, driver: Driver
+) -> None:
+    with Publisher("items", config=config, participant=participant) as publisher:
+        publisher.publish_many([b"x"] * 10)
+        publisher.flush(10.0)
+        end = driver.reached({publisher.writer: 1}, 5.0)
+        assert len(ids_between(driver, {}, end)) == 10
+        driver.commit(end)
+
+
+def test_a_port_that_is_taken_is_an_error_that_says_so(
+    config: Config, participant: Participant, nodes: list[Node]
+) -> None:
+    taken = int(nodes[0]._core.serving.address.rpartition(":")[2])  # type: ignore[union-attr]
+    other = replace(config, node=replace(config.node, flight_port=taken))
+    with pytest.raises(DomainError, match=r"set node\.flight_port to a free port"):
+        Node("items", None, name="late", config=other, participant=participant)
+
+
 def test_says_that_nobody_serves(config: Config) -> None:
     driver = Driver(Options("items", config))
     try:

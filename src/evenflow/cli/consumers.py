@@ -13,7 +13,7 @@ from rich.table import Table
 from evenflow.cli.options import load_config
 from evenflow.domain.channels import CONSUMERS, EPOCHS, PROGRESS, Gone
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import UnknownName
+from evenflow.errors import UnknownName, UsageError
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress
 from evenflow.slices.consumer_core import ConsumerCore
 
@@ -48,15 +48,18 @@ def run(args: argparse.Namespace) -> int:
         view = _View(topic)
         view.look(participant)
         if args.action == "forget":
-            return _forget(participant, view, args.name or "")
+            if not args.name:
+                raise UsageError("say which: evenflow consumers forget NAME")
+            return _forget(participant, view, args.name)
     rows = view.rows()
     if args.json:
         print(json.dumps({"topic": topic, "consumers": rows}, indent=2))
     else:
         table = Table("consumer", "running", "items behind", title=f"topic {topic}")
         for row in rows:
-            behind = "?" if row["behind"] is None else f"{row['behind']:,}"
-            table.add_row(row["consumer"], "yes" if row["running"] else "no", behind)
+            most = "" if row["running"] else "at most "
+            running = "yes" if row["running"] else "no"
+            table.add_row(row["consumer"], running, f"{most}{row['behind']:,}")
         Console().print(table)
     return 0
 
@@ -95,10 +98,9 @@ class _View:
         found = []
         for name in self.core.others.names():
             told = self.running.get(name)
-            behind = None
-            if told is not None:
-                position = dict(zip(told.writers, told.epochs, strict=True))
-                behind = self.core.items_behind(position)
+            position = dict(zip(told.writers, told.epochs, strict=True)) if told else {}
+            # Where one that is away stands is not told: it may lack all that is kept.
+            behind = self.core.items_behind(self.core.earliest() | position)
             found.append({"consumer": name, "running": told is not None, "behind": behind})
         return found
 

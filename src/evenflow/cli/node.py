@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from evenflow.autonomic.agent import Agent
@@ -18,6 +19,8 @@ from evenflow.slices.node import Node
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
+
+    from evenflow.config import Config
 
 EXAMPLES = """\
   evenflow node --app myapp:on_new_data                 process the topic of ./evenflow.toml
@@ -64,8 +67,14 @@ def run(args: argparse.Namespace) -> int:
     stop = StopSignal()
     with Participant(config.domain) as participant:
         nodes = [
-            Node(topic, application, name=args.name, config=config, participant=participant)
-            for topic in topics
+            Node(
+                topic,
+                application,
+                name=args.name,
+                config=_with_port_of(config, number),
+                participant=participant,
+            )
+            for number, topic in enumerate(topics)
         ]
         does = "serves" if args.serve else "processes"
         print(f"{nodes[0].id} {does} {', '.join(topics)}", file=sys.stderr, flush=True)
@@ -73,11 +82,32 @@ def run(args: argparse.Namespace) -> int:
         with Agent(nodes[0].id, config, participant, sensors):
             _run_until_stopped(nodes, stop, args.duration)
         for node in nodes:
-            node.leave(args.leave_within)
+            _leave(node, args.leave_within)
     faults = [node.error for node in nodes if node.error is not None]
     for fault in faults:
         print(f"evenflow: error: the node stopped: {fault!r}", file=sys.stderr)
     return 1 if faults else 0
+
+
+def _leave(node: Node, within_s: float) -> None:
+    """Give everything away; say when nobody has taken it."""
+    if node.leave(within_s):
+        return
+    left = node.vitals().backlog_items
+    if left:
+        print(
+            f"evenflow: warning: {node.id} has left with {left} items of {node.topic.name} that no"
+            " node took over: publishers that still run send them again, those of others are lost",
+            file=sys.stderr,
+        )
+
+
+def _with_port_of(config: Config, number: int) -> Config:
+    """Each topic is read at a port of its own: where one is set, at that one and those above."""
+    port = config.node.flight_port
+    if not port:
+        return config
+    return replace(config, node=replace(config.node, flight_port=port + number))
 
 
 def _run_until_stopped(nodes: list[Node], stop: StopSignal, left: float | None) -> None:

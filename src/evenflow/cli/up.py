@@ -26,7 +26,8 @@ from evenflow.cli.options import overrides
 from evenflow.cli.running import StopSignal, seconds
 from evenflow.cli.watch import Watch
 from evenflow.config import Config
-from evenflow.errors import SparkFailed
+from evenflow.domain.cyclone import Participant
+from evenflow.errors import DomainError, SparkFailed
 from evenflow.fleet.local import LocalFleet, Numbers
 from evenflow.fleet.rules import ANSWERS
 from evenflow.slices.observer import Observer
@@ -57,6 +58,8 @@ STUCK_S: Final = 60.0
 """How long the end waits when nothing more is committed."""
 ANSWERED_WITHIN_S: Final = 20.0
 """How long it waits for answers when everything is."""
+LOOK_S: Final = 1.0
+"""How long to look for others in the domain."""
 REFRESH_S: Final = 0.5
 LINE_S: Final = 5.0
 """How often a log gets a line."""
@@ -111,6 +114,7 @@ def run(args: argparse.Namespace) -> int:
     """Run until a signal or the end of the time, then tell how it went."""
     stop = StopSignal(then=signal.default_int_handler)
     config = configured(args)
+    check_free(config)
     numbers = Numbers(args.nodes, args.vehicles, args.rate, args.troubles, args.cores)
     with (
         tempfile.TemporaryDirectory("", "evenflow-up-", ignore_cleanup_errors=True) as folder,
@@ -123,6 +127,18 @@ def run(args: argparse.Namespace) -> int:
         return INTERRUPTED
     print(summary(books, watch.moves))
     return 1 if books.lost or books.repeated else 0
+
+
+def check_free(config: Config) -> None:
+    """Raise `DomainError` when somebody works in the domain: its items would be counted as ours."""
+    with Participant(config.domain) as participant:
+        observer = Observer(participant)
+        observer.look(LOOK_S)
+        if observer.view(config.topics[0].name).balancer is not None:
+            raise DomainError(
+                f"domain {config.domain.id}",
+                "a balancer works there already: stop it, or take another by --domain N",
+            )
 
 
 def configured(args: argparse.Namespace) -> Config:

@@ -27,7 +27,7 @@ message            from -> to              meaning
 ``EventNotice``    any process -> all      a local event began or ended there
 =================  ======================  =====================================================
 
-Items travel in :class:`evenflow.model.items.Batch`. Every message may be lost, repeated, delayed or
+Items travel in :class:`evenflow.model.batch.Batch`. Every message may be lost, repeated, delayed or
 reordered: each carries what makes it safe to handle late or twice (a term, a number, a sequence).
 """
 
@@ -68,7 +68,8 @@ class SliceState(IntEnum):
 class Step(IntEnum):
     """What an ``Order`` asks and an ``Ack`` answers.
 
-    The first five are the actions of the papers in their order; the last two are the way back.
+    The first five are the actions of the papers in their order; the others begin, end
+    or undo what these cannot.
     """
 
     FREEZE = 1
@@ -113,6 +114,8 @@ class EpochClose:
     """Served topics: all registered consumers have committed up to this epoch; nodes forget it."""
     items: U64 = 0
     """Items published up to the end of this epoch."""
+    committed_items: U64 = 0
+    """Served topics: items published up to the end of the committed epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +268,7 @@ class CacheChunk:
     lengths: U32s
     """Length of each encoded batch in ``batches``."""
     batches: Octets
-    """Encoded :class:`~evenflow.model.items.Batch` samples, one after the other."""
+    """Encoded :class:`~evenflow.model.batch.Batch` samples, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)

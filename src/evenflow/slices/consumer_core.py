@@ -73,7 +73,8 @@ class ConsumerCore:
             case EpochClose():
                 self._gone.pop(event.writer, None)
                 self._closes[event.writer] = event
-                self._counts.setdefault(event.writer, {})[event.epoch] = event.items
+                counts = self._counts.setdefault(event.writer, {})
+                counts |= {event.committed: event.committed_items, event.epoch: event.items}
             case ConsumerCommit():
                 self.others.commit(event)
                 self._compare(event)

@@ -66,6 +66,12 @@ class Consumers:
         known = self._known.get(name)
         return 0 if known is None else known.number
 
+    def behind(self, writer: int) -> tuple[str, ...]:
+        """The registered consumers that are furthest behind with a writer, in order."""
+        floor = self.floor(writer)
+        here = (name for name, one in self._known.items() if not one.ended)
+        return tuple(sorted(n for n in here if self._known[n].epochs.get(writer, 0) == floor))
+
     def floor(self, writer: int) -> int:
         """The epoch of a writer up to which all registered consumers have committed."""
         positions = [one.epochs.get(writer, 0) for one in self._known.values() if not one.ended]

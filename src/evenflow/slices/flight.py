@@ -23,7 +23,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 
 import psutil
-from pyarrow import flight
+from pyarrow import ArrowException, flight
 
 from evenflow.domain.codec import codec_of
 from evenflow.errors import DecodeError, DomainError
@@ -72,7 +72,7 @@ class FlightService(flight.FlightServerBase):  # type: ignore[misc]
         shown = f"[{host}]" if ":" in host else host
         try:
             super().__init__(f"grpc://{shown}:{port}")
-        except (flight.FlightError, OSError) as error:
+        except (flight.FlightError, ArrowException, OSError) as error:
             raise DomainError(
                 f"service at {shown}:{port}", f"{error}; set node.flight_port to a free port"
             ) from None

@@ -345,11 +345,19 @@ class Publisher:
         unread = self._shell.unread()
         if unread == self._core.slice_count:
             return "no node reads this topic (start one with 'evenflow node')"
-        if self._core.consumers is not None and not self._core.consumers.names():
+        consumers = self._core.consumers
+        if consumers is not None and not consumers.names():
             return "no consumer is registered (a served topic is read by Spark)"
         if unread:
             return f"{unread} of {self._core.slice_count} slices have no node"
         last = self._core.last_commit
+        when = "never" if last is None else f"{self._clock.monotonic() - last:.1f} s ago"
+        if consumers is not None:
+            names = ", ".join(consumers.behind(self.writer))
+            return (
+                f"consumer {names} has not committed them (the newest commit: {when}); start its"
+                " query, or release it by 'evenflow consumers forget'"
+            )
         if last is None:
             return "nodes read this topic, but none has committed anything"
-        return f"the last commit came {self._clock.monotonic() - last:.1f} s ago"
+        return f"the last commit came {when}"

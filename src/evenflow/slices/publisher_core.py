@@ -30,7 +30,7 @@ else. All messages may be repeated, reordered or lost: floors and terms only gro
 
 **Served topics** have no application at the nodes; consumers read from the nodes and commit epochs.
 An item cannot be read before its epoch is closed, so it waits for company until the epoch ends,
-unless its batch is full before. The nodes' own commits do not count. What all registered consumers
+unless there is enough for a batch before. The nodes' own commits do not count. What all registered consumers
 have committed is forgotten, and ``EpochClose.committed`` tells the nodes to forget it too, so there
 is one judge of what must be kept: the publisher whose items they are.
 
@@ -138,6 +138,11 @@ class PublisherCore:
         """The epoch that new items go into."""
         return self._sealing.epoch
 
+    @property
+    def newest_epoch(self) -> int:
+        """The newest epoch that has items."""
+        return self.epoch if self._sealing.has_items else self.epoch - 1
+
     # -- items in ----------------------------------------------------------------------------------
 
     @property
@@ -238,6 +243,7 @@ class PublisherCore:
             closing=closing,
             committed=self._committed_epoch,
             items=self._ended_items,
+            committed_items=0 if self.consumers is None else self.counts.committed,
         )
 
     # -- messages in -------------------------------------------------------------------------------

@@ -82,6 +82,8 @@ class PublisherShell:
         self._sleeps_until = _FOREVER
         self._unacknowledged: list[Outlet] | None = None
         self._acks_due = 0.0
+        self._announced = 0
+        """The newest epoch that was announced."""
         self._congested = False
         partition = channels.writer_partition(core.writer)
         data = channels.data(core.topic)
@@ -150,12 +152,19 @@ class PublisherShell:
             self._check()
             touched = self._queue(self.core.flush())
             targets = {s: self.core.retention.newest(s) for s in self.core.retention.dirty()}
+            epoch = self.core.newest_epoch
+            if self.core.consumers is not None:
+                # Of a served topic nothing can be read whose epoch is not closed.
+                self._hurry = True
+                self._waiter.wake()
         self._drain(touched)
         while True:
             targets = {s: last for s, last in targets.items() if not self._is_safe(s, last)}
             left = deadline - self._clock.monotonic()
-            if not targets or left <= 0:
-                return list(targets)
+            if not targets and self._is_announced(epoch):
+                return []
+            if left <= 0:
+                return list(targets) or self.core.retention.dirty()
             with self._changed:
                 self._check()
                 self._changed.wait(min(left, _ACK_POLL_S))
@@ -193,6 +202,12 @@ class PublisherShell:
 
     def _is_over(self) -> bool:
         return self.core.uncommitted == 0 or self._failure is not None
+
+    def _is_announced(self, epoch: int) -> bool:
+        """Whether everybody knows that an epoch is closed; needed of served topics alone."""
+        if self.core.consumers is None:
+            return True
+        return self._announced >= epoch and self._epochs.is_acked(0.0)
 
     def _is_safe(self, slice_id: int, last: int) -> bool:
         """Whether a slice is committed so far, or all of it is written and acknowledged."""
@@ -337,3 +352,4 @@ class PublisherShell:
             close = self.core.close_epoch(now, closing=self._closing)
         if close is not None:
             self._epochs.write(close)
+            self._announced = close.epoch

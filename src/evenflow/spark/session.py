@@ -16,6 +16,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from evenflow.spark import register
+from evenflow.spark.process import check_java
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +34,7 @@ def session(
     name: str = "evenflow", master: str = "local[2]", settings: Mapping[str, str] | None = None
 ) -> SparkSession:
     """Start a session, or get the one that runs, and make ``format("evenflow")`` known to it."""
+    check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = dict(DEFAULTS)
     if master.startswith("local"):

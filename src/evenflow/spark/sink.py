@@ -4,9 +4,10 @@ Tasks hand their rows to the driver; the driver publishes them when all tasks of
 done, and notes the batch in a *ledger*, a small file. A batch that Spark runs again, because it
 died before it had noted the batch itself, is found in the ledger and not published again.
 
-One moment is left: a driver that dies when it has published and not yet noted, some milliseconds,
-publishes the batch again. A ledger cannot close it, because publishing and noting are two acts, and
-the nodes cannot, because a new driver is a new publisher to them. But a receiver can tell: the id
+One moment is left: a driver that dies when it has published and not yet noted (some milliseconds;
+longer when nodes do not acknowledge, up to the end of ``deliverWithin``) publishes the batch again.
+A ledger cannot close it, because publishing and noting are two acts, and the nodes cannot, because
+a new driver is a new publisher to them. But a receiver can tell: the id
 of a result is the number of its batch and its rank in it, in the order of the results' contents. A
 batch that is run again has the same results, though tasks may hand them over in another order, so
 each has its id again. A query may give ids of its own instead.
@@ -71,8 +72,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Publish a micro-batch, unless the ledger has it."""
-        ledger = Ledger(self._options.ledger, self._options.name)
-        if batchId <= ledger.newest():
+        ledger = Ledger(self._options.ledger, self._options.topic, self._options.name)
+        if ledger.has(batchId):
             return
         parts = [
             pa.ipc.open_stream(message.encoded).read_all()
@@ -122,8 +123,23 @@ def check_columns(names: list[str]) -> None:
 class Ledger:
     """Which micro-batches a sink has published: the newest one, in a file."""
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self._file = folder / f"{name}.json"
+    def __init__(self, folder: Path, topic: str, name: str) -> None:
+        self._file = folder / f"{topic}.{name}.json"
+
+    def has(self, batch: int) -> bool:
+        """Whether a batch was published; `ConfigError` when the ledger cannot be this query's.
+
+        Spark runs no batch again but the newest.
+        """
+        newest = self.newest()
+        if batch < newest:
+            raise ConfigError(
+                "option ledger",
+                str(self._file),
+                f"has batch {newest}, and the query is at batch {batch}: it is another query's, or"
+                " of an older checkpoint; set option 'name', or delete it with the checkpoint",
+            )
+        return batch == newest
 
     def newest(self) -> int:
         """The newest batch that was published; -1 before the first."""

@@ -94,7 +94,7 @@ class TestWriter:
         writer = writer_in(tmp_path)
         writer.commit([Rows(b"")], 0)
         assert published.calls == []
-        assert Ledger(tmp_path, "alerts").newest() == 0
+        assert Ledger(tmp_path, "items", "alerts").newest() == 0
 
     def test_ids_of_the_query_are_kept(self, tmp_path: Path, published: Published) -> None:
         schema = StructType([*PAYLOAD.fields, StructField("id", LongType())])
@@ -111,16 +111,25 @@ def test_other_columns_are_refused_in_words(names: list[str]) -> None:
 
 
 def test_two_sinks_have_two_ledgers(tmp_path: Path) -> None:
-    Ledger(tmp_path / "new", "a").note(5)
-    assert Ledger(tmp_path / "new", "a").newest() == 5
-    assert Ledger(tmp_path / "new", "b").newest() == -1
+    Ledger(tmp_path / "new", "items", "a").note(5)
+    assert Ledger(tmp_path / "new", "items", "a").newest() == 5
+    assert Ledger(tmp_path / "new", "items", "b").newest() == -1
+    assert Ledger(tmp_path / "new", "answers", "a").newest() == -1
+
+
+def test_the_ledger_of_another_checkpoint_is_refused(tmp_path: Path, published: Published) -> None:
+    Ledger(tmp_path, "items", "alerts").note(5)
+    writer = writer_in(tmp_path)
+    with pytest.raises(ConfigError, match="has batch 5, and the query is at batch 0"):
+        writer.commit([writer.write(iter(rows(b"a")))], 0)
+    assert published.calls == []
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"batch": "x"}', "{}"])
 def test_a_damaged_ledger_is_told(tmp_path: Path, text: str) -> None:
-    (tmp_path / "a.json").write_text(text)
+    (tmp_path / "items.a.json").write_text(text)
     with pytest.raises(ConfigError, match="ledger"):
-        Ledger(tmp_path, "a").newest()
+        Ledger(tmp_path, "items", "a").newest()
 
 
 class TestOptions:
