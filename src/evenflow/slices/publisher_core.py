@@ -30,9 +30,9 @@ else. All messages may be repeated, reordered or lost: floors and terms only gro
 
 **Served topics** have no application at the nodes; consumers read from the nodes and commit epochs.
 An item cannot be read before its epoch is closed, so it waits for company until the epoch ends,
-unless there is enough for a batch before. The nodes' own commits do not count. What all registered consumers
-have committed is forgotten, and ``EpochClose.committed`` tells the nodes to forget it too, so there
-is one judge of what must be kept: the publisher whose items they are.
+unless there is enough for a batch before. The nodes' own commits do not count. What all registered
+consumers have committed is forgotten, and ``EpochClose.committed`` tells the nodes to forget it
+too, so there is one judge of what must be kept: the publisher whose items they are.
 
 An entry that makes no sense (a slice that does not exist, a number that was never published) is
 ignored and counted; the other entries of its message count.
