@@ -6,8 +6,7 @@ publish while the batches were timed must not be less than what Spark read. Besi
 other, the same query on two other sources: the *ceiling* makes its rows inside Spark, in batches of
 the same size; *json files* is Spark's own file source on the same items as JSON lines.
 
-*Delay*: at a modest, steady rate, with epochs of :data:`DELAY_EPOCH_MS` (an item waits half of one
-on average before anybody can read it), the time from an item's publication until the micro-batch with it
+*Delay*: at a modest, steady rate, the time from an item's publication until the micro-batch with it
 has ended; a batch's items are spread evenly between its first and its last. Beside it the duration
 of an empty micro-batch, on the same machine with the same stream flowing: a query whose batches
 have one row for each partition.
@@ -21,7 +20,6 @@ import json
 import math
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any
@@ -53,7 +51,6 @@ WARM_S, QUICK_WARM_S = 20.0, 10.0
 """How long batches count as warming up: so long the JVM takes a part of the cores to compile."""
 DELAY_RATE = 5_000
 DELAY_OCTETS = 100
-DELAY_EPOCH_MS = 50
 FILE_ROWS = 100_000
 FEWEST_FILES, MOST_FILES, FILES_OCTETS = 20, 200, 1 << 30
 """JSON files for one size of items, and about how many bytes in all."""
@@ -165,9 +162,7 @@ class Bench:
     def delay(self) -> dict[str, Any]:
         """Delay through Spark at a modest rate, and the duration of an empty micro-batch."""
         self._tell(f"delay at {DELAY_RATE:,} items/s")
-        publisher = replace(self._config.publisher, epoch_ms=DELAY_EPOCH_MS)
-        config = replace(self._config, publisher=publisher)
-        with ServedDomain(config, self._folder, self._nodes) as domain:
+        with ServedDomain(self._config, self._folder, self._nodes) as domain:
             source = Stream(domain.publisher, DELAY_OCTETS, DELAY_RATE)
             try:
                 batches = self._measure(*domain.options(), "--observe")

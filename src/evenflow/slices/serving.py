@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 MOST_CLOSES: Final = 64
 """Closes of one writer that are remembered; cumulative, so older ones can be spared."""
-PROGRESS_EVERY: Final = 0.005
+PROGRESS_EVERY: Final = 0.02
 """How often a node looks how far it is, at most."""
 PROGRESS_REPEAT: Final = 1.0
 

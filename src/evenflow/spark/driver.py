@@ -173,11 +173,13 @@ class Driver:
             for node, slices in owners.items()
         ]
 
-    def commit(self, position: Mapping[int, int]) -> None:
+    def commit(self, position: Mapping[int, int], *, last: bool = True) -> None:
         """Tell everybody, unless it is known, that all up to a position is processed.
 
-        Returns when they have heard it, or after a moment: Spark may end this process as soon as
-        the last commit of a query is done.
+        Args:
+            position: The position.
+            last: It may be the last one, and Spark may end this process as soon as it is done: wait
+                a moment until everybody has heard it.
         """
         with self._changed:
             self._check()
@@ -187,7 +189,8 @@ class Driver:
             self._committed = self._core.commit(position)
             self._next_repeat = time.monotonic() + REPEAT_S
             self._writer.write(self._committed)
-        self._writer.wait_acked(HEARD_S)
+        if last:
+            self._writer.wait_acked(HEARD_S)
 
     def close(self) -> None:
         """Leave the domain; the query stays registered, because it may come back."""

@@ -8,6 +8,7 @@ executors' Python processes, from a copy, and needs nothing of the reader but th
 from __future__ import annotations
 
 import logging
+from threading import Thread
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pyspark.sql.datasource import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from evenflow.model.messages import SliceReads
     from evenflow.spark.driver import Driver
     from evenflow.spark.encodings import Decoder
     from evenflow.spark.sink import StreamWriter
@@ -177,7 +179,7 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         """
         begin = position_from_json(start)
         driver = self._entered(begin)
-        driver.commit(begin)
+        driver.commit(begin, last=self._target is not None)
         if self._target is None:
             end = driver.latest(begin, IDLE_WAIT_S)
         else:
@@ -222,9 +224,12 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         assert isinstance(partition, SharePartition)
         share, options = partition.share, self._options
         batches, damaged = self._batches(share)
-        return metered(
-            batches, options.topic, options.consumer, damaged, lambda r: tell_reads(share, r)
-        )
+
+        def tell(reads: SliceReads) -> None:
+            # The task need not wait for it.
+            Thread(target=tell_reads, args=(share, reads), daemon=True).start()
+
+        return metered(batches, options.topic, options.consumer, damaged, tell)
 
     def _entered(self, position: Mapping[int, int] | None = None) -> Driver:
         """The query's place in the domain; at a position, it is registered there."""
