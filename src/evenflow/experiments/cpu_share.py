@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evenflow.closing import Closing
 from evenflow.errors import ExperimentError
-
-if TYPE_CHECKING:
-    pass
 
 ROOT = Path("/sys/fs/cgroup/cpu")
 PERIOD_US = 20_000

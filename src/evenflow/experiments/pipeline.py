@@ -8,8 +8,8 @@ the same size; *json files* is Spark's own file source on the same items as JSON
 
 *Delay*: at a modest, steady rate, the time from an item's publication until the micro-batch with it
 has ended; a batch's items are spread evenly between its first and its last. Beside it the duration
-of an empty micro-batch, on the same machine with the same stream flowing: a query whose batches
-have one row for each partition.
+of an empty micro-batch, in the same Spark session with the same stream flowing, in turns: a query
+whose batches have one row for each partition.
 
 *Skew*: :mod:`evenflow.experiments.pipeline_skew`.
 """
@@ -34,6 +34,7 @@ from evenflow.experiments.pipeline_domain import ServedDomain, Stream
 from evenflow.experiments.pipeline_skew import measure_skew
 from evenflow.experiments.query import QueryProcess
 from evenflow.experiments.report import Progress, own_domain, print_table, write_json, write_plot
+from evenflow.experiments.turns import in_turns
 
 if TYPE_CHECKING:
     import argparse
@@ -51,6 +52,8 @@ WARM_S, QUICK_WARM_S = 20.0, 10.0
 """How long batches count as warming up: so long the JVM takes a part of the cores to compile."""
 DELAY_RATE = 5_000
 DELAY_OCTETS = 100
+TURNS = 4
+"""Of items, and of empty micro-batches, in the part on delay."""
 FILE_ROWS = 100_000
 FEWEST_FILES, MOST_FILES, FILES_OCTETS = 20, 200, 1 << 30
 """JSON files for one size of items, and about how many bytes in all."""
@@ -165,13 +168,7 @@ class Bench:
         with ServedDomain(self._config, self._folder, self._nodes) as domain:
             source = Stream(domain.publisher, DELAY_OCTETS, DELAY_RATE)
             try:
-                batches = self._measure(*domain.options(), "--observe")
-                self._tell("empty micro-batches")
-                empty = self._measure(
-                    "--format", "evenflow-generator", "--option", "rows", str(self._nodes),
-                    "--option", "bytes", "1", "--option", "partitions", str(self._nodes),
-                    "--observe",
-                )  # fmt: skip
+                batches, empty = self._in_turns(domain).values()
             finally:
                 source.end()
         delays = delays_of(batches)
@@ -183,6 +180,19 @@ class Bench:
             "batch_ms": round(median(batch["ms"]["triggerExecution"] for batch in batches)),
             "empty_batch_ms": round(median(batch["ms"]["triggerExecution"] for batch in empty)),
         }
+
+    def _in_turns(self, domain: ServedDomain) -> dict[str, list[dict[str, Any]]]:
+        """Micro-batches of items and empty ones, in turns."""
+        empty = [
+            "--format", "evenflow-generator", "--option", "rows", str(self._nodes),
+            "--option", "bytes", "1", "--option", "partitions", str(self._nodes),
+        ]  # fmt: skip
+        queries = {
+            name: [*source, "--observe", "--checkpoint", str(self._folder / f"turns-{name}")]
+            for name, source in {"items": domain.options(), "empty": empty}.items()
+        }
+        turn_s = self._seconds / TURNS
+        return in_turns(queries, TURNS, turn_s, self._folder / "spark.log", STARTED_S)
 
     def _measure(
         self, *arguments: str, publisher: Publisher | None = None, most: float = math.inf

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import sys
 import time
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ from evenflow.errors import SparkFailed
 from evenflow.spark.process import SparkProcess, input_closed, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -52,11 +53,11 @@ class QueryProcess(SparkProcess):
 
 def main() -> None:
     """Run the query until the input is closed."""
-    args = _arguments()
+    args = arguments_of(sys.argv[1:])
     from evenflow.spark.session import session  # noqa: PLC0415 - Spark in this process alone
 
     spark = session("evenflow experiment")
-    query = _sink(_items(spark, args), args)
+    query = started(spark, args)
     say(started=time.time())
     _follow(query, _task_seconds(spark, query) if args.tasks else list)
     query.stop()
@@ -64,7 +65,13 @@ def main() -> None:
     spark.stop()
 
 
-def _arguments() -> argparse.Namespace:
+def started(spark: SparkSession, args: argparse.Namespace) -> StreamingQuery:
+    """Start a query."""
+    return _sink(_items(spark, args), args)
+
+
+def arguments_of(given: Sequence[str]) -> argparse.Namespace:
+    """Read the arguments of a query."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--format", default="evenflow")
     parser.add_argument("--option", nargs=2, action="append", default=[])
@@ -73,7 +80,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--work", type=int, default=0, help="hashes computed on every item")
     parser.add_argument("--tasks", action="store_true", help="tell the tasks' run times")
     parser.add_argument("--observe", action="store_true", help="tell the items' times")
-    return parser.parse_args()
+    return parser.parse_args(given)
 
 
 def _items(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
@@ -143,15 +150,23 @@ def _follow(query: StreamingQuery, task_seconds: Callable[[], list[float]]) -> N
     closed = input_closed()
     last = -1
     while not closed.wait(POLL_S):
-        if not query.isActive:
-            query.awaitTermination()
-        newest = query.lastProgress
-        if newest is None or newest.batchId <= last:
-            continue  # asked often, and all of them are a hundred
-        for progress in query.recentProgress:
-            if progress.batchId > last and progress.numInputRows > 0:
-                last = progress.batchId
-                say(**_batch(progress), task_s=task_seconds())
+        for batch in batches_of(query, last):
+            last = batch["batch"]
+            say(**batch, task_s=task_seconds())
+
+
+def batches_of(query: StreamingQuery, last: int) -> list[dict[str, Any]]:
+    """The micro-batches with rows that have ended since one; raises when the query has failed."""
+    if not query.isActive:
+        query.awaitTermination()
+    newest = query.lastProgress
+    if newest is None or newest.batchId <= last:
+        return []  # asked often, and all of them are a hundred
+    return [
+        _batch(progress)
+        for progress in query.recentProgress
+        if progress.batchId > last and progress.numInputRows > 0
+    ]
 
 
 def _batch(progress: Any) -> dict[str, Any]:

@@ -111,36 +111,30 @@ class PublisherShell:
 
     def add(self, slice_id: int, item: Item, size: int, timeout_s: float) -> bool:
         """Accept an item of this size; False when there was no room for it in time."""
-        with self._changed:
-            if not self._wait_for_room(size, timeout_s):
-                return False
-            touched = self._queue(self.core.add(slice_id, item, self._clock.monotonic()))
-            self._wake_if_due()
-        self._drain(touched)
-        return True
+        return self._accept(size, timeout_s, lambda now: self.core.add(slice_id, item, now))
 
     def add_columns(
         self, parts: Iterable[tuple[int, Columns]], size: int, timeout_s: float
     ) -> bool:
         """Accept items of several slices, all or none; False when there was no room in time."""
-        with self._changed:
-            if not self._wait_for_room(size, timeout_s):
-                return False
-            now = self._clock.monotonic()
-            touched: set[int] = set()
-            for slice_id, columns in parts:
-                touched |= self._queue(self.core.add_columns(slice_id, columns, now))
-            self._wake_if_due()
-        self._drain(touched)
-        return True
+
+        def add(now: float) -> list[Sealed]:
+            added = (self.core.add_columns(slice_id, columns, now) for slice_id, columns in parts)
+            return [sealed for some in added for sealed in some]
+
+        return self._accept(size, timeout_s, add)
 
     def add_table(self, table: Table, slices: Int32s, size: int, timeout_s: float) -> bool:
         """Accept few items of any slices, all or none; False when there was no room in time."""
+        return self._accept(
+            size, timeout_s, lambda now: self.core.add_table(table, slices, size, now)
+        )
+
+    def _accept(self, size: int, timeout_s: float, add: Callable[[float], list[Sealed]]) -> bool:
         with self._changed:
             if not self._wait_for_room(size, timeout_s):
                 return False
-            now = self._clock.monotonic()
-            touched = self._queue(self.core.add_table(table, slices, size, now))
+            touched = self._queue(add(self._clock.monotonic()))
             self._wake_if_due()
         self._drain(touched)
         return True
