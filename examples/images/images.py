@@ -23,9 +23,9 @@ from PIL import Image
 
 from evenflow.config import Config
 from evenflow.domain.cyclone import Participant
-from evenflow.slices.local import LocalCluster
-from evenflow.slices.node import Node
-from evenflow.slices.publisher import Publisher
+from evenflow.processes import LocalCluster
+from evenflow.slices.node.node import Node
+from evenflow.slices.publisher.publisher import Publisher
 from evenflow.spark.session import session
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from evenflow.errors import EvenflowError
 if TYPE_CHECKING:
     from evenflow.durable.reader import read_from
     from evenflow.model.batch import Batch, Item
-    from evenflow.slices.balancer import Balancer
-    from evenflow.slices.node import Node
-    from evenflow.slices.publisher import Publisher
-    from evenflow.slices.publisher_async import AsyncPublisher
+    from evenflow.slices.balancer.balancer import Balancer
+    from evenflow.slices.node.node import Node
+    from evenflow.slices.publisher.aio import AsyncPublisher
+    from evenflow.slices.publisher.publisher import Publisher
 
 __all__ = [
     "AsyncPublisher",
@@ -33,12 +33,12 @@ __version__ = "0.1.0"
 
 # Imported when first asked for: the pure cores and the command line's help need no DDS.
 _LATER = {
-    "AsyncPublisher": "evenflow.slices.publisher_async",
-    "Balancer": "evenflow.slices.balancer",
+    "AsyncPublisher": "evenflow.slices.publisher.aio",
+    "Balancer": "evenflow.slices.balancer.balancer",
     "Batch": "evenflow.model.batch",
     "Item": "evenflow.model.batch",
-    "Node": "evenflow.slices.node",
-    "Publisher": "evenflow.slices.publisher",
+    "Node": "evenflow.slices.node.node",
+    "Publisher": "evenflow.slices.publisher.publisher",
     "read_from": "evenflow.durable.reader",
 }
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from evenflow.config import Config
-from evenflow.slices.publisher import Publisher
+from evenflow.slices.publisher.publisher import Publisher
 
 config, count = Path(sys.argv[1]), int(sys.argv[2])
 with Publisher("items", config=Config.load(config)) as publisher:

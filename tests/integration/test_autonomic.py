@@ -16,9 +16,9 @@ from evenflow.autonomic.execution import PlanState
 from evenflow.autonomic.history import History
 from evenflow.config import Config
 from evenflow.domain.cyclone import Participant
-from evenflow.slices.local import LocalCluster, wait_until
-from evenflow.slices.observer import Observer
-from evenflow.slices.publisher import Publisher
+from evenflow.domain.observer import Observer
+from evenflow.processes import LocalCluster, wait_until
+from evenflow.slices.publisher.publisher import Publisher
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes, pytest.mark.timeout(240)]
 

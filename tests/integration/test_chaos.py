@@ -14,10 +14,10 @@ import pytest
 from evenflow.config import Config
 from evenflow.domain.channels import MOVES, REPLIES
 from evenflow.domain.cyclone import Participant
+from evenflow.domain.observer import Observer
 from evenflow.model.messages import MoveRequest
-from evenflow.slices.local import LocalCluster, wait_until
-from evenflow.slices.observer import Observer
-from evenflow.slices.publisher import Publisher
+from evenflow.processes import LocalCluster, wait_until
+from evenflow.slices.publisher.publisher import Publisher
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes, pytest.mark.timeout(240)]
 

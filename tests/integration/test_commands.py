@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from evenflow.config import Config
-from evenflow.slices.local import LocalCluster, wait_until
+from evenflow.processes import LocalCluster, wait_until
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes]
 

@@ -8,8 +8,8 @@ import psutil
 import pytest
 
 from evenflow.errors import ExperimentError
-from evenflow.experiments.cpu_share import CpuShare
-from evenflow.slices.local import wait_until
+from evenflow.processes import wait_until
+from evenflow_experiments.slices.cpu_share import CpuShare
 
 pytestmark = pytest.mark.processes
 

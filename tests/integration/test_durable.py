@@ -12,10 +12,10 @@ import pytest
 import evenflow
 from evenflow.config import Config
 from evenflow.errors import ConfigError, EvenflowError
-from evenflow.overlay.geometry import Coordinate
-from evenflow.overlay.local import LocalBrokers
-from evenflow.slices.local import LocalCluster
-from evenflow.slices.publisher import Publisher
+from evenflow.overlay.broker.local import LocalBrokers
+from evenflow.overlay.space.coordinate import Coordinate
+from evenflow.processes import LocalCluster
+from evenflow.slices.publisher.publisher import Publisher
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes, pytest.mark.timeout(120)]
 Eventually = Callable[..., None]

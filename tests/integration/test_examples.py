@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evenflow.slices.local import wait_until
+from evenflow.processes import wait_until
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

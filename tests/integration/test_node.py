@@ -8,7 +8,7 @@ import pytest
 
 from evenflow import Balancer, Config, Node, Publisher
 from evenflow.errors import DeliveryTimeout
-from evenflow.slices.local import wait_until
+from evenflow.processes import wait_until
 
 pytestmark = [pytest.mark.domain]
 

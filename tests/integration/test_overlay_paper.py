@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import pytest
 
-from evenflow.experiments.overlay.engine import LocalEngine
-from evenflow.experiments.overlay.filling import figures, fill
-from evenflow.experiments.overlay.paper import Paper
-from evenflow.experiments.overlay.statistics import Reading
-from evenflow.experiments.overlay.tables import TABLES, Readings, Row
+from evenflow_experiments.sedax.engine import LocalEngine
+from evenflow_experiments.sedax.filling import figures, fill
+from evenflow_experiments.sedax.paper import Paper
+from evenflow_experiments.sedax.statistics import Reading
+from evenflow_experiments.sedax.tables import TABLES, Readings, Row
 
 
 def rows_of(table: str, wanted: Callable[[Row], bool], runs: int) -> list[dict[str, float]]:

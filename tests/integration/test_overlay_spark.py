@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from evenflow.experiments.overlay.engine import LocalEngine, SparkEngine, spark_is_here
-from evenflow.experiments.overlay.tasks import Balancing, Growth, Task
-from evenflow.overlay.simulation import Setting, Sizes
+from evenflow_experiments.sedax.engine import LocalEngine, SparkEngine, spark_is_here
+from evenflow_experiments.sedax.simulation import Setting, Sizes
+from evenflow_experiments.sedax.tasks import Balancing, Growth, Task
 
 
 @pytest.mark.spark

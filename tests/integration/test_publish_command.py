@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenflow.config import BalancerConfig, Config, DomainConfig, TopicConfig
-from evenflow.slices.balancer import Balancer
-from evenflow.slices.node import Node
+from evenflow.slices.balancer.balancer import Balancer
+from evenflow.slices.node.node import Node
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

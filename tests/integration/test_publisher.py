@@ -30,8 +30,8 @@ from evenflow.errors import (
 )
 from evenflow.model.batch import Batch, Item
 from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequest
-from evenflow.slices.publisher import Publisher
-from evenflow.slices.publisher_async import AsyncPublisher
+from evenflow.slices.publisher.aio import AsyncPublisher
+from evenflow.slices.publisher.publisher import Publisher
 
 pytestmark = pytest.mark.domain
 

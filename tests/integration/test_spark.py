@@ -15,13 +15,13 @@ import pytest
 from evenflow.config import Config
 from evenflow.domain.channels import COSTS, PROPERTIES
 from evenflow.domain.cyclone import Participant
-from evenflow.experiments.exactly_once import Trial
-from evenflow.experiments.report import Progress
 from evenflow.model.messages import PropertyReport, SliceCosts
-from evenflow.slices.balancer import Balancer
-from evenflow.slices.node import Node
-from evenflow.slices.publisher import Publisher
+from evenflow.slices.balancer.balancer import Balancer
+from evenflow.slices.node.node import Node
+from evenflow.slices.publisher.publisher import Publisher
 from evenflow.spark.session import session
+from evenflow_experiments.report import Progress
+from evenflow_experiments.spark.exactly_once import Trial
 
 pytestmark = [pytest.mark.domain, pytest.mark.spark, pytest.mark.timeout(400)]
 

@@ -16,12 +16,12 @@ from evenflow.domain.channels import MOVES
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ConfigError, DomainError, ReadFailed
 from evenflow.model.messages import MoveRequest
-from evenflow.slices.balancer import Balancer
-from evenflow.slices.node import Node
-from evenflow.slices.publisher import Publisher
-from evenflow.spark.driver import Driver
+from evenflow.slices.balancer.balancer import Balancer
+from evenflow.slices.consumer.follower import Driver
+from evenflow.slices.consumer.reading import read_share
+from evenflow.slices.node.node import Node
+from evenflow.slices.publisher.publisher import Publisher
 from evenflow.spark.options import Options
-from evenflow.spark.reading import read_share
 
 pytestmark = pytest.mark.domain
 Eventually = Callable[..., None]

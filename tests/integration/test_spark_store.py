@@ -14,11 +14,11 @@ import pytest
 from evenflow.durable.frames import archive_topic, encode_bundle, numbered
 from evenflow.durable.spark import Payloads, publisher_of, register, store
 from evenflow.durable.spark_options import WriteOptions
-from evenflow.overlay.client import Client
-from evenflow.overlay.geometry import Coordinate
-from evenflow.overlay.local import LocalBrokers
-from evenflow.slices.record import SCHEMA
-from evenflow.slices.runs import Run
+from evenflow.overlay.broker.local import LocalBrokers
+from evenflow.overlay.client.blocking import Client
+from evenflow.overlay.space.coordinate import Coordinate
+from evenflow.slices.consumer.arrow_batches import SCHEMA
+from evenflow.slices.consumer.row_numbers import Run
 from evenflow.spark.session import session
 
 pytestmark = [pytest.mark.processes, pytest.mark.spark, pytest.mark.timeout(200)]

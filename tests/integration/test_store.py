@@ -17,10 +17,10 @@ from evenflow.config import Config
 from evenflow.domain.channels import PROPERTIES
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import EvenflowError, OverlayError
-from evenflow.overlay.client import Client
-from evenflow.overlay.client_async import AsyncClient
-from evenflow.overlay.geometry import Coordinate
-from evenflow.overlay.local import LocalBrokers
+from evenflow.overlay.broker.local import LocalBrokers
+from evenflow.overlay.client.aio import AsyncClient
+from evenflow.overlay.client.blocking import Client
+from evenflow.overlay.space.coordinate import Coordinate
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(150)]
 

@@ -11,12 +11,9 @@ LONGEST = ("slices/test_cluster.py",)
 """Begun last, they would keep one core busy while the others have nothing left to do."""
 THOROUGH = (
     "autonomic/test_loop.py",
-    "experiments/overlay",
-    "overlay/test_broker_core.py",
-    "overlay/test_continuous.py",
-    "overlay/test_kernel.py",
-    "overlay/test_simulation.py",
-    "overlay/test_store.py",
+    "experiments/sedax",
+    "overlay/broker/test_core.py",
+    "overlay/broker/test_disk.py",
 )
 """They compile, or play whole worlds."""
 

@@ -1,7 +1,7 @@
 """``capacity``: as ``weighted``, for nodes of different strength.
 
 A node's share is in proportion to its capacity in the snapshot, which the balancer learns from
-what the node achieves (:mod:`evenflow.balance.strength`), so that all nodes are equally busy
+what the node achieves (:mod:`evenflow.balance.node_strength`), so that all nodes are equally busy
 and not equally loaded.
 """
 

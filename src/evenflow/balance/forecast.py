@@ -2,7 +2,7 @@
 
 Between a measurement and the end of the moves it leads to lies some time, in which loads go on
 changing. Where a slice has an outlook (trend and season, learned by
-:mod:`evenflow.balance.outlook`), what it is expected to change until then is added to its
+:mod:`evenflow.balance.load_outlook`), what it is expected to change until then is added to its
 measured load. Only the change is taken from the outlook: its level lags behind a measurement. A
 slice without an outlook counts as measured.
 """

@@ -2,7 +2,7 @@
 
 Common to ``weighted``, ``capacity`` and ``forecast``, which differ only in what they take for the
 load of a slice and the strength of a node. :mod:`evenflow.balance.shares` says what a share is,
-:mod:`evenflow.balance.drawing` how the moves are found.
+:mod:`evenflow.balance.levelling_steps` how the moves are found.
 
 Four things keep a plan from answering noise. Inside its band a node is left in peace. No slice
 moves twice within ``settle_s``, and none goes back where it came from within ``return_s``, unless
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from evenflow.balance.base import barred_from, require_node, settled, slices_on_leaving
 from evenflow.balance.count import Count
-from evenflow.balance.drawing import Drawing, Economy
+from evenflow.balance.draft import Sketch
+from evenflow.balance.levelling_steps import Drawing, Economy
 from evenflow.balance.shares import Shares, Weight, fair_shares, misfits
-from evenflow.balance.sketch import Sketch
 from evenflow.errors import ConfigError
 from evenflow.model.plan import Plan, grouped
 

@@ -2,7 +2,7 @@
 
 The papers' example of another algorithm in the same place: one that "tries to minimize the
 system's global energy consumption" (MAPE-SDDL, section VII). Capacities must be known in the
-unit of the loads, configured or learned (:mod:`evenflow.balance.strength`).
+unit of the loads, configured or learned (:mod:`evenflow.balance.node_strength`).
 
 A node is packed up to ``fill`` of its capacity and relieved only above ``limit``; what lies
 between is room for loads to swing without anything moving. A plan is drawn in three steps:
@@ -11,7 +11,7 @@ between is room for loads to swing without anything moving. A plan is drawn in t
 room, else into an idle one. 3. *Release*: the weakest and least loaded nodes are emptied one by
 one, as long as all their slices find room in the nodes that stay at work.
 
-How slices find room is in :mod:`evenflow.balance.packing`.
+How slices find room is in :mod:`evenflow.balance.bin_packing`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from evenflow.balance.base import require_node, slices_on_leaving
+from evenflow.balance.bin_packing import Packing
 from evenflow.balance.count import Count
-from evenflow.balance.drawing import Economy
-from evenflow.balance.packing import Packing
+from evenflow.balance.levelling_steps import Economy
 from evenflow.errors import ConfigError
 from evenflow.model.plan import Plan, grouped
 

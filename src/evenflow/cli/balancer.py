@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenflow.cli.options import load_config
 from evenflow.cli.running import StopSignal, seconds
-from evenflow.slices.balancer import Balancer
+from evenflow.slices.balancer.balancer import Balancer
 
 if TYPE_CHECKING:
     import argparse

@@ -16,10 +16,10 @@ from evenflow.cli.options import load_config
 from evenflow.cli.running import seconds
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import OverlayError
-from evenflow.overlay.broker import Broker
-from evenflow.overlay.geometry import Coordinate, geographic_hash
-from evenflow.overlay.settings import Settings
-from evenflow.overlay.wire import parse_address
+from evenflow.overlay.broker.broker import Broker
+from evenflow.overlay.protocol.connection import parse_address
+from evenflow.overlay.protocol.settings import Settings
+from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

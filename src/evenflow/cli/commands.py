@@ -52,7 +52,9 @@ COMMANDS: Registry[Command] = Registry(
         "broker": Command("evenflow.cli.broker", "store topics as part of the overlay"),
         "config": Command("evenflow.cli.config", "check the configuration and print it"),
         "consumers": Command("evenflow.cli.consumers", "list who reads a served topic"),
-        "experiment": Command("evenflow.cli.experiment", "measure, beside the papers' figures"),
+        "experiment": Command(
+            "evenflow_experiments.command", "measure, beside the papers' figures"
+        ),
         "history": Command("evenflow.cli.history", "tell what was planned, done, and why"),
         "node": Command("evenflow.cli.node", "process the items of slices with an application"),
         "nodes": Command("evenflow.cli.nodes", "list the processing nodes and their load"),

@@ -15,7 +15,7 @@ from evenflow.domain.channels import CONSUMERS, EPOCHS, PROGRESS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import UnknownName, UsageError
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress
-from evenflow.slices.consumer_core import ConsumerCore
+from evenflow.slices.consumer.core import ConsumerCore
 
 if TYPE_CHECKING:
     import argparse

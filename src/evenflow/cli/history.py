@@ -17,12 +17,12 @@ from rich.table import Table
 from evenflow.autonomic.elastic import START_NODE, STOP_NODE
 from evenflow.autonomic.history import Deed, History, Story
 from evenflow.autonomic.ledger import Entry
-from evenflow.autonomic.slice_deeds import moves_slice
-from evenflow.autonomic.slice_planner import MOVE_SLICES, decoded
 from evenflow.cli.options import load_config
 from evenflow.errors import ConfigError
 from evenflow.model.ranges import ranges
-from evenflow.overlay import chronicle
+from evenflow.overlay.broker import move_history
+from evenflow.slices.balancer.deeds import moves_slice
+from evenflow.slices.balancer.planner import MOVE_SLICES, decoded
 
 if TYPE_CHECKING:
     import argparse
@@ -136,8 +136,8 @@ def in_words(action: Action) -> str:
         move = decoded(action.args)
         names = (move.giver.partition("~")[0], move.taker.partition("~")[0])
         return f"slices {ranges(sorted(move.slices))} from {names[0]} to {names[1]}"
-    if action.kind == chronicle.MOVE_TOPIC:
-        return chronicle.in_words(action.args)
+    if action.kind == move_history.MOVE_TOPIC:
+        return move_history.in_words(action.args)
     if action.kind == START_NODE:
         return "start a node"
     if action.kind == STOP_NODE:

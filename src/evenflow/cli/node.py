@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from evenflow.autonomic.agent import Agent
 from evenflow.autonomic.design import design
-from evenflow.autonomic.node_sensors import node_sensors
 from evenflow.cli.options import load_config
 from evenflow.cli.running import StopSignal, seconds
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ConfigError
-from evenflow.slices.node import Node
+from evenflow.slices.node.node import Node
+from evenflow.slices.node.sensors import node_sensors
 
 if TYPE_CHECKING:
     import argparse

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from evenflow.cli.options import load_config
 from evenflow.domain.cyclone import Participant
+from evenflow.domain.observer import Observer
 from evenflow.model.messages import NodeReport, SliceState
-from evenflow.slices.observer import Observer
 
 if TYPE_CHECKING:
     import argparse

@@ -26,8 +26,8 @@ from evenflow.errors import DomainError, PlanError
 from evenflow.model.messages import NodeReport, SliceLoads, SliceMap
 from evenflow.model.ranges import ranges
 from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
-from evenflow.slices.balancer import load_weights
-from evenflow.slices.loads import Loads
+from evenflow.slices.balancer.balancer import load_weights
+from evenflow.slices.balancer.loads import Loads
 
 if TYPE_CHECKING:
     import argparse

@@ -18,7 +18,7 @@ from evenflow.cli.options import load_config
 from evenflow.cli.running import StopSignal, seconds
 from evenflow.cli.sources import Pace, generated, lines, objects, whole_files
 from evenflow.errors import AssignmentError, DeliveryTimeout, PublishTimeout, UsageError
-from evenflow.slices.publisher import Publisher
+from evenflow.slices.publisher.publisher import Publisher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

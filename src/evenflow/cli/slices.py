@@ -16,10 +16,10 @@ from evenflow.cli.options import load_config
 from evenflow.cli.running import seconds
 from evenflow.domain.channels import MOVES, REPLIES
 from evenflow.domain.cyclone import Participant
+from evenflow.domain.observer import Observer
 from evenflow.errors import DomainError, MoveRefused
 from evenflow.model.messages import MoveReply, MoveRequest, Receipt, SliceMap
 from evenflow.model.ranges import ranges
-from evenflow.slices.observer import Observer
 
 if TYPE_CHECKING:
     import argparse

@@ -27,10 +27,10 @@ from evenflow.cli.running import StopSignal, seconds
 from evenflow.cli.watch import Watch
 from evenflow.config import Config
 from evenflow.domain.cyclone import Participant
+from evenflow.domain.observer import Observer
 from evenflow.errors import DomainError, SparkFailed
 from evenflow.fleet.local import LocalFleet, Numbers
 from evenflow.fleet.rules import ANSWERS
-from evenflow.slices.observer import Observer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

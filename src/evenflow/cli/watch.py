@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from evenflow.domain.observer import Observer
     from evenflow.fleet.local import LocalFleet
     from evenflow.model.messages import Receipt
-    from evenflow.slices.observer import Observer
 
 MOST_ROWS: Final = 5
 """Moves and alerts that are shown at most."""

@@ -19,8 +19,8 @@ from evenflow.closing import Closing
 from evenflow.durable.frames import Assembly, archive_topic, encode_bundle
 from evenflow.durable.live import Live
 from evenflow.errors import ConfigError, DecodeError, ReadFailed, StoreTimeout
-from evenflow.overlay.client import Client
-from evenflow.slices.consumers import ARCHIVE
+from evenflow.overlay.client.blocking import Client
+from evenflow.slices.consumer.registry import ARCHIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

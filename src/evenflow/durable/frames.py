@@ -22,13 +22,13 @@ import numpy as np
 import pyarrow as pa
 
 from evenflow.errors import DecodeError
-from evenflow.slices.record import SCHEMA
-from evenflow.slices.ticket import position_from_json, position_to_json
+from evenflow.slices.consumer.arrow_batches import SCHEMA
+from evenflow.slices.consumer.ticket import position_from_json, position_to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from evenflow.slices.runs import Run
+    from evenflow.slices.consumer.row_numbers import Run
 
 MAGIC: Final = b"EVA1"
 LARGEST_PIECE: Final = 3 << 20

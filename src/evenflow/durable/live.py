@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from evenflow.closing import Closing
 from evenflow.durable.frames import numbered
 from evenflow.errors import ReadFailed
-from evenflow.spark.driver import Driver
+from evenflow.slices.consumer.follower import Driver
+from evenflow.slices.consumer.reading import read_runs
 from evenflow.spark.options import Options
-from evenflow.spark.reading import read_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -27,13 +27,13 @@ from evenflow.durable.live import Live, read_along
 from evenflow.durable.merging import Merging
 from evenflow.errors import DecodeError, DomainError, EvenflowError
 from evenflow.model.batch import Item
-from evenflow.overlay.client import Client
+from evenflow.overlay.client.blocking import Client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from evenflow.overlay.messages import Message
+    from evenflow.overlay.protocol.messages import Message
 
 MOST_WAITING: Final = 16
 """Messages of the archive that wait to be taken; then fetching waits."""

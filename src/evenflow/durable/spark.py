@@ -39,7 +39,7 @@ from evenflow.durable.spark_reading import (
     read_part,
 )
 from evenflow.errors import UsageError
-from evenflow.overlay.client_async import AsyncClient
+from evenflow.overlay.client.aio import AsyncClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,8 +12,8 @@ from evenflow.config import Config
 from evenflow.durable.archiver import brokers_of
 from evenflow.durable.frames import archive_topic
 from evenflow.errors import ConfigError
-from evenflow.overlay.geometry import geographic_hash
-from evenflow.overlay.wire import parse_address
+from evenflow.overlay.protocol.connection import parse_address
+from evenflow.overlay.space.coordinate import geographic_hash
 from evenflow.spark.option_values import a_name, checked, known_options, seconds
 
 if TYPE_CHECKING:

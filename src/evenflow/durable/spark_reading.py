@@ -18,14 +18,14 @@ import pyarrow as pa
 from evenflow.durable.frames import KEPT, Assembly
 from evenflow.durable.merging import Merging
 from evenflow.errors import DecodeError
-from evenflow.overlay.client import Client
-from evenflow.slices.ticket import writer_name
+from evenflow.overlay.client.blocking import Client
+from evenflow.slices.consumer.ticket import writer_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from evenflow.durable.spark_options import ReadOptions
-    from evenflow.overlay.messages import Message
+    from evenflow.overlay.protocol.messages import Message
 
 MESSAGE_COLUMNS: Final = (
     "time TIMESTAMP, time_ns BIGINT, publisher BIGINT, sequence BIGINT, payload BINARY"

@@ -17,9 +17,9 @@ from evenflow.errors import DeliveryTimeout, DomainError
 from evenflow.fleet.rules import ANSWERS
 from evenflow.fleet.traffic import Traffic
 from evenflow.fleet.vehicles import Fleet
-from evenflow.slices.local import LocalCluster
-from evenflow.slices.node import Node
-from evenflow.slices.publisher import Publisher
+from evenflow.processes import LocalCluster
+from evenflow.slices.node.node import Node
+from evenflow.slices.publisher.publisher import Publisher
 from evenflow.spark.process import SparkProcess
 
 if TYPE_CHECKING:

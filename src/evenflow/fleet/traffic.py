@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from evenflow.fleet.vehicles import Alert, Fleet, FleetBooks
     from evenflow.model.batch import Batch
-    from evenflow.slices.publisher import Publisher
+    from evenflow.slices.publisher.publisher import Publisher
 
 TICK_S: Final = 0.05
 """About how often some vehicles report: all of them take turns."""

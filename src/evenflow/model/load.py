@@ -7,7 +7,7 @@ single numbers, so :class:`LoadWeights` says what one item, one byte and one sec
 Any unit will do as long as all slices and all node capacities of a snapshot share it.
 
 An :class:`Outlook` says what the load of a slice will be at a later time: a level, a trend and a
-season, as learned by :mod:`evenflow.balance.outlook`.
+season, as learned by :mod:`evenflow.balance.load_outlook`.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ The live store (``docs/store.md``), pure above and shells below the line::
 
 from __future__ import annotations
 
-from evenflow.overlay.client import Client
-from evenflow.overlay.client_async import AsyncClient
+from evenflow.overlay.client.aio import AsyncClient
+from evenflow.overlay.client.blocking import Client
 
 __all__ = ["AsyncClient", "Client"]

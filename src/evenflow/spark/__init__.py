@@ -24,8 +24,9 @@
 :mod:`~.query_watch`    the query's costs and properties, told to the domain (driver)
 ======================  =========================================================================
 
-The exactly-once argument is in :mod:`evenflow.slices.consumer_core` and
-:mod:`evenflow.slices.serving`; this package only carries it to Spark. Importing it needs no Spark.
+The exactly-once argument is in :mod:`evenflow.slices.consumer.core` and
+:mod:`evenflow.slices.node.serving.rules`; this package only carries it to Spark. Importing it needs
+no Spark.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ BASE: Final = (
     "slice INT NOT NULL, sender STRING NOT NULL, id BIGINT NOT NULL, time TIMESTAMP NOT NULL, "
     "payload BINARY NOT NULL"
 )
-"""The columns of every row, as DDL; :data:`evenflow.slices.record.SCHEMA` in Spark's words."""
+"""The columns of every row as DDL, like SCHEMA of :mod:`evenflow.slices.consumer.arrow_batches`."""
 BASE_COLUMNS: Final = len(BASE.split(","))
 
 

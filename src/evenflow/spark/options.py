@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.config import Config
 from evenflow.errors import ConfigError, DecodeError
-from evenflow.slices.ticket import position_from_json
+from evenflow.slices.consumer.ticket import position_from_json
 from evenflow.spark.encodings import AVRO, ENCODINGS, JSON, avro_fields
 from evenflow.spark.option_values import a_name, checked, known_options, seconds
 

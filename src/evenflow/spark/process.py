@@ -26,7 +26,7 @@ from typing import Any, Final, Self
 import psutil
 
 from evenflow.errors import SparkFailed
-from evenflow.slices.local import end_with_parent
+from evenflow.processes import end_with_parent
 
 FAILED: Final = "failed"
 """What a child says when it ends with a fault: the reason, in words."""

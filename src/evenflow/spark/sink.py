@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql.types import StructType
 
-    from evenflow.slices.publisher import Publisher
+    from evenflow.slices.publisher.publisher import Publisher
     from evenflow.spark.options import SinkOptions
 
 COLUMNS: Final = ("payload", "sender", "id", "time")
@@ -168,7 +168,7 @@ class Ledger:
 
 def _publisher(options: SinkOptions) -> Publisher:
     """This process's publisher of a topic; Spark uses the process for the next batch too."""
-    from evenflow.slices.publisher import Publisher  # noqa: PLC0415 - the driver alone needs DDS
+    from evenflow.slices.publisher.publisher import Publisher  # noqa: PLC0415 - the driver alone needs DDS
 
     key = (options.config.domain.id, options.topic)
     if key not in _publishers:

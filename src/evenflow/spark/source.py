@@ -27,11 +27,11 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from evenflow.errors import UsageError
-from evenflow.slices.ticket import position_from_json, position_to_json
+from evenflow.slices.consumer.reading import Share, read_share, tell_reads
+from evenflow.slices.consumer.ticket import position_from_json, position_to_json
 from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of
 from evenflow.spark.encodings import decoder_for
 from evenflow.spark.options import Options, SinkOptions
-from evenflow.spark.reading import Share, read_share, tell_reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from evenflow.model.messages import SliceReads
-    from evenflow.spark.driver import Driver
+    from evenflow.slices.consumer.follower import Driver
     from evenflow.spark.encodings import Decoder
     from evenflow.spark.sink import StreamWriter
 
@@ -243,7 +243,7 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
 def _enter(options: Options, *, alone: bool = False) -> Driver:
     """Enter the domain; only the driver process does, so executors need no DDS."""
-    from evenflow.spark.driver import Driver  # noqa: PLC0415
+    from evenflow.slices.consumer.follower import Driver  # noqa: PLC0415
 
     logging.basicConfig(level=logging.WARNING)
     driver = Driver(options)

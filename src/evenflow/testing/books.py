@@ -22,8 +22,8 @@ from collections.abc import Iterable
 
 from evenflow.model.batch import Batch
 from evenflow.model.messages import Commit, ReplayRequest
-from evenflow.slices.cache import HeldSlice
-from evenflow.slices.publisher_core import Committed
+from evenflow.slices.node.cache import HeldSlice
+from evenflow.slices.publisher.core import Committed
 
 Number = tuple[int, int, int]
 """An item by writer, slice and sequence number."""

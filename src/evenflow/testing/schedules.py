@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 
-from evenflow.slices.balancer_core import BalancerSettings
-from evenflow.slices.node_core import NodeSettings
-from evenflow.testing.simnet import Parcel, SimCluster
+from evenflow.slices.balancer.core import BalancerSettings
+from evenflow.slices.node.core import NodeSettings
+from evenflow.testing.cluster import Parcel, SimCluster
 
 PATIENCE = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0, join_after=0.02)
 """Short times, so that a short schedule sees them pass."""

@@ -16,13 +16,13 @@ from dataclasses import replace
 
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceMap
 from evenflow.slices.actions import NodeGone
-from evenflow.slices.consumer_core import ConsumerCore
-from evenflow.slices.node_core import NodeSettings
-from evenflow.slices.publisher_core import PublisherCore
-from evenflow.slices.serving import Range, Refusal
+from evenflow.slices.consumer.core import ConsumerCore
+from evenflow.slices.node.core import NodeSettings
+from evenflow.slices.node.serving.rules import Range, Refusal
+from evenflow.slices.publisher.core import PublisherCore
 from evenflow.testing.books import Violation
+from evenflow.testing.cluster import TICK, TOPIC, Parcel, SimCluster, SimNode
 from evenflow.testing.schedules import one_random_step
-from evenflow.testing.simnet import TICK, TOPIC, Parcel, SimCluster, SimNode
 
 Number = tuple[int, int, int]
 """An item by writer, slice and sequence number."""

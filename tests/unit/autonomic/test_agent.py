@@ -8,10 +8,10 @@ import pytest
 
 from evenflow.autonomic.agent import Observations
 from evenflow.autonomic.design import NODE, design
-from evenflow.autonomic.node_sensors import Vitals, node_sensors
 from evenflow.config import Config
 from evenflow.loop_config import EventConfig, MonitorConfig
 from evenflow.model.messages import EventNotice, PropertyReport
+from evenflow.slices.node.sensors import Vitals, node_sensors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

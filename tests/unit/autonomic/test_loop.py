@@ -19,16 +19,16 @@ from evenflow.autonomic.history import Deed, History, Story
 from evenflow.autonomic.loop import AutonomicLoop
 from evenflow.autonomic.node_starter import NodeStarter
 from evenflow.autonomic.planner import Place, PlanningService, Rule, Verb
-from evenflow.autonomic.slice_loop import SliceLoop
-from evenflow.autonomic.slice_planner import MOVE_SLICES, encoded
 from evenflow.balance import algorithm_named
 from evenflow.config import BalancerConfig, Config, HistoryConfig, NodeConfig, TopicConfig
 from evenflow.domain.channels import Gone
 from evenflow.loop_config import EventConfig, PlannerConfig, RuleConfig
 from evenflow.model.messages import EventNotice, PropertyReport
 from evenflow.model.plan import Move
-from evenflow.slices.balancer_core import BalancerSettings
-from evenflow.testing.simnet import TICK, TOPIC, SimCluster
+from evenflow.slices.balancer.autonomy import SliceLoop
+from evenflow.slices.balancer.core import BalancerSettings
+from evenflow.slices.balancer.planner import MOVE_SLICES, encoded
+from evenflow.testing.cluster import TICK, TOPIC, SimCluster
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ from evenflow.autonomic.executor import Answer, Controller, Instruction, Note, O
 from evenflow.autonomic.history import History
 from evenflow.autonomic.monitor import MonitoringService, OperationRanges
 from evenflow.autonomic.planner import Place, PlanningService, Rule
-from evenflow.autonomic.slice_planner import decoded, slice_planners
 from evenflow.model.plan import Plan
+from evenflow.slices.balancer.planner import decoded, slice_planners
 from evenflow.testing.clusters import cluster
 
 if TYPE_CHECKING:

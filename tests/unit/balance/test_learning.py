@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenflow.balance.outlook import OutlookLearner
-from evenflow.balance.strength import StrengthLearner
+from evenflow.balance.load_outlook import OutlookLearner
+from evenflow.balance.node_strength import StrengthLearner
 from evenflow.model.load import LoadWeights, Outlook, SliceLoad
 
 

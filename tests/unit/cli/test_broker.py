@@ -6,7 +6,7 @@ import pytest
 
 from evenflow.cli import main
 from evenflow.cli.broker import address, interval, place
-from evenflow.overlay.geometry import Coordinate
+from evenflow.overlay.space.coordinate import Coordinate
 
 
 def test_a_place_is_two_numbers_inside_the_square() -> None:

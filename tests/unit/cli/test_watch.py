@@ -9,13 +9,13 @@ import pytest
 from rich.console import Console
 
 from evenflow.cli.watch import Rate, Usage, Watch
+from evenflow.domain.observer import TopicView
 from evenflow.fleet.local import Numbers, QueryState
 from evenflow.fleet.vehicles import Alert, Fleet, Trouble
 from evenflow.model.messages import NodeReport, Receipt
-from evenflow.slices.observer import TopicView
 
 if TYPE_CHECKING:
-    from evenflow.slices.observer import Observer
+    from evenflow.domain.observer import Observer
 
 NOBODY = 2**22 + 1
 """No process has this id: the kernel gives none above 2**22."""

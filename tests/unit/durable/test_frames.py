@@ -9,8 +9,8 @@ import pytest
 
 from evenflow.durable.frames import KEPT, Assembly, decode_piece, encode_bundle, numbered
 from evenflow.errors import DecodeError
-from evenflow.slices.record import SCHEMA
-from evenflow.slices.runs import Run
+from evenflow.slices.consumer.arrow_batches import SCHEMA
+from evenflow.slices.consumer.row_numbers import Run
 
 
 def rows(count: int, payload: bytes = b"x") -> pa.RecordBatch:

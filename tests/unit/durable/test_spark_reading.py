@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evenflow.durable.frames import encode_bundle
 from evenflow.durable.spark_reading import AROUND_NS, Part, cut, items_in, messages_in
-from evenflow.overlay.messages import Message
+from evenflow.overlay.protocol.messages import Message
 
 from .test_merging import rows
 

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from evenflow.experiments.report import Progress, cell, print_table, write_json, write_plot
+from evenflow_experiments.report import Progress, cell, print_table, write_json, write_plot
 
 if TYPE_CHECKING:
     from pathlib import Path

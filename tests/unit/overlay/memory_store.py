@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenflow.overlay.messages import Message, Position, Shelf
-    from evenflow.overlay.record import Record
+    from evenflow.overlay.protocol.messages import Message, Position, Shelf
+    from evenflow.overlay.replica.record import Record
 
 
 class MemoryStore:

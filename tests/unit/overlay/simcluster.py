@@ -18,9 +18,11 @@ import random
 from dataclasses import dataclass, replace
 from itertools import count
 
-from evenflow.overlay.broker_core import BrokerCore
-from evenflow.overlay.client_core import Publishing, Question, Reading
-from evenflow.overlay.events import (
+from tests.unit.overlay.memory_store import MemoryStore
+
+from evenflow.overlay.broker.core import BrokerCore
+from evenflow.overlay.client.core import Publishing, Question, Reading
+from evenflow.overlay.protocol.events import (
     Arrived,
     Asked,
     Balanced,
@@ -33,12 +35,19 @@ from evenflow.overlay.events import (
     Unlinked,
     Visit,
 )
-from evenflow.overlay.geometry import Coordinate, geographic_hash
-from evenflow.overlay.messages import LETTERS, LINK, Done, Failed, Member, Move, Routed, Shelf
-from evenflow.overlay.settings import Settings
-from evenflow.overlay.terms import State
-
-from .memory_store import MemoryStore
+from evenflow.overlay.protocol.messages import (
+    LETTERS,
+    LINK,
+    Done,
+    Failed,
+    Member,
+    Move,
+    Routed,
+    Shelf,
+)
+from evenflow.overlay.protocol.settings import Settings
+from evenflow.overlay.replica.states import State
+from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
 
 TICK = 0.1
 WALL = 1_700_000_000_000_000_000

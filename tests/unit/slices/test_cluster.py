@@ -32,11 +32,11 @@ from evenflow.model.messages import (
     SliceMap,
     Step,
 )
-from evenflow.slices.balancer_core import BalancerSettings
-from evenflow.slices.handover import ORDERS, Session, Stage
-from evenflow.slices.node_core import NodeSettings
+from evenflow.slices.balancer.core import BalancerSettings
+from evenflow.slices.balancer.session import ORDERS, Session, Stage
+from evenflow.slices.node.core import NodeSettings
+from evenflow.testing.cluster import Parcel, SimCluster
 from evenflow.testing.schedules import random_schedule
-from evenflow.testing.simnet import Parcel, SimCluster
 
 VICTIMS = ("giver", "taker", "balancer", "stopped giver", "stopped taker")
 MOMENTS = ("ordered", "done")

@@ -16,8 +16,8 @@ import pytest
 
 from evenflow.model import messages
 from evenflow.model.messages import Ack, Step
-from evenflow.slices.handover import NEXT, ORDERS, TO_GIVER, Session, Stage
-from evenflow.slices.sessions import GIVER, TAKER, Phase
+from evenflow.slices.balancer.session import NEXT, ORDERS, TO_GIVER, Session, Stage
+from evenflow.slices.node.giver_taker import GIVER, TAKER, Phase
 
 PAGE = Path(__file__).parents[3] / "docs" / "protocol.md"
 

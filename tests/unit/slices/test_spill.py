@@ -14,8 +14,8 @@ from evenflow.config import Config
 from evenflow.errors import ConfigError
 from evenflow.model.batch import Batch, Item, encode_items
 from evenflow.model.messages import SliceState
-from evenflow.slices.cache import SliceCache
-from evenflow.slices.record import record_batch
+from evenflow.slices.consumer.arrow_batches import record_batch
+from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.spill import Spill, open_spill
 
 SEGMENT = 4_096

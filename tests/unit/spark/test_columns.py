@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from evenflow.model.batch import Batch, Item, encode_items
-from evenflow.slices.record import SCHEMA, record_batch
+from evenflow.slices.consumer.arrow_batches import SCHEMA, record_batch
 from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of
 from evenflow.spark.encodings import JsonDecoder
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenflow.slices.record import SCHEMA
+from evenflow.slices.consumer.arrow_batches import SCHEMA
 from evenflow.spark.metering import Meter, metered
 
 ROWS = st.lists(st.tuples(st.integers(0, 300), st.binary(max_size=20)), max_size=30)

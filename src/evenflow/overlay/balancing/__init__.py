@@ -1,0 +1,1 @@
+"""Balancing of brokers: their loads, and which topic goes where."""

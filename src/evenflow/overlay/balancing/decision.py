@@ -1,0 +1,81 @@
+"""Algorithm 2, the decision: which topic a node gives away, and where to (section VI-B).
+
+A node that is woken takes its *smallest* topic, counting those it would keep only after a failure,
+and looks for the best coordinate as load-balanced addition does (algorithm 1, `selection`), by
+loads that do not count the topic itself (section V). The topic moves when that is better than where
+it lies.
+
+``margin`` is what a live store adds: measured loads are never quite still, and a move that improves
+next to nothing would only be made back later. The highest load that the topic meets must fall by
+this part of the mean node load. With 0 the rule is the paper's.
+
+`continuous.move_smallest` is the same over arrays; tests hold the two equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from evenflow.overlay.balancing.preference import best_spot, coordinate_load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenflow.overlay.balancing.loads import Level, NodeLoads
+    from evenflow.overlay.balancing.preference import CoordinateLoad
+
+N = TypeVar("N", int, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Weight(Generic[N]):
+    """A topic as balancing sees it."""
+
+    topic: N
+    spot: tuple[N, ...]
+    """The nodes it burdens, closest first."""
+    load: float
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement(Generic[N]):
+    """A better place for a topic."""
+
+    spot: tuple[N, ...]
+    """The nodes it will burden."""
+    here: CoordinateLoad
+    """Loads where it lies, without it."""
+    there: CoordinateLoad
+    """Loads where it would lie, without it."""
+
+
+def smallest_of(topics: Iterable[Weight[N]], node: N) -> Weight[N] | None:
+    """Return the smallest topic that burdens a node; of equals the first."""
+    mine = (weight for weight in topics if node in weight.spot)
+    return min(mine, key=lambda weight: weight.load, default=None)
+
+
+def improve(
+    others: NodeLoads[N],
+    level: Level,
+    spot: tuple[N, ...],
+    candidates: Iterable[tuple[N, ...]],
+    least: float = 0.0,
+) -> Improvement[N] | None:
+    """Return the best place for a topic, None when it is best off where it lies.
+
+    Args:
+        others: Node loads without the topic.
+        level: Resilience level whose loads are balanced.
+        spot: Where the topic lies.
+        candidates: Where it could lie, in order of preference among equals.
+        least: Load by which the highest load that it meets must fall; 0: it need not fall.
+    """
+    best = best_spot(others, level, spot, candidates)
+    if best == spot:
+        return None
+    here, there = (coordinate_load(others, place, level) for place in (spot, best))
+    if least and here.maximum - there.maximum < least:
+        return None
+    return Improvement(best, here, there)

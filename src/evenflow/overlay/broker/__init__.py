@@ -1,0 +1,1 @@
+"""The broker process: its core, its disk, and the shell that runs it."""

@@ -1,0 +1,1 @@
+"""The client of the store: a core, and blocking and asyncio shells."""

@@ -1,0 +1,234 @@
+"""The client of the overlay store for asyncio: publish, subscribe, read, move.
+
+One connection serves all of it (`client_link`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from evenflow.errors import OverlayError, StoreTimeout
+from evenflow.overlay.client.core import Asking, Publishing, Reading
+from evenflow.overlay.client.link import BEAT_S, ClientLink
+from evenflow.overlay.protocol.messages import (
+    LONGEST_PAYLOAD,
+    Condition,
+    Done,
+    Failed,
+    Message,
+    Move,
+    Shelf,
+    Status,
+)
+from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+
+    from evenflow.overlay.space.delegation import DelegateList
+
+DEFAULT_LEVEL = 2
+MOST_UNSTORED = 16 << 20
+"""Payload of a topic that may wait for its acknowledgement; then publishing waits."""
+
+
+class AsyncClient(ClientLink):
+    """A client for asyncio. Use ``async with``.
+
+    Args:
+        brokers: Addresses of some brokers.
+        timeout_s: How long an operation may take before it ends in a `StoreTimeout`.
+    """
+
+    def __init__(self, brokers: Sequence[str], *, timeout_s: float = 30.0) -> None:
+        super().__init__(brokers, timeout_s=timeout_s)
+        self._publishing: dict[str, Publishing] = {}
+        self._stored: dict[str, deque[tuple[int, asyncio.Future[int]]]] = {}
+        self._reading: dict[Reading, asyncio.Event] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> AsyncClient:
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the connection; what is not acknowledged may be stored or not."""
+        self._closed = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._wire is not None:
+            self._wire.close()
+        waiting = [future for pairs in self._stored.values() for _, future in pairs]
+        for future in (*waiting, *self._plain.values()):
+            future.cancel()
+        for event in self._reading.values():
+            event.set()
+
+    # -- what a user calls ----------------------------------------------------------------------
+
+    async def publish(self, topic: str, payload: bytes, *, level: int = DEFAULT_LEVEL) -> int:
+        """Store a message; return its number once as many brokers as the level asks have it.
+
+        Messages of one client to one topic are stored in the order of the calls. The level counts
+        when the topic is new.
+        """
+        stored = await self.post(topic, payload, level=level)
+        async with self._limit(f"publish to {topic!r}"):
+            return await stored
+
+    async def publish_all(
+        self, topic: str, payloads: Iterable[bytes], *, level: int = DEFAULT_LEVEL
+    ) -> int:
+        """Store many messages, in order; return the number of the last once all are stored."""
+        stored = [await self.post(topic, payload, level=level) for payload in payloads]
+        async with self._limit(f"publish to {topic!r}"):
+            return (await asyncio.gather(*stored))[-1] if stored else 0
+
+    async def post(
+        self, topic: str, payload: bytes, *, level: int = DEFAULT_LEVEL
+    ) -> asyncio.Future[int]:
+        """Hand a message over and return at once; the future is done when it is stored."""
+        self._check_open()
+        if len(payload) > LONGEST_PAYLOAD:
+            raise OverlayError(f"a message has at most {LONGEST_PAYLOAD} octets")
+        publishing = self._publishing.get(topic)
+        if publishing is None:
+            geographic_hash(topic)
+            publishing = Publishing(topic, self._rng.getrandbits(61) + 1, level)
+            self._publishing[topic], self._stored[topic] = publishing, deque()
+        while publishing.octets > MOST_UNSTORED:
+            async with self._limit(f"publish to {topic!r}"):
+                await asyncio.shield(self._stored[topic][0][1])
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._stored[topic].append((publishing.add(payload), future))
+        self._ask(publishing)
+        return future
+
+    def publish_as(self, topic: str, publisher: int, *, level: int = DEFAULT_LEVEL) -> None:
+        """Publish to a topic under a publisher's number of one's own; call it before publishing.
+
+        The store counts the messages of each publisher and stores none twice: who publishes the
+        same messages under the same number again, from the first, repeats nothing.
+        """
+        self._check_open()
+        geographic_hash(topic)
+        if topic in self._publishing or not 1 <= publisher < 1 << 62:
+            raise OverlayError(
+                f"publisher {publisher} of {topic!r}: it publishes already, or has no number"
+            )
+        self._publishing[topic] = Publishing(topic, publisher, level)
+        self._stored[topic] = deque()
+
+    async def subscribe(
+        self, topic: str, *, start: int | None = None, level: int = DEFAULT_LEVEL
+    ) -> AsyncGenerator[Message, None]:
+        """Yield every message from a time on (now, unless told), each once, without end."""
+        begin = time.time_ns() if start is None else start
+        reading = Reading(topic, level, max(1, begin))
+        async for message in self._read(reading):
+            yield message
+
+    async def read(self, topic: str, start: int, end: int) -> AsyncGenerator[Message, None]:
+        """Yield the messages stored from a time up to another, in order."""
+        if end <= start:
+            return
+        reading = Reading(topic, 0, max(1, start), end)
+        async for message in self._read(reading):
+            yield message
+
+    async def ensure(self, topic: str, *, level: int = DEFAULT_LEVEL) -> None:
+        """Make a topic unless it is there."""
+        async for _ in self._read(Reading(topic, level, 1, 2)):
+            pass
+
+    async def move(self, topic: str, to: Coordinate) -> DelegateList:
+        """Make another coordinate responsible for what is published from now on."""
+        home = Shelf(topic, geographic_hash(topic))
+        end = time.monotonic() + self.timeout_s
+        while True:
+            answer = await self._question(home.coordinate, "", Move(home, to), end)
+            if isinstance(answer, Done):
+                return answer.delegates
+            if isinstance(answer, Failed) and time.monotonic() > end:
+                raise OverlayError(answer.reason)
+            await asyncio.sleep(BEAT_S)
+
+    async def retire(self, topic: str) -> DelegateList:
+        """Let the topic's home take what is published from now on."""
+        return await self.move(topic, geographic_hash(topic))
+
+    async def status(self) -> Condition:
+        """Return how the broker is that this client is connected to."""
+        end = time.monotonic() + self.timeout_s
+        while self._access is None:
+            if time.monotonic() > end:
+                raise StoreTimeout("status", self.timeout_s, "no broker answers")
+            await asyncio.sleep(BEAT_S)
+        access = self._access
+        answer = await self._question(access.coordinate, access.name, Status(), end)
+        assert isinstance(answer, Condition)
+        return answer
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def _limit(self, operation: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                yield
+        except TimeoutError:
+            raise StoreTimeout(
+                operation, self.timeout_s, "are enough brokers up? See 'evenflow broker --help'"
+            ) from None
+
+    async def _read(self, reading: Reading) -> AsyncIterator[Message]:
+        self._check_open()
+        geographic_hash(reading.topic)
+        event = self._reading[reading] = asyncio.Event()
+        self._ask(reading)
+        try:
+            while not self._closed:
+                while reading.found:
+                    yield reading.found.popleft()
+                    if len(reading.found) == 0:
+                        self._ask(reading)
+                if reading.done:
+                    return
+                event.clear()
+                if reading.until:
+                    async with self._limit(f"read of {reading.topic!r}"):
+                        await event.wait()
+                else:
+                    await event.wait()
+        finally:
+            del self._reading[reading]
+            self._due.discard(reading)
+
+    def _answered(self, asking: Asking) -> None:
+        if isinstance(asking, Publishing):
+            self._note_stored(asking)
+            if asking.acknowledged < asking.accepted and not asking.failure:
+                self._ask(asking)
+        elif isinstance(asking, Reading) and asking in self._reading:
+            self._reading[asking].set()
+            self._ask(asking)
+
+    def _note_stored(self, publishing: Publishing) -> None:
+        waiting = self._stored[publishing.topic]
+        while waiting and waiting[0][0] <= publishing.acknowledged:
+            sequence, future = waiting.popleft()
+            if not future.done():
+                future.set_result(sequence)
+        if publishing.failure:
+            del self._publishing[publishing.topic], self._stored[publishing.topic]
+            for _, future in waiting:
+                if not future.done():
+                    future.set_exception(OverlayError(publishing.failure))

@@ -1,0 +1,133 @@
+"""Who is in the overlay: what a broker knows of the others, and how that spreads.
+
+Every broker knows every other: name, coordinate, address, incarnation, alive or dead. A piece of
+news replaces an older one when its incarnation is higher, or when it says at the same incarnation
+that the broker died. A broker that hears of its own death and lives takes a higher incarnation and
+says so, and treats its own copies as a returning broker does. News is passed on to all neighbours
+when it is new, so it floods the overlay; heartbeats carry a digest of the whole table, and who sees
+another digest tells what he knows, so news that was lost arrives a heartbeat later.
+
+From the living members each broker computes the same Delaunay triangulation (section I-A), and
+keeps links to its own neighbours there and to nobody else.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenflow.overlay.space.coordinate import Coordinate, closest_nodes
+from evenflow.overlay.space.plane import Plane
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from evenflow.overlay.protocol.messages import Member
+
+MOST_MEMBERS = 10_000
+"""Brokers, dead ones included, that a broker remembers; news of more is refused."""
+
+
+def newer(news: Member, known: Member | None) -> bool:
+    """Say whether news replaces what is known of a broker."""
+    if known is None or news.incarnation != known.incarnation:
+        return known is None or news.incarnation > known.incarnation
+    return known.alive and not news.alive
+
+
+class Membership:
+    """The table of one broker."""
+
+    def __init__(self, me: Member) -> None:
+        self.me = me
+        self._table: dict[str, Member] = {me.name: me}
+        self._living: dict[str, Coordinate] | None = None
+        self._neighbours: frozenset[str] | None = None
+        self._closest: dict[tuple[Coordinate, int], tuple[str, ...]] = {}
+
+    def __getitem__(self, name: str) -> Member:
+        return self._table[name]
+
+    def get(self, name: str) -> Member | None:
+        """Return what is known of a broker, None when nothing."""
+        return self._table.get(name)
+
+    def everyone(self) -> tuple[Member, ...]:
+        """Return all that is known."""
+        return tuple(self._table.values())
+
+    def alive(self, name: str) -> bool:
+        """Say whether a broker is known and not dead."""
+        member = self._table.get(name)
+        return member is not None and member.alive
+
+    @property
+    def living(self) -> Mapping[str, Coordinate]:
+        """Coordinates of the brokers alive, this one included."""
+        if self._living is None:
+            self._living = {
+                name: self._table[name].coordinate
+                for name in sorted(self._table)
+                if self._table[name].alive
+            }
+        return self._living
+
+    def closest(self, coordinate: Coordinate, count: int) -> tuple[str, ...]:
+        """Return the living brokers closest to a coordinate, closest first."""
+        key = (coordinate, count)
+        if key not in self._closest:
+            if len(self._closest) >= MOST_MEMBERS:
+                self._closest.clear()
+            self._closest[key] = closest_nodes(coordinate, self.living, count)
+        return self._closest[key]
+
+    def neighbours(self) -> frozenset[str]:
+        """Return the Delaunay neighbours of this broker among the living."""
+        if self._neighbours is None:
+            self._neighbours = self._triangulate()
+        return self._neighbours
+
+    def _triangulate(self) -> frozenset[str]:
+        places: dict[Coordinate, str] = {}
+        for name, coordinate in self.living.items():
+            # Two brokers at one place cannot be triangulated: the second stays without links.
+            places.setdefault(coordinate, name)
+        names = list(places.values())
+        if self.me.name not in names:
+            return frozenset()
+        plane = Plane(np.array(list(places), dtype=np.float64))
+        found = plane.neighbours()[names.index(self.me.name)]
+        return frozenset(names[int(number)] for number in found)
+
+    def digest(self) -> int:
+        """Return a number that is the same for all who know the same."""
+        text = ";".join(
+            f"{member.name},{member.incarnation},{int(member.alive)}"
+            for _, member in sorted(self._table.items())
+        )
+        return zlib.crc32(text.encode())
+
+    def merge(self, news: Iterable[Member]) -> list[Member]:
+        """Take news; return what was new, for passing on. News of our own death is new too."""
+        fresh = []
+        for member in news:
+            known = self._table.get(member.name)
+            if not newer(member, known) or (known is None and len(self._table) >= MOST_MEMBERS):
+                continue
+            if not (0 < member.coordinate.x < 1 and 0 < member.coordinate.y < 1):
+                continue
+            fresh.append(member)
+            self._put(member)
+        return fresh
+
+    def revive(self, member: Member) -> None:
+        """Put this broker itself, with a higher incarnation."""
+        self.me = member
+        self._put(member)
+
+    def _put(self, member: Member) -> None:
+        self._table[member.name] = member
+        self._living = self._neighbours = None
+        self._closest.clear()

@@ -1,0 +1,1 @@
+"""What brokers and clients say to one another: messages, framing, connections."""

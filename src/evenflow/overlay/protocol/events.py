@@ -1,0 +1,105 @@
+"""What a broker's core is told, and what it wants done.
+
+The shell reports events and performs actions, in order, once the store is committed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evenflow.overlay.protocol.messages import Heartbeat, Member, Members, Routed, Share
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """Event: there is a connection to another broker, which said who it is."""
+
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
+class Unlinked:
+    """Event: the connection to a broker broke, or could not be made."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Event: a message came over a link."""
+
+    link: str
+    message: object
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Event: a client of this broker sent a letter."""
+
+    client: int
+    letter: Routed
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Event: some time has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """Action: keep a connection to this broker."""
+
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Action: try once to reach a broker that is taken for dead."""
+
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnect:
+    """Action: this broker is no neighbour (any more)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transmit:
+    """Action: send a message over a link."""
+
+    link: str
+    message: Members | Heartbeat | Routed | Share
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Action: send a letter to a client of this broker."""
+
+    client: int
+    letter: Routed
+
+
+@dataclass(frozen=True, slots=True)
+class Balanced:
+    """Action: write down that this broker had a topic moved, or wanted to."""
+
+    topic: str
+    start: tuple[str, ...]
+    """The brokers that it burdened."""
+    to: tuple[str, ...]
+    """The brokers that it burdens now."""
+    seen: tuple[tuple[str, float], ...]
+    """Loads before, and as expected after, by name."""
+    refusal: str | None
+    """Why it was not moved; empty: it was; None: nobody said in time."""
+    accepted: bool
+    """Whether the other broker was ready to take it."""
+
+
+Event = Linked | Unlinked | Arrived | Asked | Tick
+Action = Connect | Visit | Disconnect | Transmit | Reply | Balanced

@@ -1,0 +1,1 @@
+"""One copy of a topic: its states, replication, and catching up."""

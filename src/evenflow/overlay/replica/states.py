@@ -1,0 +1,69 @@
+"""The states of a shelf's copy, and what leads from one to another.
+
+The table is the whole of it; `evenflow.overlay.replica.replica` says why and when.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class State(Enum):
+    """What a copy is."""
+
+    UNSURE = "unsure"
+    """It may be old: asking around."""
+    PREPARING = "preparing"
+    """Began a term; the secondary has not agreed."""
+    LEADING = "leading"
+    """Primary of a term that both agreed on."""
+    YIELDING = "yielding"
+    """Asked the secondary, which is closer, to begin a term."""
+    FOLLOWING = "following"
+    """Secondary."""
+
+
+class Turn(Enum):
+    """What changes the state of a copy."""
+
+    DOUBT = "doubt"
+    """It hears that it was dead, or of a newer term."""
+    BEGIN = "begin"
+    """It begins a term."""
+    AGREE = "agree"
+    """The secondary agrees."""
+    YIELD = "yield"
+    """The secondary is closer and has everything."""
+    FOLLOW = "follow"
+    """Another begins a term with it."""
+
+
+TRANSITIONS: dict[State, dict[Turn, State]] = {
+    State.UNSURE: {
+        Turn.DOUBT: State.UNSURE,
+        Turn.BEGIN: State.PREPARING,
+        Turn.FOLLOW: State.FOLLOWING,
+    },
+    State.PREPARING: {
+        Turn.DOUBT: State.UNSURE,
+        Turn.BEGIN: State.PREPARING,
+        Turn.AGREE: State.LEADING,
+        Turn.FOLLOW: State.FOLLOWING,
+    },
+    State.LEADING: {
+        Turn.DOUBT: State.UNSURE,
+        Turn.BEGIN: State.PREPARING,
+        Turn.YIELD: State.YIELDING,
+        Turn.FOLLOW: State.FOLLOWING,
+    },
+    State.YIELDING: {
+        Turn.DOUBT: State.UNSURE,
+        Turn.BEGIN: State.PREPARING,
+        Turn.FOLLOW: State.FOLLOWING,
+    },
+    State.FOLLOWING: {
+        Turn.DOUBT: State.UNSURE,
+        Turn.BEGIN: State.PREPARING,
+        Turn.FOLLOW: State.FOLLOWING,
+    },
+}

@@ -1,0 +1,1 @@
+"""The topics of one broker: serving clients, moving, creating and delegating them."""

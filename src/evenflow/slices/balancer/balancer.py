@@ -1,0 +1,228 @@
+"""The balancer process: a :class:`~evenflow.slices.balancer.core.BalancerCore` per topic, on DDS.
+
+One thread waits for reports, acknowledgements and operators' requests, and performs what the cores
+and the autonomic loop (:mod:`evenflow.slices.balancer.autonomy`) ask. Who owns what is known from
+the nodes' reports, and what was planned from the history: a balancer that dies is simply started
+again.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from evenflow.balance import algorithm_named
+from evenflow.closing import Closing
+from evenflow.config import Config
+from evenflow.domain.channels import (
+    ACKS,
+    BEATS,
+    COSTS,
+    EVENTS,
+    LOADS,
+    MOVES,
+    ORDERS,
+    PROPERTIES,
+    REPORTS,
+    Gone,
+)
+from evenflow.domain.cyclone import Participant
+from evenflow.errors import BalancerRunning, EvenflowError
+from evenflow.model.load import LoadWeights
+from evenflow.model.messages import (
+    Beat,
+    EventNotice,
+    NodeReport,
+    PropertyReport,
+    Receipt,
+    SliceCosts,
+)
+from evenflow.slices.actions import Action, NodeGone, Send
+from evenflow.slices.balancer.autonomy import SliceLoop
+from evenflow.slices.balancer.core import BalancerCore, BalancerSettings
+from evenflow.slices.control_writers import Outbox
+
+if TYPE_CHECKING:
+    from evenflow.config import BalancerConfig
+    from evenflow.domain.cyclone import Reader
+
+_LOG = logging.getLogger(__name__)
+
+TICK_S = 0.02
+"""How often the time is looked at when nothing happens."""
+LISTEN_BEATS = 4
+"""A balancer that is alive is heard within so many beats."""
+
+
+class Balancer(Closing):
+    """Balances the configured topics until it is closed."""
+
+    def __init__(
+        self, *, config: Config | None = None, participant: Participant | None = None
+    ) -> None:
+        """Enter the domain; :class:`BalancerRunning` when it has a balancer already.
+
+        Raises:
+            ConfigError: An event, a rule or a planner is faulty; nothing has been started.
+        """
+        self.config = config or Config.load()
+        self.error: BaseException | None = None
+        self._own = participant is None
+        self._participant = participant or Participant(self.config.domain)
+        self._waiter = self._participant.waiter()
+        try:
+            self._refuse_second()
+        except BalancerRunning:
+            self.close_domain()
+            raise
+        self._outbox = Outbox(self._participant)
+        # Listening begins before the time that is given to it.
+        channels = (REPORTS, LOADS, COSTS, ACKS, MOVES, PROPERTIES, EVENTS)
+        self._readers = [self._read(channel) for channel in channels]
+        algorithm = algorithm_named(self.config.balancer.algorithm)
+        self.cores = {
+            topic.name: BalancerCore(
+                topic.name,
+                topic.slices,
+                algorithm,
+                balancer_settings(self.config.balancer),
+                time.monotonic(),
+                time.time(),
+                identity=secrets.randbits(63),
+            )
+            for topic in self.config.topics
+        }
+        try:
+            self._autonomy = SliceLoop(self.config, self.cores, time.monotonic(), time.time())
+        except EvenflowError:
+            self.close_domain()
+            raise
+        self._stopping = False
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._guarded, name="balancer", daemon=True)
+        self._thread.start()
+
+    def _read(self, channel: Any) -> Reader:
+        reader = self._participant.reader(channel)
+        self._waiter.attach(reader)
+        return reader
+
+    def _refuse_second(self) -> None:
+        """A live balancer beats; what a dead one left behind is a single last beat."""
+        reader = self._read(BEATS)
+        heard: dict[tuple[str, int], int] = {}
+        deadline = time.monotonic() + LISTEN_BEATS * self.config.balancer.beat_ms / 1000
+        while time.monotonic() < deadline:
+            self._waiter.wait(TICK_S)
+            for beat in reader.take():
+                if isinstance(beat, Beat):
+                    key = (beat.topic, beat.balancer)
+                    heard[key] = heard.get(key, 0) + 1
+                    if heard[key] > 2 and any(t.name == beat.topic for t in self.config.topics):
+                        raise BalancerRunning(f"{beat.balancer:x}", self.config.domain.id)
+        self._waiter.detach(reader)
+        reader.close()
+
+    # -- the surface ----------------------------------------------------------------------------
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until the balancer has ended; False when the time was up."""
+        return self._ended.wait(timeout_s)
+
+    def close(self) -> None:
+        """End; the nodes go on with what they have."""
+        self._stopping = True
+        self._waiter.wake()
+        self._thread.join()
+        self._autonomy.close()
+        self.close_domain()
+
+    def close_domain(self) -> None:
+        """Leave the domain, unless the participant is somebody else's."""
+        if self._own:
+            self._participant.close()
+
+    # -- the loop -------------------------------------------------------------------------------
+
+    def _guarded(self) -> None:
+        try:
+            while not self._stopping:
+                self._waiter.wait(TICK_S)
+                self._turn(time.monotonic())
+        except Exception as error:  # noqa: BLE001 - told to whoever waits for the balancer
+            _LOG.exception("the balancer ends")
+            self.error = error
+        finally:
+            self._ended.set()
+
+    def _turn(self, now: float) -> None:
+        actions: list[Action] = []
+        for reader in self._readers:
+            for message in reader.take():
+                actions += self._handle(message, now)
+        for core in self.cores.values():
+            actions += core.poll(now)
+        self._autonomy.poll(now)
+        for action in actions:
+            if isinstance(action, Send):
+                if isinstance(action.message, Receipt):
+                    _log_receipt(action.message)
+                    self._autonomy.moved(action.message)
+                self._outbox.send(action)
+
+    def _handle(self, message: Any, now: float) -> list[Action]:
+        if isinstance(message, PropertyReport | EventNotice):
+            self._autonomy.handle(message, now)
+            return []
+        if isinstance(message, Gone):
+            if message.message_type is SliceCosts:
+                topic, consumer = message.key
+                if topic in self.cores:
+                    self.cores[topic].loads.consumer_gone(consumer, now)
+                return []
+            if message.message_type is not NodeReport:
+                self._autonomy.handle(message, now)
+                return []
+            topic, node = message.key
+            core = self.cores.get(topic)
+            self._outbox.forget(node)
+            return core.handle(NodeGone(node), now) if core else []
+        core = self.cores.get(message.topic)
+        if isinstance(message, NodeReport) and core:
+            self._outbox.prepare(ORDERS, message.node)
+        return core.handle(message, now) if core else []
+
+
+def _log_receipt(receipt: Receipt) -> None:
+    _LOG.info(
+        "%s: %d slices of %s from %s to %s in %.1f ms, %d items moved, %d replayed: %s (%s)",
+        receipt.cause,
+        len(receipt.slices),
+        receipt.topic,
+        receipt.giver or "nobody",
+        receipt.taker,
+        receipt.ms,
+        receipt.moved,
+        receipt.replayed,
+        receipt.outcome,
+        receipt.why,
+    )
+
+
+def balancer_settings(config: BalancerConfig) -> BalancerSettings:
+    """The core's settings from the configuration."""
+    return BalancerSettings(
+        beat_every=config.beat_ms / 1000,
+        settle=config.settle_s,
+        deadline=config.step_deadline_s,
+        season=config.season_s,
+        weights=load_weights(config),
+    )
+
+
+def load_weights(config: BalancerConfig) -> LoadWeights:
+    """What makes up the load of a slice."""
+    return LoadWeights(config.item_weight, config.byte_weight, config.busy_weight)

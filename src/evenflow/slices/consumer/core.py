@@ -1,0 +1,224 @@
+"""The rules of a consumer of a served topic: how far it may read, where, and what it commits.
+
+A consumer works in batches: it fixes an end position, reads everything in ``(start, end]`` from the
+nodes that own the slices, and commits ``end`` when its work is safe. It may die at any moment and
+plan the same batch again from its own log: nothing of it was forgotten, because it was not
+committed.
+
+The end is, for every writer, the smallest epoch that all owners of slices have whole. It may be out
+of date when it is used, and need not be exact: a node asked for an epoch that it does not have
+whole says so, and the reader asks again or elsewhere. It must only never go back. For a writer that
+stays gone the largest one counts: then what the nodes have is all there is.
+
+Two processes with one name would commit, and so make everybody forget, what the other has not read.
+Commits of a name are numbered: everybody goes by the highest number, and who hears a higher one
+than its own is *superseded* and has to stop. Before its first commit a consumer only takes note of
+the number and goes on above it. When its process is gone the number is forgotten, so the clock of a
+later life need not be ahead of the earlier one's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceMap
+from evenflow.slices.actions import NodeGone, WriterGone
+from evenflow.slices.consumer.registry import Consumers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    Position = dict[int, int]
+
+
+class ConsumerCore:
+    """One consumer of one topic.
+
+    Args:
+        topic: The topic.
+        name: Name of the consumer.
+        number: Where the numbers of its commits begin, unless it hears a higher one: the time.
+        writer_grace: A writer that is gone for so many seconds does not come back.
+    """
+
+    def __init__(self, topic: str, name: str, number: int, writer_grace: float = 10.0) -> None:
+        self.topic = topic
+        self.name = name
+        self.others = Consumers()
+        """All consumers that were heard of, this one in earlier lives included."""
+        self.map: SliceMap | None = None
+        self.progress: dict[str, Progress] = {}
+        self.superseded = False
+        """Another process commits under this name and began later."""
+        self._number = number
+        self._spoken = False
+        self._writer_grace = writer_grace
+        self._closes: dict[int, EpochClose] = {}
+        self._counts: dict[int, dict[int, int]] = {}
+        """For each writer: items up to the end of some epochs."""
+        self._gone: dict[int, float] = {}
+
+    # -- events -----------------------------------------------------------------------------------
+
+    def handle(self, event: object, now: float) -> None:
+        """Take in what the domain shows."""
+        match event:
+            case SliceMap():
+                if self.map is None or event.version >= self.map.version:
+                    self.map = event
+            case Progress():
+                self.progress[event.node] = event
+                self.others.learn(event.consumers)
+                self.expect(event.writers, now)
+            case EpochClose():
+                self._gone.pop(event.writer, None)
+                self._closes[event.writer] = event
+                counts = self._counts.setdefault(event.writer, {})
+                counts |= {event.committed: event.committed_items, event.epoch: event.items}
+            case ConsumerCommit():
+                self.others.commit(event)
+                self._compare(event)
+            case NodeGone():
+                self.progress.pop(event.node, None)
+            case WriterGone():
+                if self._closes.pop(event.writer, None) is not None:  # else of another topic
+                    self._gone.setdefault(event.writer, now)
+            case _:
+                raise TypeError(f"a consumer cannot handle {type(event).__name__}")
+
+    def _compare(self, commit: ConsumerCommit) -> None:
+        if commit.consumer == self.name and commit.number > self._number:
+            if self._spoken:
+                self.superseded = True
+            else:
+                self._number = commit.number
+
+    # -- planning ---------------------------------------------------------------------------------
+
+    def owners(self) -> dict[str, tuple[int, ...]]:
+        """The slices of every node, as far as the map knows; ``""`` owns what nobody does."""
+        if self.map is None:
+            return {}
+        names = ("", *self.map.nodes)
+        owned: dict[str, list[int]] = {}
+        for slice_id, owner in enumerate(self.map.owners):
+            owned.setdefault(names[owner], []).append(slice_id)
+        return {node: tuple(slices) for node, slices in owned.items()}
+
+    def lacking(self) -> str:
+        """What keeps the topic from being read; empty when nothing does."""
+        owners = self.owners()
+        if not owners:
+            return "nobody has assigned its slices: start 'evenflow balancer'"
+        if "" in owners:
+            return "some of its slices have no node: start 'evenflow node --serve'"
+        silent = sorted(owners.keys() - self.progress.keys())
+        if silent:
+            return f"node {silent[0]} does not serve: start nodes with 'evenflow node --serve'"
+        return ""
+
+    def latest(self, start: Mapping[int, int], now: float) -> Position:
+        """The newest position that can be read whole; never behind ``start``."""
+        end = dict(start)
+        if self.lacking():
+            return end
+        claims = [
+            dict(zip(told.writers, told.epochs, strict=True))
+            for node, told in self.progress.items()
+            if node in self.owners()
+        ]
+        for writer in {writer for claim in claims for writer in claim}:
+            epochs = [claim.get(writer, 0) for claim in claims]
+            epoch = max(epochs) if self._is_final(writer, now) else min(epochs)
+            if epoch > end.get(writer, 0):
+                end[writer] = epoch
+        for writer in start:
+            if self._is_final(writer, now) and not any(writer in claim for claim in claims):
+                del end[writer]
+        return end
+
+    def limited(self, start: Mapping[int, int], end: Mapping[int, int], items: int) -> Position:
+        """A position between two, about so many items behind the first and at least one epoch.
+
+        The items of a writer are taken to be spread evenly over the epochs between those whose
+        count is known. An epoch is never split.
+        """
+        wanted = {w: self._items_between(w, start.get(w, 0), epoch) for w, epoch in end.items()}
+        total = sum(wanted.values())
+        if total <= items:
+            return dict(end)
+        share = items / total
+        limited = dict(start)
+        for writer, epoch in end.items():
+            first = start.get(writer, 0)
+            step = int((epoch - first) * share)
+            if step:
+                limited[writer] = first + step
+        if limited == dict(start):
+            writer = max(wanted, key=lambda w: wanted[w])
+            limited[writer] = limited.get(writer, 0) + 1
+        return limited
+
+    def earliest(self) -> Position:
+        """For each writer the epoch up to which everything may be forgotten."""
+        found = self.others.position()
+        for writer, close in self._closes.items():
+            if close.committed > found.get(writer, 0):
+                found[writer] = close.committed
+        return found
+
+    def closed(self) -> Position:
+        """The newest closed epoch of every writer that is there."""
+        return {writer: close.epoch for writer, close in self._closes.items() if close.epoch}
+
+    def items_behind(self, position: Mapping[int, int]) -> int:
+        """About how many closed items lie behind a position: the lag."""
+        return sum(
+            self._items_between(writer, position.get(writer, 0), close.epoch)
+            for writer, close in self._closes.items()
+        )
+
+    def final(self, now: float) -> frozenset[int]:
+        """Writers that are gone and do not come back."""
+        return frozenset(writer for writer in self._gone if self._is_final(writer, now))
+
+    def expect(self, writers: Iterable[int], now: float) -> None:
+        """Hear of writers from a log or a node; those who do not speak themselves may be gone."""
+        for writer in writers:
+            if writer not in self._closes:
+                self._gone.setdefault(writer, now)
+
+    def _is_final(self, writer: int, now: float) -> bool:
+        gone = self._gone.get(writer)
+        return gone is not None and now - gone >= self._writer_grace
+
+    def _items_between(self, writer: int, start: int, end: int) -> int:
+        return max(0, self._items_up_to(writer, end) - self._items_up_to(writer, start))
+
+    def _items_up_to(self, writer: int, epoch: int) -> int:
+        counts = self._counts.get(writer, {})
+        if epoch in counts:
+            return counts[epoch]
+        below = max(((e, n) for e, n in counts.items() if e < epoch), default=(0, 0))
+        above = min(((e, n) for e, n in counts.items() if e > epoch), default=None)
+        if above is None:
+            return below[1]
+        return below[1] + (above[1] - below[1]) * (epoch - below[0]) // (above[0] - below[0])
+
+    # -- committing -------------------------------------------------------------------------------
+
+    def commit(self, position: Mapping[int, int], *, ended: bool = False) -> ConsumerCommit:
+        """What to tell everybody when all up to a position is processed."""
+        self._number += 1
+        self._spoken = True
+        for writer, epoch in position.items():
+            counts = self._counts.get(writer, {})
+            for old in [e for e in counts if e < epoch]:
+                del counts[old]
+        claimed = {writer for told in self.progress.values() for writer in told.writers}
+        for writer in self._gone.keys() - position.keys() - claimed:
+            del self._gone[writer]
+            self._counts.pop(writer, None)
+        return ConsumerCommit(
+            self.topic, self.name, self._number, tuple(position), tuple(position.values()), ended
+        )

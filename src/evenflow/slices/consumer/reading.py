@@ -1,0 +1,203 @@
+"""Reads a range of items from whoever has them, in an executor.
+
+A task is given slices, two positions, and the addresses of the nodes. It first asks the node that
+owned the slices when the batch was planned. When that node refuses (the slices moved, or an epoch
+is not whole yet), breaks off or says nothing for `SILENT_S`, it asks any node who owns what is
+still lacking, and goes on there. How far each slice and writer was read is in the metadata of every
+record batch, so nothing is read twice and nothing is left out, wherever a stream broke off.
+
+It gives up when nothing at all came for ``timeout_s``, or at once when the nodes were told to
+forget what it asks for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pyarrow import ArrowException, flight
+
+from evenflow.domain.codec import encode
+from evenflow.errors import ReadFailed
+from evenflow.slices.consumer.idle_limit import streamed
+from evenflow.slices.consumer.row_numbers import decode_runs, reached
+from evenflow.slices.consumer.ticket import READS, encode_ticket
+from evenflow.slices.node.serving.rules import Range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyarrow import RecordBatch
+
+    from evenflow.model.messages import SliceReads
+    from evenflow.slices.consumer.row_numbers import Run
+
+FIRST_PAUSE_S: Final = 0.01
+LONGEST_PAUSE_S: Final = 0.2
+CALL_S: Final = 10.0
+"""How long a call that gives directions may take."""
+SILENT_S: Final = 20.0
+"""A node that is asked and says nothing for so long stands still, or is gone with its host."""
+TELL_S: Final = 1.0
+"""How long a call may take that no item depends on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one task reads; sent from the driver to the executor."""
+
+    topic: str
+    address: str
+    """The node that owned the slices when the batch was planned; empty when there was none."""
+    addresses: tuple[str, ...]
+    """All nodes, to ask the way."""
+    asked: Range
+    timeout_s: float
+
+
+class _Reading:
+    """One task's way through its share."""
+
+    def __init__(self, share: Share) -> None:
+        self.share = share
+        self.pending = set(share.asked.slices)
+        self.after: dict[tuple[int, int], int] = {}
+        self.addresses = set(share.addresses) | ({share.address} - {""})
+        self.said = "no node answers"
+        self.chunks = 0
+        self.deadline = time.monotonic() + share.timeout_s
+
+    def run(self) -> Iterator[tuple[RecordBatch, list[Run]]]:
+        asked = self.share.asked
+        ways: list[tuple[str, tuple[int, ...]]] = []
+        if self.share.address:
+            ways.append((self.share.address, asked.slices))
+        pause = FIRST_PAUSE_S
+        while self.pending:
+            before = self.chunks, len(self.pending)
+            for address, slices in ways:
+                yield from self._read(address, [s for s in slices if s in self.pending])
+            if not self.pending:
+                return
+            if before != (self.chunks, len(self.pending)):
+                pause = FIRST_PAUSE_S
+            elif time.monotonic() > self.deadline:
+                raise ReadFailed(
+                    self.share.topic,
+                    sorted(self.pending),
+                    f"nothing came for {self.share.timeout_s:g} s, the last answer: {self.said};"
+                    " see 'evenflow nodes' and 'evenflow slices'",
+                )
+            time.sleep(pause * random.uniform(0.5, 1.0))
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+            ways = self._ask_the_way()
+
+    def _range(self, slices: list[int]) -> Range:
+        asked = self.share.asked
+        wanted = set(slices)
+        after = {key: last for key, last in self.after.items() if key[0] in wanted}
+        return Range(tuple(slices), asked.start, asked.end, after, asked.final)
+
+    def _read(self, address: str, slices: list[int]) -> Iterator[tuple[RecordBatch, list[Run]]]:
+        if not slices:
+            return
+        ticket = flight.Ticket(encode_ticket(self.share.topic, self._range(slices)))
+        try:
+            silent_s = min(SILENT_S, self.share.timeout_s)
+            for chunk in streamed(lambda: _clients.get(address).do_get(ticket), silent_s):
+                runs = decode_runs(chunk.app_metadata.to_pybytes())
+                yield chunk.data, runs
+                self.after |= reached(runs)
+                self._came()
+            self.pending -= set(slices)
+            self._came()
+        except (flight.FlightError, ArrowException, OSError) as error:
+            self._failed(address, slices, error)
+
+    def _came(self) -> None:
+        self.chunks += 1
+        self.deadline = time.monotonic() + self.share.timeout_s
+
+    def _failed(self, address: str, slices: list[int], error: Exception) -> None:
+        reason = bytes(getattr(error, "extra_info", b"") or b"").decode(errors="replace")
+        self.said = f"{reason or 'no answer'} from {address} ({str(error)[:200]})"
+        if reason == "forgotten":
+            raise ReadFailed(
+                self.share.topic,
+                slices,
+                f"{self.said}; the query was not registered while these items were kept:"
+                " start it with a new checkpoint",
+            ) from None
+        if reason not in {"moved", "later"}:
+            _clients.drop(address)
+
+    def _ask_the_way(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Who owns what is still lacking; from the first node that answers."""
+        command = encode_ticket(self.share.topic, self._range(sorted(self.pending)))
+        descriptor = flight.FlightDescriptor.for_command(command)
+        options = flight.FlightCallOptions(timeout=CALL_S)
+        for address in random.sample(sorted(self.addresses), len(self.addresses)):
+            try:
+                info = _clients.get(address).get_flight_info(descriptor, options)
+            except (flight.FlightError, ArrowException, OSError) as error:
+                self.said = f"no answer from {address} ({str(error)[:200]})"
+                _clients.drop(address)
+                continue
+            ways = []
+            for endpoint in info.endpoints:
+                owner = endpoint.locations[0].uri.decode()
+                self.addresses.add(owner)
+                slices = tuple(json.loads(endpoint.ticket.ticket)["slices"])
+                ways.append((owner, slices))
+            return ways
+        return []
+
+
+def tell_reads(share: Share, reads: SliceReads) -> None:
+    """Give a node what a task has read, to pass on; it is no matter when none takes it."""
+    action = flight.Action(READS, encode(reads))
+    options = flight.FlightCallOptions(timeout=TELL_S)
+    others = [address for address in share.addresses if address != share.address]
+    for address in ([share.address] if share.address else []) + others[:1]:
+        try:
+            list(_clients.get(address).do_action(action, options))
+        except (flight.FlightError, ArrowException, OSError):
+            _clients.drop(address)
+        else:
+            return
+
+
+def read_share(share: Share) -> Iterator[RecordBatch]:
+    """Read what a task shall read; `ReadFailed` when nobody gives it."""
+    return (rows for rows, _ in _Reading(share).run())
+
+
+def read_runs(share: Share) -> Iterator[tuple[RecordBatch, list[Run]]]:
+    """The same, each record batch with the numbers of its rows."""
+    return _Reading(share).run()
+
+
+class _Clients:
+    """Connections, kept from task to task: workers are used again."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Any] = {}
+
+    def get(self, address: str) -> Any:
+        client = self._open.get(address)
+        if client is None:
+            client = self._open[address] = flight.FlightClient(address)
+        return client
+
+    def drop(self, address: str) -> None:
+        client = self._open.pop(address, None)
+        if client is not None:
+            with contextlib.suppress(flight.FlightError, ArrowException, OSError):
+                client.close()
+
+
+_clients: Final = _Clients()

@@ -1,0 +1,245 @@
+"""The processing node without sockets, clocks or threads.
+
+A node holds slices, keeps the items of its slices until its application has processed them, commits
+what is processed, asks publishers for what is missing, and obeys the balancer's orders. What always
+holds:
+
+1. *One owner a term.* A slice is Available here only under a term that the balancer gave to this
+   node.
+2. *In order, once.* The application gets the items of a writer and slice in order of their numbers,
+   and none of them twice while this node lives.
+3. *Nothing uncertain.* After a takeover nothing of a writer is delivered before that writer has
+   said how far the slice is committed (or is gone), and by being asked it refuses the former
+   owner's commits.
+4. *Frozen is frozen.* Between the acknowledgement of FREEZE and a new term nothing of the slice is
+   delivered here.
+
+Three parts do the work: :class:`~evenflow.slices.node.writers.Streams` knows the publishers and
+what is here of their items, :class:`~evenflow.slices.node.delivery.Delivery` what the application
+has in hand, :class:`~evenflow.slices.node.orders.Orders` what the balancer wants. This module puts
+them together and adds what concerns the node as a whole: its lease, its reports, and the time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenflow.model.messages import (
+    Beat,
+    CacheChunk,
+    EpochClose,
+    NodeReport,
+    Order,
+    ReplayAnswer,
+    SliceLoads,
+    SliceMap,
+)
+from evenflow.slices.actions import Action, Send, Subscribed, WriterGone
+from evenflow.slices.node.arrivals import Arrivals
+from evenflow.slices.node.delivery import Delivery
+from evenflow.slices.node.lease import Lease
+from evenflow.slices.node.orders import Orders
+from evenflow.slices.node.settings import NodeSettings
+from evenflow.slices.node.writers import Streams
+
+if TYPE_CHECKING:
+    from evenflow.model.batch import Batch
+    from evenflow.slices.spill import Spill
+
+__all__ = ["NodeCore", "NodeSettings"]
+
+BALANCER_SILENT = 2.0
+"""A leaving node does not wait for a balancer that it has not heard for so many seconds."""
+
+
+class NodeCore:
+    """One node and one topic."""
+
+    def __init__(
+        self,
+        topic: str,
+        node: str,
+        slice_count: int,
+        settings: NodeSettings,
+        now: float,
+        *,
+        host: str = "",
+        pid: int = 0,
+        spill: Spill | None = None,
+    ) -> None:
+        self.topic = topic
+        self.node = node
+        self.settings = settings
+        self.leaving = False
+        self.damaged = 0
+        """Samples that could not be decoded, as the shell counts them."""
+        self.streams = Streams(topic, node, slice_count, settings, spill)
+        self.cache, self.serving = self.streams.cache, self.streams.serving
+        self.delivery = Delivery(self.cache, settings.deliver_items)
+        self.orders = Orders(topic, node, slice_count, self.streams, self.delivery)
+        self.lease = Lease(settings.lease, settings.stall, now)
+        self._arrivals = Arrivals()
+        self._host, self._pid = host, pid
+        self._reports = 0
+        self._map_version = 0
+        self._heard_at = -BALANCER_SILENT
+        self._others = False
+        self._next_report = self._next_commit = self._next_loads = now
+
+    # -- items ----------------------------------------------------------------------------------
+
+    def receive(self, batch: Batch, now: float, *, replayed: bool = False) -> None:
+        """A batch arrived from the stream, or again by replay."""
+        self.streams.receive(batch, now, replayed=replayed)
+
+    def next_delivery(self, now: float) -> Batch | None:
+        """What the application shall process now; it says :meth:`delivered` when it has."""
+        return self.delivery.begin() if self.lease.holds(now, self._map_version) else None
+
+    def delivered(self, seconds: float, *, ok: bool = True) -> list[Action]:
+        """The application is through with what it had in hand."""
+        further = self.delivery.finish(seconds, ok=ok)
+        if further is None:
+            return []
+        held, batch = further
+        self.streams.dirty.add((batch.slice, batch.writer))
+        return self.orders.processed(held, batch)
+
+    # -- messages and events --------------------------------------------------------------------
+
+    def handle(self, event: object, now: float) -> list[Action]:
+        """Take a message or an event in; return what to do."""
+        actions: list[Action] = []
+        match event:
+            case EpochClose():
+                self.streams.closed(event, now)
+            case ReplayAnswer():
+                actions = self._answered(event)
+            case Order():
+                actions = self.orders.obey(event, now)
+            case CacheChunk():
+                actions = self.orders.cached(event, now)
+            case SliceMap():
+                actions = self._mapped(event)
+            case Beat():
+                self._heard(event, now)
+            case Subscribed():
+                actions = self.orders.subscribed(event.term, now)
+            case WriterGone():
+                self.streams.gone(event.writer, now)
+            case _:
+                raise TypeError(f"a node cannot handle {type(event).__name__}")
+        return actions
+
+    def _answered(self, answer: ReplayAnswer) -> list[Action]:
+        if answer.node != self.node:
+            return []
+        self.streams.answered(answer)
+        stale = set()
+        for slice_id, term in zip(answer.refused, answer.refused_terms, strict=True):
+            self.orders.seen_term = max(self.orders.seen_term, term)
+            self.orders.meet(slice_id, term)
+            held = self.cache.held.get(slice_id)
+            if held is not None and held.term < term:
+                stale.add(slice_id)
+        return self.orders.give_up(stale)
+
+    def _mapped(self, slice_map: SliceMap) -> list[Action]:
+        if slice_map.version < self._map_version:
+            return []
+        self._map_version = slice_map.version
+        self.orders.seen_term = max(self.orders.seen_term, slice_map.version)
+        for slice_id, term in enumerate(slice_map.terms):
+            self.orders.meet(slice_id, term)
+        mine = slice_map.nodes.index(self.node) + 1 if self.node in slice_map.nodes else 0
+        stale = {
+            slice_id
+            for slice_id, held in self.cache.held.items()
+            if slice_id < len(slice_map.terms)
+            and slice_map.terms[slice_id] > held.term
+            and (slice_map.owners[slice_id] != mine or not mine)
+        }
+        return self.orders.give_up(stale)
+
+    def _heard(self, beat: Beat, now: float) -> None:
+        self._heard_at = now
+        self._others = len(beat.nodes) > 1
+        if beat.version > self.orders.seen_term:
+            # A new balancer waits for reports that prove this.
+            self.orders.seen_term = beat.version
+            self.orders.changed = True
+        if self.node in beat.nodes:
+            number = beat.numbers[beat.nodes.index(self.node)]
+            self.lease.confirmed(number, beat.version)
+
+    # -- time -----------------------------------------------------------------------------------
+
+    def poll(self, now: float) -> list[Action]:
+        """Do what is due; call it often (every 20 ms or so) and after every event."""
+        stalled = self.lease.tick(now, self._reports + 1)
+        actions: list[Action] = []
+        if now >= self._next_commit:
+            self._next_commit = now + self.settings.commit_every
+            actions += self.streams.commit()
+        self.streams.forget_gone(now, self.delivery.in_hand)
+        if self.serving is not None:
+            progress = self.serving.poll(now)
+            actions += [Send(progress)] if progress else []
+        actions += self.streams.ask(now)
+        actions += self.orders.settle()
+        if stalled or self.orders.changed or now >= self._next_report:
+            self.orders.changed = False
+            self._next_report = now + self.settings.report_every
+            actions.append(Send(self._report()))
+            self.lease.reported(self._reports, now)
+        if now >= self._next_loads:
+            self._next_loads = now + self.settings.loads_every
+            actions.append(Send(self._loads()))
+        return actions
+
+    def has_company(self, now: float) -> bool:
+        """Whether a balancer is there, and another node that could take our slices."""
+        return self._others and now - self._heard_at < BALANCER_SILENT
+
+    def leave(self) -> None:
+        """Ask the balancer to move every slice away; the node may go when it holds none."""
+        self.leaving = True
+        self.orders.changed = True
+
+    def _loads(self) -> SliceLoads:
+        held = list(self.cache.available())
+        return SliceLoads(
+            self.topic,
+            self.node,
+            tuple(h.slice for h in held),
+            tuple(h.term for h in held),
+            tuple(h.items for h in held),
+            tuple(h.octets for h in held),
+            tuple(int(h.busy * 1e6) for h in held),
+            tuple(self._arrivals.look(held)),
+        )
+
+    def _report(self) -> NodeReport:
+        self._reports += 1
+        held = [self.cache.held[slice_id] for slice_id in sorted(self.cache.held)]
+        return NodeReport(
+            topic=self.topic,
+            node=self.node,
+            number=self._reports,
+            seen_term=self.orders.seen_term,
+            leaving=self.leaving,
+            slices=tuple(h.slice for h in held),
+            states=tuple(h.state for h in held),
+            terms=tuple(h.session or h.term for h in held),
+            items=self.delivery.items if self.serving is None else self.serving.served,
+            octets=self.delivery.octets,
+            backlog_items=self.cache.backlog,
+            backlog_octets=self.cache.octets,
+            lost=self.streams.lost,
+            repeated=self.cache.repeated,
+            failed=self.delivery.failed,
+            damaged=self.damaged + self.orders.damaged,
+            busy_s=self.delivery.busy,
+            host=self._host,
+            pid=self._pid,
+        )

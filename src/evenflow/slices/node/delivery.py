@@ -1,0 +1,70 @@
+"""What the application has in hand, and what it has done so far.
+
+The application gets one batch at a time. What it gets is taken from a holding of a slice; should
+the slice be given up and taken anew meanwhile, the end of the old work says nothing of the new
+holding.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evenflow.model.batch import Batch
+    from evenflow.slices.node.cache import HeldSlice, SliceCache
+
+
+class Delivery:
+    """Between the cache and the application."""
+
+    def __init__(self, cache: SliceCache, most_items: int) -> None:
+        self.in_hand: Batch | None = None
+        self.items = 0
+        """Items processed."""
+        self.octets = 0
+        """Payload bytes processed."""
+        self.failed = 0
+        """Items on which the application raised an error."""
+        self.busy = 0.0
+        """Seconds the application has been at work."""
+        self._cache = cache
+        self._most_items = most_items
+        self._of: HeldSlice | None = None
+
+    def begin(self) -> Batch | None:
+        """Give the application its next items, if it has none in hand."""
+        if self.in_hand is not None:
+            return None
+        self.in_hand = self._cache.next(self._most_items)
+        if self.in_hand is not None:
+            self._of = self._cache.held[self.in_hand.slice]
+        return self.in_hand
+
+    def finish(self, seconds: float, *, ok: bool) -> tuple[HeldSlice, Batch] | None:
+        """The application is through; return the holding that has come further, if it still is."""
+        batch, self.in_hand = self.in_hand, None
+        if batch is None:
+            return None
+        self.busy += seconds
+        self.items += batch.count
+        self.octets += batch.payload_size
+        if not ok:
+            self.failed += batch.count
+        held = self._cache.held.get(batch.slice)
+        track = held.tracks.get(batch.writer) if held else None
+        if held is None or held is not self._of or track is None:
+            return None
+        track.complete(batch)
+        held.items += batch.count
+        held.octets += batch.payload_size
+        held.busy += seconds
+        return held, batch
+
+    def put_back(self) -> None:
+        """The application could not process what it had in hand and stops: it stays uncommitted."""
+        self.in_hand = None
+
+    def is_busy_with(self, slices: frozenset[int]) -> bool:
+        """Whether the application has items of one of these holdings in hand."""
+        slice_id = self.in_hand.slice if self.in_hand else None
+        return slice_id in slices and self._cache.held.get(slice_id) is self._of

@@ -1,0 +1,218 @@
+"""The node's half of a handover: giver and taker as state machines over a session's slices.
+
+Transitions are the table below; the diagram in ``docs/protocol.md`` is drawn from it. A machine
+checks that an order is legal, an order that comes again is answered again, and one that comes too
+late or too early is refused with the reason.
+
+The giver declares its positions once, when it freezes: nothing it declared unprocessed may be
+processed afterwards. What it then sends is a snapshot: positions first, then the cached batches in
+chunks, the same chunks however often they are asked for. It sends no more than a bound allows: what
+is left out, the publishers replay to the taker, so only batches of publishers that are there may be
+left out. The taker merges when it has been
+activated and every chunk is there. Merging is the point of no return: before it a session can be
+cancelled, after it the taker owns the slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import replace
+from enum import Enum, auto
+
+from evenflow.model.batch import Batch, Encoded
+from evenflow.model.messages import CacheChunk, Step
+from evenflow.slices.node.cache import HeldSlice
+
+CHUNK_OCTETS = 128 * 1024
+"""Encoded batches in one chunk of a cache, unless a single batch is larger."""
+CACHE_OCTETS = 64 * 1024 * 1024
+"""Most that is handed over in one session of batches that can be replayed."""
+
+
+class Phase(Enum):
+    """Where a node stands in a session."""
+
+    NEW = auto()
+    FREEZING = auto()
+    """Giver: the application still has items of these slices in hand."""
+    FROZEN = auto()
+    REMOVED = auto()
+    SENT = auto()
+    ADDING = auto()
+    """Taker: its reader is not yet matched."""
+    ADDED = auto()
+    ACTIVE = auto()
+    MERGED = auto()
+    CANCELLED = auto()
+
+
+GIVER = {
+    (Phase.NEW, Step.FREEZE): Phase.FREEZING,
+    (Phase.FREEZING, Step.FREEZE): Phase.FREEZING,
+    (Phase.FROZEN, Step.FREEZE): Phase.FROZEN,
+    (Phase.FROZEN, Step.REMOVE): Phase.REMOVED,
+    (Phase.REMOVED, Step.REMOVE): Phase.REMOVED,
+    (Phase.REMOVED, Step.SEND_CACHE): Phase.SENT,
+    (Phase.SENT, Step.SEND_CACHE): Phase.SENT,
+}
+TAKER = {
+    (Phase.NEW, Step.ADD): Phase.ADDING,
+    (Phase.ADDING, Step.ADD): Phase.ADDING,
+    (Phase.ADDED, Step.ADD): Phase.ADDED,
+    (Phase.ADDED, Step.ACTIVATE): Phase.ACTIVE,
+    (Phase.ACTIVE, Step.ACTIVATE): Phase.ACTIVE,
+    (Phase.MERGED, Step.ACTIVATE): Phase.MERGED,
+    (Phase.MERGED, Step.ADD): Phase.MERGED,
+    (Phase.MERGED, Step.CANCEL): Phase.MERGED,
+    (Phase.NEW, Step.CANCEL): Phase.CANCELLED,
+    (Phase.ADDING, Step.CANCEL): Phase.CANCELLED,
+    (Phase.ADDED, Step.CANCEL): Phase.CANCELLED,
+    (Phase.ACTIVE, Step.CANCEL): Phase.CANCELLED,
+    (Phase.CANCELLED, Step.CANCEL): Phase.CANCELLED,
+}
+
+
+class Giver:
+    """The slice-giving side of one session."""
+
+    def __init__(self, term: int, slices: frozenset[int], taker: str) -> None:
+        self.term = term
+        self.slices = slices
+        self.taker = taker
+        self.phase = Phase.NEW
+        self.repeated = 0
+        """Items processed after the positions were declared (must stay 0)."""
+        self._chunks: tuple[CacheChunk, ...] = ()
+
+    def step(self, step: Step) -> bool:
+        """Do a step; False when it is not legal now."""
+        phase = GIVER.get((self.phase, step))
+        if phase is None:
+            return False
+        self.phase = phase
+        return True
+
+    def cancel(self) -> None:
+        """The slices are somebody's under another term: nothing of this session is needed."""
+        self.phase = Phase.CANCELLED
+        self._chunks = ()
+
+    def chunks(
+        self, topic: str, giver: str, held: Iterable[HeldSlice], replayable: Container[int]
+    ) -> tuple[CacheChunk, ...]:
+        """The cache as chunks; made at the first call, the same ever after."""
+        if not self._chunks:
+            self._chunks = chunk_cache(topic, self, giver, held, replayable)
+        return tuple(replace(chunk, repeated=self.repeated) for chunk in self._chunks)
+
+
+def chunk_cache(
+    topic: str,
+    session: Giver,
+    giver: str,
+    held: Iterable[HeldSlice],
+    replayable: Container[int],
+    limit: int = CACHE_OCTETS,
+) -> tuple[CacheChunk, ...]:
+    """Cut positions and cached batches into chunks of bounded size.
+
+    Args:
+        topic: The topic.
+        session: The session.
+        giver: The node that gives.
+        held: The slices that it gives.
+        replayable: Writers that are there to replay what is left out.
+        limit: Bytes beyond which their batches are left out.
+    """
+    slices: list[int] = []
+    writers: list[int] = []
+    done: list[int] = []
+    known: list[int] = []
+    parts: list[list[Encoded]] = [[]]
+    size = total = 0
+    for slice_held in held:
+        for writer, track in slice_held.tracks.items():
+            slices.append(slice_held.slice)
+            writers.append(writer)
+            done.append(track.done)
+            known.append(int(track.known))
+            for batch in track.batches():
+                total += batch.size
+                if total > limit and writer in replayable:
+                    break
+                if size and size + batch.size > CHUNK_OCTETS:
+                    parts.append([])
+                    size = 0
+                parts[-1].append(batch.encoded)
+                size += batch.size
+    first = CacheChunk(
+        topic, session.term, giver, session.taker, 0, len(parts), 0, tuple(slices), tuple(writers),
+        tuple(done), tuple(known), tuple(len(encoded) for encoded in parts[0]), b"".join(parts[0]),
+    )  # fmt: skip
+    return (
+        first,
+        *(
+            replace(
+                first,
+                index=index,
+                slices=(),
+                writers=(),
+                done=(),
+                known=(),
+                lengths=tuple(len(encoded) for encoded in part),
+                batches=b"".join(part),
+            )
+            for index, part in enumerate(parts[1:], 1)
+        ),
+    )
+
+
+class Taker:
+    """The slice-taking side of one session."""
+
+    def __init__(self, term: int, slices: frozenset[int], giver: str) -> None:
+        self.term = term
+        self.slices = slices
+        self.giver = giver
+        self.phase = Phase.NEW
+        self.moved = 0
+        """Items that came with the cache."""
+        self.repeated = 0
+        self._chunks: dict[int, CacheChunk] = {}
+
+    def step(self, step: Step) -> bool:
+        """Do a step; False when it is not legal now."""
+        phase = TAKER.get((self.phase, step))
+        if phase is None:
+            return False
+        self.phase = phase
+        return True
+
+    def cancel(self) -> None:
+        """The slices are somebody's under another term: nothing of this session is needed."""
+        self.phase = Phase.CANCELLED
+        self._chunks.clear()
+
+    def receive(self, chunk: CacheChunk) -> None:
+        """Keep a chunk, whenever it comes."""
+        if self.phase in (Phase.ADDING, Phase.ADDED, Phase.ACTIVE):
+            self._chunks.setdefault(chunk.index, chunk)
+
+    def complete(self) -> list[CacheChunk]:
+        """The whole cache in order, once activated and once nothing is missing; else empty."""
+        first = self._chunks.get(0)
+        if self.phase is not Phase.ACTIVE or first is None or len(self._chunks) < first.total:
+            return []
+        chunks = [self._chunks[index] for index in range(first.total)]
+        self._chunks.clear()
+        return chunks
+
+
+def batches_in(chunk: CacheChunk) -> list[Batch]:
+    """Decode the batches of a chunk."""
+    batches = []
+    start = 0
+    for length in chunk.lengths:
+        batches.append(Batch(bytes(chunk.batches[start : start + length])))
+        start += length
+    return batches

@@ -1,0 +1,304 @@
+"""A node obeys: the orders of the balancer, the sessions they make up, and the terms behind them.
+
+A newer term always wins. Whatever names a newer term for a slice (a map, a refusal, an order) makes
+the node give up that slice, together with everything that was being taken with it in one session.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenflow.errors import DecodeError
+from evenflow.model.messages import Ack, CacheChunk, Order, SliceState, Step
+from evenflow.slices.actions import Action, Send, Subscribe, Unsubscribe
+from evenflow.slices.node.giver_taker import Giver, Phase, Taker, batches_in
+from evenflow.slices.terms import balancer_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenflow.model.batch import Batch
+    from evenflow.slices.node.cache import HeldSlice
+    from evenflow.slices.node.delivery import Delivery
+    from evenflow.slices.node.writers import Streams
+
+REMEMBERED_SESSIONS = 256
+"""Ended sessions a node can still answer questions about."""
+
+
+class Orders:
+    """What one node was ordered to do with its slices."""
+
+    def __init__(
+        self, topic: str, node: str, slice_count: int, streams: Streams, delivery: Delivery
+    ) -> None:
+        self.seen_term = 0
+        """The newest term met anywhere."""
+        self.changed = True
+        """Whether the balancer should hear of something now."""
+        self.damaged = 0
+        """Caches that could not be decoded."""
+        self._topic = topic
+        self._node = node
+        self._slice_count = slice_count
+        self._streams = streams
+        self._cache = streams.cache
+        self._delivery = delivery
+        self._newest: dict[int, int] = {}
+        """The newest term met for each slice; nothing of an older one is obeyed."""
+        self._sessions: dict[int, Giver | Taker] = {}
+        self._takes: dict[int, frozenset[int]] = {}
+        """Takeovers whose reader is not yet matched."""
+        self._settling: dict[int, tuple[frozenset[int], int, int]] = {}
+        """Changes of owner whose gaps are not yet closed; items replayed and lost before."""
+
+    # -- terms ------------------------------------------------------------------------------------
+
+    def meet(self, slice_id: int, term: int) -> None:
+        """Somebody owns a slice under this term."""
+        if term > self._newest.get(slice_id, 0):
+            self._newest[slice_id] = term
+
+    def give_up(self, slices: Iterable[int]) -> list[Action]:
+        """Drop slices that are somebody else's."""
+        dropped = frozenset(slices)
+        if not dropped:
+            return []
+        dropped |= self._abandon_sessions(dropped)
+        self._cache.drop(dropped)
+        self._streams.asking.forget_slices(set(dropped))
+        self.changed = True
+        return [Unsubscribe(dropped)]
+
+    def _abandon_sessions(self, slices: frozenset[int]) -> frozenset[int]:
+        """End unfinished sessions over these slices; return what was being taken in them."""
+        taking: set[int] = set()
+        for session in self._sessions.values():
+            if session.phase is Phase.MERGED or session.slices.isdisjoint(slices):
+                continue
+            session.cancel()
+            taking |= {
+                s
+                for s in session.slices & self._cache.held.keys()
+                if self._cache.held[s].state is SliceState.TAKING
+                and self._cache.held[s].term == session.term
+            }
+        return frozenset(taking)
+
+    # -- orders -----------------------------------------------------------------------------------
+
+    def obey(self, order: Order, now: float) -> list[Action]:
+        """Do a step, again if need be, or refuse it and say why."""
+        if order.node != self._node:
+            return []
+        self.seen_term = max(self.seen_term, order.term)
+        step, slices = Step(order.step), frozenset(order.slices)
+        session = self._sessions.get(order.term)
+        if session is None:
+            refusal = self._refusal(step, slices, order.term)
+            if refusal:
+                return [self._ack(order.term, step, reason=refusal)]
+            if step is Step.TAKE:
+                return self._take(order.term, slices)
+            giving = step is Step.FREEZE
+            session = (Giver if giving else Taker)(order.term, slices, order.peer)
+            self._remember(session)
+        if not session.step(step):
+            reason = f"{step.name} is not possible when {session.phase.name}"
+            return [self._ack(order.term, step, reason=reason)]
+        if isinstance(session, Giver):
+            return self._give(session, step)
+        return self._receive(session, step, now)
+
+    def _refusal(self, step: Step, slices: frozenset[int], term: int) -> str:
+        """Why nothing can begin with this step; empty when it can."""
+        if not slices or max(slices) >= self._slice_count:
+            return f"slices must be below {self._slice_count}"
+        if step is not Step.CANCEL and balancer_of(term) < balancer_of(self.seen_term):
+            return "a newer balancer is known here"
+        held = [self._cache.held.get(slice_id) for slice_id in slices]
+        match step:
+            case Step.TAKE:
+                newer = any(self._newest.get(slice_id, 0) > term for slice_id in slices)
+                newer = newer or any(h is not None and h.term > term for h in held)
+                return "a newer term is known here" if newer else ""
+            case Step.FREEZE:
+                free = all(h and h.state is SliceState.AVAILABLE and h.term < term for h in held)
+                return "" if free else "not all of these slices are available here"
+            case Step.ADD:
+                return "some of these slices are here already" if any(held) else ""
+        return "" if step is Step.CANCEL else f"there is no session {term} here"
+
+    def _remember(self, session: Giver | Taker) -> None:
+        self._sessions[session.term] = session
+        while len(self._sessions) > REMEMBERED_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+
+    # -- giving -----------------------------------------------------------------------------------
+
+    def _give(self, session: Giver, step: Step) -> list[Action]:
+        if step is Step.FREEZE:
+            return self._freeze(session)
+        if step is Step.REMOVE:
+            return [self._ack(session.term, step), Unsubscribe(session.slices)]
+        held = [self._cache.held[s] for s in sorted(session.slices) if s in self._cache.held]
+        chunks = session.chunks(self._topic, self._node, held, self._streams.live_writers)
+        return [Send(chunk, to=session.taker) for chunk in chunks]
+
+    def _freeze(self, session: Giver) -> list[Action]:
+        if session.phase is Phase.FROZEN:
+            return [self._ack(session.term, Step.FREEZE)]
+        for slice_id in session.slices:
+            held = self._cache.held[slice_id]
+            held.state, held.session = SliceState.GIVING, session.term
+        self._streams.asking.forget_slices(set(session.slices))
+        self.changed = True
+        return [] if self._delivery.is_busy_with(session.slices) else self._frozen(session)
+
+    def _frozen(self, session: Giver) -> list[Action]:
+        """The application has nothing of these slices in hand: the positions are final."""
+        session.phase = Phase.FROZEN
+        return [*self._streams.commit(session.slices), self._ack(session.term, Step.FREEZE)]
+
+    def processed(self, held: HeldSlice, batch: Batch) -> list[Action]:
+        """The application came further in a slice; perhaps a giver waits for that."""
+        session = self._sessions.get(held.session)
+        if not isinstance(session, Giver):
+            return []
+        if session.phase is Phase.FREEZING:
+            return self._frozen(session)
+        if session.phase is not Phase.CANCELLED:
+            session.repeated += batch.count
+        return []
+
+    # -- taking -----------------------------------------------------------------------------------
+
+    def _receive(self, session: Taker, step: Step, now: float) -> list[Action]:
+        term = session.term
+        if session.phase is Phase.MERGED:
+            return [self._merged_ack(session)]
+        if step is Step.ADD:
+            return self._add(session)
+        if step is Step.ACTIVATE:
+            return [self._ack(term, step), *self._merge(session, now)]
+        mine = {
+            s for s in session.slices if s in self._cache.held and self._cache.held[s].term == term
+        }
+        return [self._ack(term, step), *self.give_up(mine)]
+
+    def _add(self, session: Taker) -> list[Action]:
+        if session.phase is Phase.ADDED:
+            return [self._ack(session.term, Step.ADD)]
+        for slice_id in session.slices:
+            if slice_id not in self._cache.held:
+                self._cache.hold(slice_id, SliceState.TAKING, session.term)
+        self.changed = True
+        return [Subscribe(session.slices, session.term)]
+
+    def subscribed(self, term: int, now: float) -> list[Action]:
+        """The reader that a session or a takeover asked for is matched."""
+        session = self._sessions.get(term)
+        if isinstance(session, Taker) and session.phase is Phase.ADDING:
+            session.phase = Phase.ADDED
+            return [self._ack(term, Step.ADD)]
+        slices = self._takes.pop(term, None)
+        if slices is None:
+            return []
+        self._own(slices, term, now)
+        return [self._ack(term, Step.TAKE)]
+
+    def cached(self, chunk: CacheChunk, now: float) -> list[Action]:
+        """A part of a giver's cache came."""
+        session = self._sessions.get(chunk.term)
+        if not isinstance(session, Taker) or chunk.taker != self._node:
+            return []
+        session.receive(chunk)
+        return self._merge(session, now)
+
+    def _merge(self, session: Taker, now: float) -> list[Action]:
+        """Merge the giver's cache, when it is complete, into ours; own the slices from then on."""
+        chunks = session.complete()
+        if not chunks:
+            return []
+        try:
+            batches = [batch for chunk in chunks for batch in batches_in(chunk)]
+        except DecodeError as error:
+            # Cannot be trusted: the balancer's deadline will cancel the session.
+            self.damaged += 1
+            return [self._ack(session.term, Step.ACTIVATE, reason=f"damaged cache: {error}")]
+        session.phase = Phase.MERGED
+        session.repeated = chunks[0].repeated
+        for slice_id in session.slices:
+            self._cache.held[slice_id].state = SliceState.AVAILABLE
+        self._adopt_positions(chunks[0], now)
+        for batch in batches:
+            session.moved += batch.count
+            # Also when the cache is full: the giver forgets them, and a gone writer cannot replay.
+            self._cache.offer(batch, urgent=True)
+        self._own(session.slices, session.term, now)
+        return [self._merged_ack(session)]
+
+    def _adopt_positions(self, first: CacheChunk, now: float) -> None:
+        rows = zip(first.slices, first.writers, first.done, first.known, strict=True)
+        for slice_id, writer, done, known in rows:
+            # A writer we never heard of is taken for gone until it speaks: it may be.
+            self._streams.writers.setdefault(writer, now)
+            self._cache.start(self._cache.held[slice_id], writer, done, known=bool(known))
+            if done:
+                self._streams.dirty.add((slice_id, writer))
+
+    def _take(self, term: int, slices: frozenset[int]) -> list[Action]:
+        """Own slices under a new term; publishers will say where their numbers start."""
+        held = [self._cache.held.get(slice_id) for slice_id in slices]
+        if all(h is not None and h.term == term for h in held) and term not in self._takes:
+            return [self._ack(term, Step.TAKE)]
+        others = self._abandon_sessions(slices) - slices
+        for slice_id in slices:
+            mine = self._cache.held.get(slice_id) or self._cache.hold(
+                slice_id, SliceState.AVAILABLE, term
+            )
+            mine.state, mine.term, mine.session = SliceState.AVAILABLE, term, 0
+            for track in mine.tracks.values():
+                track.known = False
+        self._takes[term] = slices
+        self.changed = True
+        return [*self.give_up(others), Subscribe(slices, term)]
+
+    def _own(self, slices: frozenset[int], term: int, now: float) -> None:
+        self._streams.own(slices, now)
+        self._settling[term] = (slices, self._streams.replayed, self._streams.lost)
+        self.changed = True
+
+    def settle(self) -> list[Action]:
+        """Report changes of owner after which nothing is missing any more."""
+        asking = self._streams.asking
+        settled = [
+            term for term, (slices, _, _) in self._settling.items() if not asking.open(slices)
+        ]
+        actions: list[Action] = []
+        for term in settled:
+            _, replayed, lost = self._settling.pop(term)
+            replayed, lost = self._streams.replayed - replayed, self._streams.lost - lost
+            actions.append(self._ack(term, Step.SETTLED, replayed=replayed, lost=lost))
+        return actions
+
+    # -- acknowledgements -------------------------------------------------------------------------
+
+    def _merged_ack(self, session: Taker) -> Send:
+        return self._ack(session.term, Step.MERGED, moved=session.moved, repeated=session.repeated)
+
+    def _ack(
+        self,
+        term: int,
+        step: Step,
+        *,
+        reason: str = "",
+        moved: int = 0,
+        repeated: int = 0,
+        replayed: int = 0,
+        lost: int = 0,
+    ) -> Send:
+        ok = not reason
+        return Send(
+            Ack(self._topic, self._node, term, step, ok, reason, moved, repeated, replayed, lost)
+        )

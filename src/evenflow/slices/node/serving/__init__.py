@@ -1,0 +1,1 @@
+"""Serving: what a node keeps for consumers, and how they read it by Arrow Flight."""

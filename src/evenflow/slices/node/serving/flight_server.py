@@ -1,0 +1,151 @@
+"""The service of a serving node: items as Arrow record batches, by Arrow Flight.
+
+``do_get(ticket)`` streams the items of a :class:`~evenflow.slices.node.serving.rules.Range`. The
+choice is made at once, under the node's lock, and the stream then runs without it: batches do not
+change. Each record batch carries in its metadata which numbers its rows have (:mod:`~.runs`), so a
+reader whose stream breaks off asks for the rest, here or elsewhere.
+
+``get_flight_info(descriptor)`` says who owns the slices now: an endpoint for each owner. Any node
+can be asked.
+
+``do_action("reads")`` takes what a reader's task has read, an encoded
+:class:`~evenflow.model.messages.SliceReads`, and tells the domain: executors are no part of it.
+
+A refusal is an error whose ``extra_info`` is the reason (``moved``, ``later``, ``forgotten``,
+``wrong``). After ``forgotten`` there is no use in asking anybody.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Final
+
+import psutil
+from pyarrow import ArrowException, flight
+
+from evenflow.domain.codec import codec_of
+from evenflow.errors import DecodeError, DomainError
+from evenflow.model.messages import SliceReads
+from evenflow.slices.consumer.arrow_batches import SCHEMA, record_batches
+from evenflow.slices.consumer.row_numbers import encode_runs, runs_of
+from evenflow.slices.consumer.ticket import READS, decode_ticket, encode_ticket
+from evenflow.slices.node.serving.rules import Range, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from evenflow.model.batch import Batch
+    from evenflow.slices.node.serving.directory import Directory
+
+    Select = Callable[[Range], list[Batch] | Refusal]
+    Tell = Callable[[SliceReads], object]
+
+WRONG: Final = "wrong"
+_LOG = logging.getLogger(__name__)
+
+
+class FlightService(flight.FlightServerBase):  # type: ignore[misc]
+    """Serves one topic of one node, in threads of its own.
+
+    Args:
+        topic: The topic.
+        interface: Network interface to listen on, by name or address.
+        port: Port to listen on; 0 for any.
+        select: Gives the batches of a range or says why not; called by any thread.
+        directory: Knows the other nodes.
+        tell: Tells the domain what a task has read.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        interface: str,
+        port: int,
+        *,
+        select: Select,
+        directory: Directory,
+        tell: Tell,
+    ) -> None:
+        host = address_of(interface)
+        shown = f"[{host}]" if ":" in host else host
+        try:
+            super().__init__(f"grpc://{shown}:{port}")
+        except (flight.FlightError, ArrowException, OSError) as error:
+            raise DomainError(
+                f"service at {shown}:{port}", f"{error}; set node.flight_port to a free port"
+            ) from None
+        self.address = f"grpc://{shown}:{self.port}"
+        """Where readers find this service."""
+        self.wrong = 0
+        """Tickets that could not be understood."""
+        self._topic = topic
+        self._select = select
+        self._directory = directory
+        self._tell = tell
+
+    def do_get(self, context: Any, ticket: Any) -> Any:  # noqa: ARG002 - Flight calls it so
+        """Stream what a ticket asks for."""
+        found = self._select(self._decode(ticket.ticket))
+        if isinstance(found, Refusal):
+            raise flight.FlightUnavailableError(found.detail, found.reason.encode())
+        return flight.GeneratorStream(SCHEMA, _stream(found))
+
+    def get_flight_info(self, context: Any, descriptor: Any) -> Any:  # noqa: ARG002
+        """Say which owners to ask for what a ticket asks for."""
+        asked = self._decode(descriptor.command or b"")
+        endpoints = []
+        for address, slices in self._directory.owners(asked.slices).items():
+            wanted = set(slices)
+            after = {key: last for key, last in asked.after.items() if key[0] in wanted}
+            part = Range(tuple(slices), asked.start, asked.end, after, asked.final)
+            endpoints.append(flight.FlightEndpoint(encode_ticket(self._topic, part), [address]))
+        return flight.FlightInfo(SCHEMA, descriptor, endpoints, -1, -1)
+
+    def do_action(self, context: Any, action: Any) -> list[bytes]:  # noqa: ARG002
+        """Pass on what a task has read."""
+        if action.type != READS:
+            raise self._refuse(f"unknown action {action.type!r}")
+        try:
+            reads = codec_of(SliceReads).decode(action.body.to_pybytes())
+        except DecodeError as error:
+            raise self._refuse(str(error)) from None
+        if reads.topic != self._topic:
+            raise self._refuse(f"reads of topic {reads.topic!r} at a node of {self._topic!r}")
+        self._tell(reads)
+        return []
+
+    def _decode(self, encoded: bytes) -> Range:
+        try:
+            topic, asked = decode_ticket(encoded)
+        except DecodeError as error:
+            raise self._refuse(str(error)) from None
+        if topic != self._topic:
+            raise self._refuse(f"a ticket for topic {topic!r} at a node of {self._topic!r}")
+        return asked
+
+    def _refuse(self, reason: str) -> Exception:
+        self.wrong += 1
+        _LOG.warning("refused a reader: %s", reason)
+        error: Exception = flight.FlightServerError(reason, WRONG.encode())
+        return error
+
+
+def _stream(batches: list[Batch]) -> Iterator[tuple[Any, bytes]]:
+    for record, parts in record_batches(batches):
+        yield record, encode_runs(runs_of(parts))
+
+
+def address_of(interface: str) -> str:
+    """The address of a network interface given by name or address; IPv4 before IPv6."""
+    try:
+        return str(ip_address(interface))
+    except ValueError:
+        pass
+    known = psutil.net_if_addrs().get(interface, [])
+    for family in (socket.AF_INET, socket.AF_INET6):
+        for one in known:
+            if one.family == family:
+                return str(one.address).partition("%")[0]
+    raise DomainError(f"interface {interface}", "has no IP address: set domain.interface")

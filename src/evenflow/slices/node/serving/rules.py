@@ -1,0 +1,243 @@
+"""What a serving node knows: which epochs it has whole, what it may forget, what it answers.
+
+A serving node has no application. It keeps the items of its slices until all registered consumers
+have committed them, and gives the items between two positions to whoever asks. A position is
+``{writer: epoch}``; what lies in ``(start, end]`` is the same whoever serves it, because a node
+answers only when it is *whole* up to ``end``.
+
+**Whole.** An ``EpochClose`` is cumulative: it names the newest number, in this or an earlier epoch,
+of every slice that has uncommitted items. A node that has every number up to those, of some
+slices, lacks nothing of these slices up to that epoch. Slices that the message does not name have
+nothing uncommitted. The newest close is often not yet satisfied, so a few are remembered.
+
+**Forgetting** is the publisher's word: it knows the registered consumers and says in ``EpochClose``
+up to which epoch all of them have committed. Only for a publisher that is gone does the node go by
+the commits that it heard itself.
+
+**Gone writers.** A publisher that stays gone cannot replay. After a grace time the node gives its
+gaps up (and counts what is lost); from then on it is whole up to the newest close it has met: what
+is here is all there is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceState
+from evenflow.slices.consumer.registry import Consumers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from evenflow.model.batch import Batch
+    from evenflow.slices.node.cache import SliceCache
+
+MOST_CLOSES: Final = 64
+"""Closes of one writer that are remembered; cumulative, so older ones can be spared."""
+PROGRESS_EVERY: Final = 0.02
+"""How often a node looks how far it is, at most."""
+PROGRESS_REPEAT: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A question: the items of some slices between two positions."""
+
+    slices: tuple[int, ...]
+    start: Mapping[int, int]
+    """For each writer, the epoch behind which to begin; others: from the first item kept."""
+    end: Mapping[int, int]
+    """For each writer, the last epoch; writers not named are left out."""
+    after: Mapping[tuple[int, int], int]
+    """For (slice, writer): the reader has everything up to this number already."""
+    final: frozenset[int]
+    """Writers that the reader has found gone: what is here of them is all there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a question cannot be answered here and now."""
+
+    reason: str
+    """``moved``: ask the owner; ``later``: ask again; ``forgotten``: no use in asking."""
+    detail: str
+
+
+class Serving:
+    """The rules of serving, over the cache of one node and topic."""
+
+    def __init__(self, topic: str, node: str, cache: SliceCache) -> None:
+        self.consumers = Consumers()
+        self.address = ""
+        """Where the node is read; set when its service has started."""
+        self.served = 0
+        """Items given to readers."""
+        self._topic = topic
+        self._node = node
+        self._cache = cache
+        self._closes: dict[int, deque[EpochClose]] = {}
+        self._floors: dict[int, int] = {}
+        """Epoch up to which a writer's items are forgotten."""
+        self._final: set[int] = set()
+        self._told: Progress | None = None
+        self._urgent: dict[int, int] = {}
+        """The epoch of each writer that is the next to become whole."""
+        self._next_look = self._next_repeat = 0.0
+
+    # -- what is here ----------------------------------------------------------------------------
+
+    def closed(self, close: EpochClose) -> None:
+        """A publisher closed an epoch, or repeats the newest one."""
+        closes = self._closes.setdefault(close.writer, deque())
+        self._final.discard(close.writer)
+        if closes and closes[-1].epoch >= close.epoch:
+            # A repetition names fewer slices, because more is committed.
+            if closes[-1].epoch == close.epoch:
+                closes[-1] = close
+        else:
+            closes.append(close)
+            if len(closes) > MOST_CLOSES:
+                # The oldest may be the one that is whole; the next has waited longest.
+                del closes[1]
+        self._forget(close.writer, close.committed)
+
+    def heard(self, message: ConsumerCommit | Progress) -> None:
+        """A consumer committed, or another node tells of consumers."""
+        if isinstance(message, ConsumerCommit):
+            self.consumers.commit(message)
+        else:
+            self.consumers.learn(message.consumers)
+
+    def writer_final(self, writer: int) -> None:
+        """A publisher stays gone, and its gaps are given up."""
+        self._final.add(writer)
+        self._forget(writer, self.consumers.floor(writer))
+
+    def writer_forgotten(self, writer: int) -> None:
+        """Nothing of a writer is left here."""
+        self._final.discard(writer)
+        self._closes.pop(writer, None)
+        self._floors.pop(writer, None)
+
+    def _forget(self, writer: int, epoch: int) -> None:
+        if epoch > self._floors.get(writer, 0):
+            self._floors[writer] = epoch
+            self._cache.forget(writer, epoch)
+            closes = self._closes.get(writer, deque())
+            while len(closes) > 1 and closes[0].epoch <= epoch:
+                closes.popleft()
+
+    def whole(self, writer: int, slices: frozenset[int]) -> int:
+        """The newest closed epoch of a writer up to which nothing of these slices is missing."""
+        return self._whole_and_next(writer, slices)[0]
+
+    def _whole_and_next(self, writer: int, slices: frozenset[int]) -> tuple[int, int]:
+        """The newest epoch of a writer that is whole, and the one that is the next to be."""
+        closes = self._closes.get(writer)
+        if not closes:
+            floor = self._floors.get(writer, 0)
+            return floor, floor
+        following = closes[-1].epoch
+        if writer in self._final:
+            return following, following
+        for close in reversed(closes):
+            if self._satisfied(close, slices):
+                return close.epoch, following
+            following = close.epoch
+        return self._floors.get(writer, 0), following
+
+    def _satisfied(self, close: EpochClose, slices: frozenset[int]) -> bool:
+        held = self._cache.held
+        for slice_id, last in zip(close.slices, close.last, strict=True):
+            if slice_id in slices:
+                track = held[slice_id].tracks.get(close.writer)
+                if track is None or track.next <= last:
+                    return False
+        return True
+
+    def is_urgent(self, batch: Batch) -> bool:
+        """Whether a batch belongs to the next epoch to become whole: room is made for it always.
+
+        A full cache empties only when an epoch is read and committed, so what that epoch lacks
+        must come in, and only that.
+        """
+        return batch.epoch <= self._urgent.get(batch.writer, 0)
+
+    def _available(self) -> frozenset[int]:
+        return frozenset(held.slice for held in self._cache.available())
+
+    # -- answers ----------------------------------------------------------------------------------
+
+    def select(self, asked: Range) -> list[Batch] | Refusal:
+        """The batches of a range, each slice and writer in order; or why not."""
+        held = self._cache.held
+        lacking = [s for s in asked.slices if s not in held or held[s].state is SliceState.TAKING]
+        if lacking:
+            return Refusal("moved", f"slice {lacking[0]} is not here")
+        slices = frozenset(asked.slices)
+        wanted = [
+            (writer, asked.start.get(writer, 0), epoch)
+            for writer, epoch in asked.end.items()
+            if epoch > asked.start.get(writer, 0)
+        ]
+        for writer, start, end in wanted:
+            if 0 < start < self._floors.get(writer, 0):
+                return Refusal("forgotten", f"writer {writer:016x} from epoch {start}")
+            if self.whole(writer, slices) < end and not self._is_all(writer, asked):
+                return Refusal("later", f"epoch {end} of writer {writer:016x} is not whole here")
+        return [
+            batch
+            for slice_id in asked.slices
+            for writer, start, end in wanted
+            for batch in self._kept(slice_id, writer, start, end, asked)
+        ]
+
+    def _is_all(self, writer: int, asked: Range) -> bool:
+        """Whether what is here of a writer is all there is."""
+        return writer in self._final or (writer in asked.final and writer not in self._closes)
+
+    def _kept(
+        self, slice_id: int, writer: int, start: int, end: int, asked: Range
+    ) -> Iterable[Batch]:
+        track = self._cache.held[slice_id].tracks.get(writer)
+        after = asked.after.get((slice_id, writer), 0)
+        for batch in track.ready if track else ():
+            if batch.epoch > end:
+                break
+            if batch.epoch > start and batch.last > after:
+                yield batch.between(after + 1, batch.last)
+
+    # -- time -------------------------------------------------------------------------------------
+
+    def poll(self, now: float) -> Progress | None:
+        """What to tell everybody now."""
+        if now < self._next_look:
+            return None
+        self._next_look = now + PROGRESS_EVERY
+        for writer in self._final:
+            self._forget(writer, self.consumers.floor(writer))
+        available = self._available()
+        found = {w: self._whole_and_next(w, available) for w in sorted(self._closes)}
+        self._urgent = {writer: following for writer, (_, following) in found.items()}
+        whole = {writer: epoch for writer, (epoch, _) in found.items() if epoch}
+        progress = Progress(
+            self._topic,
+            self._node,
+            self.address,
+            tuple(whole),
+            tuple(whole.values()),
+            self.consumers.names(),
+        )
+        if progress == self._told and now < self._next_repeat:
+            return None
+        self._told = progress
+        self._next_repeat = now + PROGRESS_REPEAT
+        return progress
+
+    def is_done_with(self, writer: int) -> bool:
+        """Whether all that a gone writer ever closed is committed by everybody."""
+        closes = self._closes.get(writer)
+        newest = closes[-1].epoch if closes else 0
+        return writer in self._final and self._floors.get(writer, 0) >= newest

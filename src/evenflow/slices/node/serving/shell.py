@@ -1,0 +1,111 @@
+"""What makes a node serve: the domain's channels of consumers, and the Flight service.
+
+The node's loop calls :meth:`Service.take`; readers are answered by Flight's own threads, which
+share the core with the loop under the node's lock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenflow.domain.channels import CONSUMERS, PROGRESS, READS, Gone
+from evenflow.errors import ConfigError
+from evenflow.model.messages import ConsumerCommit, Progress, SliceMap
+from evenflow.slices.node.serving.directory import Directory
+from evenflow.slices.node.serving.flight_server import FlightService
+
+if TYPE_CHECKING:
+    from threading import Lock
+
+    from evenflow.config import Config, TopicConfig
+    from evenflow.domain.cyclone import Participant, Waiter
+    from evenflow.model.batch import Batch
+    from evenflow.slices.node.serving.rules import Range, Refusal, Serving
+
+
+class Service:
+    """Connects a serving core to consumers.
+
+    Args:
+        serving: The rules.
+        topic: The topic.
+        config: Where to listen.
+        participant: Where readers are opened.
+        waiter: Wakes the node's loop.
+        lock: The node's lock over its core.
+    """
+
+    def __init__(
+        self,
+        serving: Serving,
+        topic: str,
+        config: Config,
+        *,
+        participant: Participant,
+        waiter: Waiter,
+        lock: Lock,
+    ) -> None:
+        self._serving = serving
+        self._topic = topic
+        self._lock = lock
+        self._directory = Directory()
+        self._flight = FlightService(
+            topic,
+            config.domain.interface,
+            config.node.flight_port,
+            select=self._select,
+            directory=self._directory,
+            tell=participant.writer(READS).write,
+        )
+        serving.address = self._flight.address
+        self._readers = [participant.reader(channel) for channel in (CONSUMERS, PROGRESS)]
+        for reader in self._readers:
+            waiter.attach(reader)
+
+    def take(self) -> None:
+        """Take in what consumers and other nodes say; called with the node's lock held."""
+        for reader in self._readers:
+            for message in reader.take():
+                if isinstance(message, Gone):
+                    self._lose(message)
+                elif message.topic == self._topic:
+                    self._hear(message)
+
+    def _lose(self, gone: Gone) -> None:
+        if gone.message_type is Progress:
+            self._directory.gone(gone.key[1])
+        elif gone.key[0] == self._topic:
+            self._serving.consumers.gone(gone.key[1])
+
+    def _hear(self, message: ConsumerCommit | Progress) -> None:
+        self._serving.heard(message)
+        if isinstance(message, Progress):
+            self._directory.hear(message)
+
+    def mapped(self, slice_map: SliceMap) -> None:
+        """The assignment has changed."""
+        self._directory.hear(slice_map)
+
+    def close(self) -> None:
+        """Answer nobody any more."""
+        self._flight.shutdown()
+
+    def _select(self, asked: Range) -> list[Batch] | Refusal:
+        with self._lock:
+            found = self._serving.select(asked)
+            if isinstance(found, list):
+                self._serving.served += sum(batch.count for batch in found)
+            return found
+
+
+def check_served(topic: TopicConfig, *, serving: bool) -> None:
+    """Raise `ConfigError` unless a topic is served by nodes that serve, and by no others."""
+    if serving and not topic.served:
+        raise ConfigError(
+            topic.key("served"), topic.served, "must be true for a node without an application"
+        )
+    if topic.served and not serving:
+        raise ConfigError(
+            topic.key("served"), topic.served,
+            "a served topic is read by consumers: start its nodes with --serve and without --app",
+        )  # fmt: skip

@@ -1,0 +1,223 @@
+"""The publishers' streams, as far as they concern the slices of this node.
+
+Knows every writer, takes batches in, finds what is missing and asks for it, commits what is
+processed, and goes on without writers that stay gone. It does not know why a slice is here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequest, SliceState
+from evenflow.slices.actions import Action, Send
+from evenflow.slices.node.cache import SliceCache
+from evenflow.slices.node.replay_requests import Asking
+from evenflow.slices.node.serving.rules import Serving
+
+if TYPE_CHECKING:
+    from evenflow.model.batch import Batch
+    from evenflow.slices.node.settings import NodeSettings
+    from evenflow.slices.spill import Spill
+
+
+class Streams:
+    """All writers and all held slices of one node and topic."""
+
+    def __init__(
+        self,
+        topic: str,
+        node: str,
+        slice_count: int,
+        settings: NodeSettings,
+        spill: Spill | None = None,
+    ) -> None:
+        self.cache = SliceCache(settings.cache_octets, serving=settings.serving, spill=spill)
+        self.serving = Serving(topic, node, self.cache) if settings.serving else None
+        self.asking = Asking(settings.ask_grace, settings.ask_retry)
+        self.misfits: dict[int, int] = {}
+        """Writers that cut the topic into another number of slices, with that number."""
+        self.writers: dict[int, float | None] = {}
+        """Known writers; the time since when one is gone."""
+        self.replayed = 0
+        """Items that came by replay and were needed."""
+        self.lost = 0
+        """Items that nobody has any more."""
+        self.dirty: set[tuple[int, int]] = set()
+        """(slice, writer) processed further than committed."""
+        self._topic = topic
+        self._node = node
+        self._slice_count = slice_count
+        self._writer_grace = settings.writer_grace
+        self._requests = 0
+
+    # -- what arrives -----------------------------------------------------------------------------
+
+    def receive(self, batch: Batch, now: float, *, replayed: bool) -> None:
+        """A batch arrived from the stream, or again by replay."""
+        writer = batch.writer
+        if writer not in self.writers:
+            if writer in self.misfits:
+                return
+            self._meet(writer, now)
+        unwanted = self.cache.repeated + self.cache.refused
+        full = self.cache.octets > self.cache.limit
+        urgent = full and self.serving is not None and self.serving.is_urgent(batch)
+        track = self.cache.offer(batch, urgent=urgent)
+        if track is None:
+            return
+        new = batch.count - (self.cache.repeated + self.cache.refused - unwanted)
+        if self.serving is not None:
+            held = self.cache.held[batch.slice]
+            held.items += new
+            held.octets += batch.payload_size * new // batch.count
+        if replayed:
+            self.replayed += new
+        if track.lacks:
+            if self.cache.held[batch.slice].state is SliceState.AVAILABLE:
+                self.asking.soon(writer, batch.slice, now)
+        elif track.known:
+            self.asking.enough(writer, batch.slice)
+
+    def closed(self, close: EpochClose, now: float) -> None:
+        """A publisher closed an epoch: what it names and is not here is missing."""
+        writer = close.writer
+        if close.slice_count != self._slice_count:
+            self.misfits[writer] = close.slice_count
+            return
+        if writer not in self.writers:
+            self._meet(writer, now)
+        self.writers[writer] = None
+        for slice_id, last in zip(close.slices, close.last, strict=True):
+            held = self.cache.held.get(slice_id)
+            if held is None:
+                continue
+            track = held.track(writer)
+            if last > track.last:
+                track.last = last
+            if held.state is not SliceState.AVAILABLE:
+                continue
+            if not track.known or track.lacks:
+                self.asking.soon(writer, slice_id, now)
+            elif track.done >= last:
+                # Committed here but still kept there: the commit was lost.
+                self.dirty.add((slice_id, writer))
+        if self.serving is not None:
+            self.serving.closed(close)
+
+    def answered(self, answer: ReplayAnswer) -> None:
+        """A publisher said where the numbers of slices start."""
+        for slice_id, floor, last in zip(answer.slices, answer.floor, answer.last, strict=True):
+            held = self.cache.held.get(slice_id)
+            if held is None or held.state is not SliceState.AVAILABLE:
+                continue
+            track = held.track(answer.writer)
+            track.last = max(track.last, last)
+            self.cache.start(held, answer.writer, floor)
+            track.committed = max(track.committed, floor)
+            if not track.lacks:
+                self.asking.enough(answer.writer, slice_id)
+
+    def gone(self, writer: int, now: float) -> None:
+        """A publisher left or died."""
+        if self.writers.get(writer, 0.0) is None:
+            self.writers[writer] = now
+
+    @property
+    def live_writers(self) -> frozenset[int]:
+        """Publishers that are there."""
+        return frozenset(writer for writer, gone in self.writers.items() if gone is None)
+
+    # -- what is asked and told -------------------------------------------------------------------
+
+    def _meet(self, writer: int, now: float) -> None:
+        """First contact with a writer: ask it where the numbers of all our slices start."""
+        self.writers[writer] = None
+        for held in self.cache.available():
+            held.track(writer)
+            self.asking.at_once(writer, held.slice, now)
+
+    def own(self, slices: frozenset[int], now: float) -> None:
+        """Own slices from now on: ask every writer for what is newer than what is here."""
+        held_now = slices & self.cache.held.keys()
+        for slice_id in held_now:
+            for writer, gone in self.writers.items():
+                if gone is None:
+                    self.cache.held[slice_id].track(writer)
+                    self.asking.at_once(writer, slice_id, now)
+        self.cache.wake_all(held_now)
+
+    def ask(self, now: float) -> list[Action]:
+        """Ask what is due, unless there is no room for the answers."""
+        if self.serving is None and self.cache.satisfied:
+            return []
+        return [self._request(writer, slices) for writer, slices in self.asking.poll(now)]
+
+    def _request(self, writer: int, slices: list[int]) -> Send:
+        held = [self.cache.held[slice_id] for slice_id in slices]
+        self._requests += 1
+        have = tuple(h.track(writer).next - 1 for h in held)
+        terms = tuple(h.term for h in held)
+        request = ReplayRequest(
+            self._topic, writer, self._node, self._requests, tuple(slices), terms, have
+        )
+        return Send(request, to=f"{writer:016x}")
+
+    def commit(self, only: frozenset[int] | None = None) -> list[Action]:
+        """Tell publishers what is processed, of all slices or of some."""
+        if self.serving is not None:
+            self.dirty.clear()
+            return []
+        ready: dict[int, list[tuple[int, int, int]]] = {}
+        for key in [key for key in self.dirty if only is None or key[0] in only]:
+            self.dirty.discard(key)
+            slice_id, writer = key
+            held = self.cache.held.get(slice_id)
+            track = held.tracks.get(writer) if held else None
+            if held is None or track is None or not track.known:
+                continue
+            if held.state is SliceState.TAKING or self.writers.get(writer, 0.0) is not None:
+                continue
+            track.committed = track.done
+            ready.setdefault(writer, []).append((slice_id, held.term, track.done))
+        commits: list[Action] = []
+        for writer, rows in ready.items():
+            slices, terms, upto = zip(*rows, strict=True)
+            commit = Commit(self._topic, writer, self._node, "", slices, terms, upto)
+            commits.append(Send(commit, to=f"{writer:016x}"))
+        return commits
+
+    # -- writers that are gone --------------------------------------------------------------------
+
+    def forget_gone(self, now: float, in_hand: Batch | None) -> None:
+        """Go on without writers that stay gone, and forget those of which nothing is left."""
+        for writer, gone in list(self.writers.items()):
+            if gone is None or now - gone < self._writer_grace:
+                continue
+            self.asking.forget_writer(writer)
+            kept = self._give_up_gaps(writer)
+            if self.serving is not None:
+                self.serving.writer_final(writer)
+                kept = not self.serving.is_done_with(writer)
+            if not kept and (in_hand is None or in_hand.writer != writer):
+                self._forget(writer)
+
+    def _give_up_gaps(self, writer: int) -> bool:
+        """Go on behind what nobody can replay; return whether anything is left to process."""
+        kept = False
+        for held, track in self.cache.tracks_of(writer):
+            if held.state is not SliceState.AVAILABLE:
+                kept = True
+                continue
+            while track.lacks:
+                self.lost += track.give_up_gap()
+            track.known = True
+            self.cache.wake(held, writer, track)
+            kept = kept or bool(track.ready)
+        return kept
+
+    def _forget(self, writer: int) -> None:
+        del self.writers[writer]
+        if self.serving is not None:
+            self.serving.writer_forgotten(writer)
+        for held in self.cache.held.values():
+            held.tracks.pop(writer, None)

@@ -1,0 +1,153 @@
+"""The publisher for asyncio programs.
+
+The same calls as :class:`~evenflow.slices.publisher.publisher.Publisher`, as coroutines. Publishing
+is immediate while there is room and does not leave the event loop (a write takes microseconds; one
+into a slice whose node does not keep up may take 10 ms, once, before the slice counts as
+congested). Whatever may block, waiting for room, ``flush``, ``close``, runs in a thread. Publishes
+that wait for room wait in one line, so they are accepted in the order they were called. A publish
+that is cancelled while it waits may still be accepted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from evenflow.errors import ClosedError, PublishTimeout
+from evenflow.slices.publisher.publisher import Publisher, PublisherStats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+    from evenflow.slices.publisher.payload import Payload
+
+
+class AsyncPublisher:
+    """Publishes to one topic; use it as an asynchronous context manager.
+
+    Args:
+        topic: Name of the topic.
+        options: Those of :class:`~evenflow.slices.publisher.publisher.Publisher`.
+    """
+
+    def __init__(self, topic: str = "items", **options: Any) -> None:
+        self._open = partial(Publisher, topic, **options)
+        self._topic = topic
+        self._publisher: Publisher | None = None
+        self._line = ThreadPoolExecutor(1, thread_name_prefix=f"evenflow-publish-{topic}")
+        self._waiting = 0
+
+    async def open(self) -> AsyncPublisher:
+        """Open the publisher; the context manager does it too."""
+        if self._publisher is None:
+            self._publisher = await asyncio.to_thread(self._open)
+        return self
+
+    async def publish(
+        self,
+        payload: Payload,
+        *,
+        sender: str = "",
+        id: int | None = None,
+        time: int | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - the bound of the publisher, not ours
+    ) -> None:
+        """Publish one item; see :meth:`Publisher.publish`."""
+        publish = partial(self._opened.publish, payload, sender=sender, id=id, time=time)
+        await self._at_once_or_in_line(publish, timeout)
+
+    async def publish_many(
+        self,
+        payloads: Sequence[Payload],
+        *,
+        senders: str | Sequence[str] = "",
+        ids: Sequence[int] | None = None,
+        times: Sequence[int] | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> None:
+        """Publish many items; see :meth:`Publisher.publish_many`."""
+        publish = partial(
+            self._opened.publish_many, payloads, senders=senders, ids=ids, times=times
+        )
+        await self._in_line(publish, timeout)
+
+    async def publish_columns(
+        self,
+        payloads: Any,
+        *,
+        senders: Any = "",
+        ids: Any = None,
+        times: Any = None,
+        fields: Mapping[str, Any] | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> None:
+        """Publish many items given as columns; see :meth:`Publisher.publish_columns`."""
+        publish = partial(
+            self._opened.publish_columns,
+            payloads,
+            senders=senders,
+            ids=ids,
+            times=times,
+            fields=fields,
+        )
+        await self._in_line(publish, timeout)
+
+    async def flush(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        """Wait until the readers have everything; see :meth:`Publisher.flush`."""
+        await asyncio.to_thread(self._opened.flush, timeout)
+
+    async def close(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        """Wait until everything is committed, and leave; see :meth:`Publisher.close`."""
+        try:
+            await asyncio.to_thread(self._opened.close, timeout)
+        finally:
+            self._line.shutdown(wait=False)
+
+    @property
+    def committed(self) -> int:
+        """Items committed by their nodes."""
+        return self._opened.committed
+
+    @property
+    def stats(self) -> PublisherStats:
+        """What this publisher has done and holds."""
+        return self._opened.stats
+
+    async def __aenter__(self) -> AsyncPublisher:
+        return await self.open()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            await asyncio.to_thread(self._opened.__exit__, kind, error, trace)
+        finally:
+            self._line.shutdown(wait=False)
+
+    @property
+    def _opened(self) -> Publisher:
+        if self._publisher is None:
+            raise ClosedError(f"publisher of topic {self._topic!r} (not opened yet)")
+        return self._publisher
+
+    async def _at_once_or_in_line(self, call: Callable[..., None], timeout: float | None) -> None:  # noqa: ASYNC109
+        if not self._waiting:
+            try:
+                return call(timeout=0.0)
+            except PublishTimeout:
+                pass
+        return await self._in_line(call, timeout)
+
+    async def _in_line(self, call: Callable[..., None], timeout: float | None) -> None:  # noqa: ASYNC109
+        self._waiting += 1
+        try:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._line, partial(call, timeout=timeout))
+        finally:
+            self._waiting -= 1

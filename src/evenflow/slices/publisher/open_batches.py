@@ -1,0 +1,148 @@
+"""How items are packed into batches: by count, by bytes, and by how long they may wait for company.
+
+Single items gather in one open batch for each slice. Items that come as columns are many
+already and are only cut to size; where few of them may wait for more, the tables they came in
+are kept whole and divided into slices together. A batch is never larger than its limit, unless a
+single item is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from evenflow.model.batch import Int32s, Item, encode_item
+from evenflow.slices.publisher.columns import Columns, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ITEM_OVERHEAD: Final = 24
+"""Bytes an item adds to its batch besides sender and payload: id, time and two offsets."""
+BATCH_OVERHEAD: Final = len(encode_item(0, 0, 0, 1, Item("", 0, 0, b""))) - ITEM_OVERHEAD + 6
+"""Bytes of a batch besides its items, at most (two columns are padded)."""
+
+
+def item_size(item: Item) -> int:
+    """Bytes an item takes at most when it is alone in its batch."""
+    return BATCH_OVERHEAD + _size_in_batch(item)
+
+
+def _size_in_batch(item: Item) -> int:
+    return ITEM_OVERHEAD + len(item.sender.encode()) + len(item.payload)
+
+
+@dataclass(slots=True)
+class _OpenBatch:
+    """Items of a slice that wait for company."""
+
+    deadline: float
+    items: list[Item]
+    octets: int
+
+
+class OpenBatches:
+    """The batches that may still grow, one for each slice.
+
+    Args:
+        items: A batch is full with so many items.
+        octets: A batch is full with so many bytes.
+        linger_s: How long the first item of a batch may wait.
+    """
+
+    __slots__ = ("_batches", "_items", "_linger_s", "_octets", "octets")
+
+    def __init__(self, items: int, octets: int, linger_s: float) -> None:
+        self._items = items
+        self._octets = octets
+        self._linger_s = linger_s
+        # Insertion order is the order of deadlines, because all batches linger equally long.
+        self._batches: dict[int, _OpenBatch] = {}
+        self.octets = 0
+        """Bytes of all open batches, at most."""
+
+    def add(self, slice_id: int, item: Item, now: float) -> list[list[Item]]:
+        """Add an item; return the batches of its slice that are full now, in order."""
+        full = []
+        size = _size_in_batch(item)
+        batch = self._batches.get(slice_id)
+        if batch is not None and batch.octets + size > self._octets:
+            full.append(self.take(slice_id))
+            batch = None
+        if batch is None:
+            batch = self._batches[slice_id] = _OpenBatch(now + self._linger_s, [], 0)
+            size += BATCH_OVERHEAD
+        batch.items.append(item)
+        batch.octets += size
+        self.octets += size
+        if len(batch.items) >= self._items or batch.octets >= self._octets:
+            full.append(self.take(slice_id))
+        return full
+
+    def take(self, slice_id: int) -> list[Item]:
+        """Take the items of a slice's open batch out; empty when it has none."""
+        batch = self._batches.pop(slice_id, None)
+        if batch is None:
+            return []
+        self.octets -= batch.octets
+        return batch.items
+
+    def deadline(self) -> float | None:
+        """When the next batch has lingered long enough."""
+        return next((batch.deadline for batch in self._batches.values()), None)
+
+    def due(self, now: float) -> list[int]:
+        """The slices whose batches have lingered long enough."""
+        return [slice_id for slice_id, batch in self._batches.items() if batch.deadline <= now]
+
+    def slices(self) -> list[int]:
+        """The slices that have an open batch, the eldest first."""
+        return list(self._batches)
+
+    def __bool__(self) -> bool:
+        return bool(self._batches)
+
+
+class OpenTables:
+    """Tables that wait for company, all slices together."""
+
+    __slots__ = ("_slices", "_tables", "items", "octets")
+
+    def __init__(self) -> None:
+        self._tables: list[Table] = []
+        self._slices: list[Int32s] = []
+        self.items = 0
+        self.octets = 0
+
+    def add(self, table: Table, slices: Int32s, octets: int) -> None:
+        """Let items wait that take at most so many bytes; nobody may change them any more."""
+        self._tables.append(table)
+        self._slices.append(slices)
+        self.items += len(table)
+        self.octets += octets
+
+    def take(self) -> Iterator[tuple[int, Columns]]:
+        """Take all items out, those of each slice in the order they came."""
+        tables, slices = self._tables, self._slices
+        self._tables, self._slices = [], []
+        self.items = self.octets = 0
+        return Table.joined(tables).by_slice(np.concatenate(slices)) if tables else iter(())
+
+    def __bool__(self) -> bool:
+        return bool(self._tables)
+
+
+def cut(columns: Columns, items: int, octets: int) -> Iterator[Columns]:
+    """Cut columns into parts that fit a batch of so many items and bytes."""
+    count = len(columns.ids)
+    ends = columns.sender_offsets + columns.payload_offsets
+    ends = ends + np.arange(count + 1, dtype=np.int64) * ITEM_OVERHEAD
+    start = 0
+    while start < count:
+        allowed = int(ends[start]) + octets - BATCH_OVERHEAD
+        fitting = int(np.searchsorted(ends, allowed, side="right")) - 1
+        end = min(max(fitting, start + 1), start + items, count)
+        yield columns.part(start, end)
+        start = end

@@ -1,0 +1,363 @@
+"""Publish items into the slices of a topic.
+
+.. code-block:: python
+
+    with Publisher("items") as publisher:
+        publisher.publish({"speed": 12.5}, sender="car-7")
+
+``publish`` accepts an item: it has a slice, a number, and a place in the retention, and will
+reach the node that owns its slice however often that changes. It returns before the item is
+processed; ``close`` (and so the end of the ``with`` block) waits until everything is committed.
+When as much is uncommitted as ``publisher.retention_bytes`` allows, ``publish`` blocks, for at
+most ``publisher.block_s``: nothing is dropped.
+
+With ``publisher.linger_ms = 0`` an item is written by the caller's thread at once; otherwise it
+may wait so long for others of its slice, and in a served topic, where nobody can read it earlier,
+until its epoch ends. ``publish_many`` and ``publish_columns`` linger in served topics alone, when
+they bring less than a batch; and ``publish_columns`` touches no single item in Python. All methods
+may be called by any thread.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from evenflow.clock import SystemClock
+from evenflow.config import Config
+from evenflow.domain.cyclone import Participant
+from evenflow.errors import DeliveryTimeout, PublishTimeout, UsageError
+from evenflow.model.batch import Int32s
+from evenflow.slices.assignment import Assignment, assignment_of
+from evenflow.slices.consumer.registry import ARCHIVE
+from evenflow.slices.publisher.batching import Limits
+from evenflow.slices.publisher.columns import Table
+from evenflow.slices.publisher.core import PublisherCore
+from evenflow.slices.publisher.intake import Intake
+from evenflow.slices.publisher.open_batches import BATCH_OVERHEAD, ITEM_OVERHEAD, item_size
+from evenflow.slices.publisher.payload import Payload, encode_payload
+from evenflow.slices.publisher.shell import PublisherShell
+from evenflow.slices.spill import open_spill
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from evenflow.clock import Clock
+    from evenflow.slices.publisher.shell import CommitHook
+
+_CHUNK_SHARE: Final = 4
+"""Many items are accepted in chunks of this fraction of the retention."""
+_LARGEST_CHUNK: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PublisherStats:
+    """What a publisher has done and holds."""
+
+    published: int
+    """Items accepted."""
+    committed: int
+    """Items committed by their nodes."""
+    uncommitted: int
+    """Items accepted and not committed."""
+    retained_bytes: int
+    """Bytes kept for them."""
+    refused: int
+    """Items that got no slice."""
+    replayed: int
+    """Batches sent again on request."""
+    skipped: int
+    """Batches not written at first, because their slice was congested."""
+    congested: int
+    """Slices whose readers do not keep up right now."""
+    stale_commits: int
+    """Commits of nodes that no longer own the slice, refused."""
+
+
+class Publisher:
+    """Publishes to one topic.
+
+    Args:
+        topic: Name of the topic; it must be in the configuration.
+        config: The configuration; by default that of ``evenflow.toml``.
+        assignment: Gives items their slices, in place of the topic's own: a spec, a callable
+            ``(fields, slice_count) -> slice``, or an :class:`Assignment`.
+        participant: Shared with other parts of the process; by default the publisher opens its own.
+        on_commit: Called with (slice, first, last, node) for each accepted commit, in a thread of
+            the publisher: it must be quick and must not publish.
+        clock: The time.
+    """
+
+    def __init__(
+        self,
+        topic: str = "items",
+        *,
+        config: Config | None = None,
+        assignment: str | Assignment | Callable[[Mapping[str, Any], int], int | None] | None = None,
+        participant: Participant | None = None,
+        on_commit: CommitHook | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        config = config or Config.load()
+        cut, settings = config.topic(topic), config.publisher
+        clock = clock or SystemClock()
+        self.topic = topic
+        self.writer = secrets.randbits(64)
+        """This run's id in the domain."""
+        self._intake = Intake(
+            topic,
+            cut.slices,
+            assignment_of(cut.assignment if assignment is None else assignment),
+            clock,
+        )
+        self._block_s = settings.block_s
+        self._clock = clock
+        self._limits = Limits(
+            items=settings.batch_items,
+            octets=settings.batch_bytes,
+            linger_s=settings.linger_ms / 1_000,
+            retained=settings.retention_bytes,
+            epoch_s=settings.epoch_ms / 1_000,
+        )
+        self._core = PublisherCore(
+            topic,
+            self.writer,
+            cut.slices,
+            self._limits,
+            served=cut.served,
+            spill=open_spill("publisher", settings.spill_dir, settings.spill_bytes),
+        )
+        if cut.durable and self._core.consumers is not None:
+            self._core.consumers.learn((ARCHIVE,))
+        self._closed = False
+        self._own = None if participant else Participant(config.domain)
+        domain = participant or self._own
+        assert domain is not None
+        self._shell = PublisherShell(self._core, domain, clock, on_commit)
+
+    # -- items -------------------------------------------------------------------------------------
+
+    def publish(
+        self,
+        payload: Payload,
+        *,
+        sender: str = "",
+        id: int | None = None,
+        time: int | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Publish one item.
+
+        Args:
+            payload: Bytes, a string (sent as UTF-8) or a mapping (sent as JSON).
+            sender: Who sends it; by default this process.
+            id: A number the sender knows it by; by default a counter of this publisher.
+            time: Microseconds since 1970; by default now.
+            timeout: Seconds to wait for room; by default ``publisher.block_s``.
+
+        Raises:
+            AssignmentError: The item gets no slice; it is counted and not published.
+            PublishTimeout: There was no room in time; the item is not published.
+        """
+        slice_id, item = self._intake.item(payload, sender, id, time)
+        size = item_size(item)
+        self._check_size(size)
+        timeout = self._block_s if timeout is None else timeout
+        if not self._shell.add(slice_id, item, size, timeout):
+            raise self._full(timeout)
+
+    def publish_many(
+        self,
+        payloads: Sequence[Payload],
+        *,
+        senders: str | Sequence[str] = "",
+        ids: Sequence[int] | None = None,
+        times: Sequence[int] | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Publish many items; the columns are those of :meth:`publish`.
+
+        Raises:
+            AssignmentError: One item gets no slice; none is published.
+            PublishTimeout: There was no room in time; its ``accepted`` says how many are published,
+                which are the first ones.
+        """
+        encoded = [encode_payload(one) for one in payloads]
+        table = self._intake.table(encoded, senders, ids, times)
+        if any(isinstance(one, Mapping) for one in payloads):
+            slices = self._intake.slices_of_mappings(table, payloads)
+        else:
+            slices = self._intake.slices(table, {})
+        self._publish_table(table, slices, timeout)
+
+    def publish_columns(
+        self,
+        payloads: Any,
+        *,
+        senders: Any = "",
+        ids: Any = None,
+        times: Any = None,
+        fields: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Publish many items given as NumPy or Arrow columns; like :meth:`publish_many`.
+
+        Args:
+            payloads: An Arrow array of binary or strings, or a two-dimensional NumPy array of
+                ``uint8``, one payload a row.
+            senders: One name for all, or a column of names.
+            ids: A column of whole numbers.
+            times: A column of whole numbers.
+            fields: More columns for the assignment to look at; they are not sent.
+            timeout: Seconds to wait for room, each time room is needed.
+        """
+        table = self._intake.table(payloads, senders, ids, times)
+        self._publish_table(table, self._intake.slices(table, fields or {}), timeout)
+
+    # -- what becomes of them ----------------------------------------------------------------------
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Write everything and wait until the readers have acknowledged it.
+
+        Raises:
+            DeliveryTimeout: Some have not in time. The items stay retained and will arrive.
+        """
+        timeout = self._block_s if timeout is None else timeout
+        slices = self._shell.flush(timeout)
+        if slices:
+            items = sum(self._core.retention.uncommitted(slice_id) for slice_id in slices)
+            raise self._late("flush", timeout, items, slices)
+
+    def close(self, timeout: float | None = None) -> None:
+        """Write everything, wait until it is committed, and leave.
+
+        Raises:
+            DeliveryTimeout: Some items were not committed in time. They are lost with the publisher
+                unless a node holds them.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        timeout = self._block_s if timeout is None else timeout
+        try:
+            if not self._shell.finish(timeout):
+                slices = self._core.retention.dirty()
+                raise self._late("close", timeout, self._core.uncommitted, slices)
+        finally:
+            self._leave()
+
+    @property
+    def committed(self) -> int:
+        """Items committed by their nodes."""
+        return self._core.counts.committed
+
+    @property
+    def stats(self) -> PublisherStats:
+        """What this publisher has done and holds."""
+        counts, outlets = self._core.counts, self._shell.outlets
+        return PublisherStats(
+            published=counts.published,
+            committed=counts.committed,
+            uncommitted=self._core.uncommitted,
+            retained_bytes=self._core.kept,
+            refused=self._intake.refused,
+            replayed=self._shell.replayer.replayed,
+            skipped=sum(outlet.skipped for outlet in outlets),
+            congested=sum(outlet.congested for outlet in outlets),
+            stale_commits=counts.stale_commits,
+        )
+
+    def __enter__(self) -> Publisher:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+        elif not self._closed:
+            self._closed = True
+            self._leave()
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _leave(self) -> None:
+        self._shell.close()
+        if self._own is not None:
+            self._own.close()
+
+    def _publish_table(self, table: Table, slices: Int32s, timeout: float | None) -> None:
+        if not len(table):
+            return
+        timeout = self._block_s if timeout is None else timeout
+        sizes = table.lengths() + (ITEM_OVERHEAD + BATCH_OVERHEAD)
+        self._check_size(int(sizes.max()))
+        ends = np.cumsum(sizes)
+        start = before = 0
+        while start < len(table):
+            share = min(self._limits.retained // _CHUNK_SHARE, _LARGEST_CHUNK)
+            fitting = int(np.searchsorted(ends, before + share, side="right"))
+            end = max(fitting, start + 1)
+            rows, chosen = table.rows(start, end), slices[start:end]
+            if not self._add(rows, chosen, int(ends[end - 1]) - before, timeout):
+                raise self._full(timeout, accepted=start)
+            start, before = end, int(ends[end - 1])
+
+    def _add(self, table: Table, slices: Int32s, size: int, timeout: float) -> bool:
+        if self._core.gathers(len(table), size):
+            return self._shell.add_table(table.copied(), slices, size, timeout)
+        return self._shell.add_columns(list(table.by_slice(slices)), size, timeout)
+
+    def _check_size(self, size: int) -> None:
+        if size > self._limits.retained:
+            raise UsageError(
+                f"an item of {size} bytes does not fit publisher.retention_bytes ="
+                f" {self._limits.retained}: raise it, or send less"
+            )
+
+    def _full(self, waited: float, accepted: int = 0) -> PublishTimeout:
+        return PublishTimeout(
+            self.topic,
+            waited,
+            self._core.kept,
+            self._limits.retained,
+            uncommitted=self._core.uncommitted,
+            accepted=accepted,
+            cause=self._cause(),
+        )
+
+    def _late(
+        self, operation: str, waited: float, items: int, slices: Sequence[int]
+    ) -> DeliveryTimeout:
+        return DeliveryTimeout(
+            self.topic, operation, waited, items=items, slices=slices, cause=self._cause()
+        )
+
+    def _cause(self) -> str:
+        """Why nothing moves, as far as can be seen from here."""
+        unread = self._shell.unread()
+        if unread == self._core.slice_count:
+            return "no node reads this topic (start one with 'evenflow node')"
+        consumers = self._core.consumers
+        if consumers is not None and not consumers.names():
+            return "no consumer is registered (a served topic is read by Spark)"
+        if unread:
+            return f"{unread} of {self._core.slice_count} slices have no node"
+        last = self._core.last_commit
+        when = "never" if last is None else f"{self._clock.monotonic() - last:.1f} s ago"
+        if consumers is not None:
+            names = ", ".join(consumers.behind(self.writer))
+            return (
+                f"consumer {names} has not committed them (the newest commit: {when}); start its"
+                " query, or release it by 'evenflow consumers forget'"
+            )
+        if last is None:
+            return "nodes read this topic, but none has committed anything"
+        return f"the last commit came {when}"

@@ -1,0 +1,1 @@
+"""Experiments on the balancing algorithms: skew, bounds, a model of a cluster."""

@@ -1,0 +1,1 @@
+"""Experiments on slices: codec, handover, overhead, throughput."""

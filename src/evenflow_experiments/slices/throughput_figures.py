@@ -1,0 +1,202 @@
+"""What the throughput experiment saw, as the paper's figures: per second, and around each join."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenflow_experiments.report import print_table, write_plot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evenflow.model.batch import Int64s
+    from evenflow.model.messages import Receipt
+
+PAPER_TABLE: dict[str, dict[str, tuple[float, ...]]] = {
+    "rtd_s": {"before": (10.61, 11.159, 12.335, 12.856), "during": (11.115, 11.944, 12.145, 12.652),
+              "after": (6.94, 8.856, 9.838, 10.227)},
+    "throughput": {"before": (48, 83, 142, 189), "during": (40, 72, 143, 180),
+                   "after": (68, 100, 195, 231)},
+}  # fmt: skip
+"""Table I of MAPE-SDDL, for the second to the fifth node."""
+PAPER_SPEEDUP, PAPER_FLOODED = round(240 / 48, 2), round(317 / 48, 2)
+"""Mean throughput of five nodes at 1.4 MB/s and at 10 MB/s, against one at 1.4 MB/s."""
+AROUND_S = 3.0
+"""How long before and after a load balancing process is looked at."""
+WARM = 0.2
+"""Part of a phase that is left out at its beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Everything that was seen."""
+
+    joins: tuple[float, ...]
+    rise: float
+    end: float
+    share: float
+    image_bytes: int
+    wall: float
+    """When the client began, in seconds since 1970."""
+    published: int
+    processed: Int64s
+    """The ids of what the nodes have processed."""
+    replies: Int64s
+    """Rows of id, times published and answered, in us since 1970, and CPU time in us."""
+    cpu: list[list[float]]
+    """For each second, of each node that has joined: percent of its share."""
+    receipts: list[Receipt]
+
+    def throughput(self, start: float, end: float) -> float:
+        """Replies a second between two moments of the story."""
+        return len(self._between(start, end)) / (end - start)
+
+    def rtd_s(self, start: float, end: float) -> float | None:
+        """Mean round-trip delay of what was answered between two moments."""
+        rows = self._between(start, end)
+        return float(np.mean(rows[:, 2] - rows[:, 1]) / 1e6) if len(rows) else None
+
+    def image_ms(self, start: float, end: float) -> float | None:
+        """Mean CPU time of an image that was answered between two moments."""
+        rows = self._between(start, end)
+        return float(np.mean(rows[:, 3]) / 1000) if len(rows) else None
+
+    def _between(self, start: float, end: float) -> Int64s:
+        at = self.replies[:, 2] / 1e6 - self.wall
+        chosen: Int64s = self.replies[(at >= start) & (at < end)]
+        return chosen
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """The figures."""
+    seconds = range(int(run.end))
+    last = run.joins[-1]
+    phases = {
+        "1_node": (WARM * run.joins[0], run.joins[0]),
+        "5_nodes": (last + WARM * (run.rise - last), run.rise),
+        "5_nodes_flooded": (run.rise + WARM * (run.end - run.rise), run.end),
+    }
+    one, five, flooded = (run.throughput(*span) for span in phases.values())
+    costs = {name: run.image_ms(*span) for name, span in phases.items()}
+    unique = len(np.unique(run.processed))
+    return {
+        "speedup_5_nodes": round(five / one, 2) if one else None,
+        "speedup_5_nodes_flooded": round(flooded / one, 2) if one else None,
+        "cpu_speedup_5_nodes": _cpu_speedup(five, costs["5_nodes"], one, costs["1_node"]),
+        "cpu_speedup_5_nodes_flooded": _cpu_speedup(
+            flooded, costs["5_nodes_flooded"], one, costs["1_node"]
+        ),
+        "lost": run.published - unique,
+        "repeated": len(run.processed) - unique,
+        "unanswered": run.published - len(np.unique(run.replies[:, 0])),
+        "published": run.published,
+        "image_ms": {name: _rounded(cost) for name, cost in costs.items()},
+        "throughput_1_node": round(one, 1),
+        "throughput_5_nodes": round(five, 1),
+        "throughput_5_nodes_flooded": round(flooded, 1),
+        "share_of_a_core": run.share,
+        "image_bytes": run.image_bytes,
+        "joins_s": list(run.joins),
+        "rise_s": run.rise,
+        "throughput": [run.throughput(s, s + 1) for s in seconds],
+        "rtd": [_rounded(run.rtd_s(s, s + 1)) for s in seconds],
+        "cpu": run.cpu,
+        "joins": [around(run, join) for join in run.joins],
+        "paper": {
+            "speedup_5_nodes": PAPER_SPEEDUP,
+            "speedup_5_nodes_flooded": PAPER_FLOODED,
+            "table": PAPER_TABLE,
+        },
+    }
+
+
+def _cpu_speedup(
+    many: float, cost: float | None, one: float, cost_of_one: float | None
+) -> float | None:
+    """CPU time that went into images, against that of one node: what is left beside overheads."""
+    if not (one and cost and cost_of_one):
+        return None
+    return round(many * cost / (one * cost_of_one), 2)
+
+
+def around(run: Run, join: float) -> dict[str, Any]:
+    """Before, during and after the load balancing process that a join leads to."""
+    times = [(r.time - run.wall, r.ms / 1000) for r in run.receipts]
+    following = [j for j in run.joins if j > join]
+    until = following[0] if following else run.rise
+    moves = [(start, start + length) for start, length in times if join <= start < until]
+    begin = min((start for start, _ in moves), default=join)
+    over = max((end for _, end in moves), default=join)
+    over = max(over, begin + 0.001)
+    phases = {
+        "before": (max(0.0, begin - AROUND_S), begin),
+        "during": (begin, over),
+        "after": (over, min(over + AROUND_S, run.end)),
+    }
+    return {
+        "at_s": round(join, 1),
+        "moves": len(moves),
+        "process_ms": round(1000 * (over - begin), 1),
+        "throughput": {name: round(run.throughput(*span), 1) for name, span in phases.items()},
+        "rtd_s": {name: _rounded(run.rtd_s(*span)) for name, span in phases.items()},
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)
+
+
+def show(figures: dict[str, Any]) -> None:
+    """Print Table I beside the paper's, and the sum."""
+    rows: list[list[object]] = []
+    for what, table in PAPER_TABLE.items():
+        for phase, paper in table.items():
+            rows.append([f"{what} {phase}", *(join[what][phase] for join in figures["joins"])])
+            rows.append(["paper", *paper])
+    columns = ["", *(f"{nodes} nodes" for nodes in range(2, len(figures["joins"]) + 2))]
+    print_table("Around each join (MAPE-SDDL, Table I)", columns, rows, note="items/s, seconds")
+    print_table(
+        "Five nodes against one (MAPE-SDDL, Figure 15)",
+        ["", "1 node", "5 nodes", "times", "paper", "ms an image", "CPU, times"],
+        [["items/s, at the same rate", figures["throughput_1_node"], figures["throughput_5_nodes"],
+          figures["speedup_5_nodes"], PAPER_SPEEDUP, _costs(figures, "5_nodes"),
+          figures["cpu_speedup_5_nodes"]],
+         ["items/s, at seven times the rate", figures["throughput_1_node"],
+          figures["throughput_5_nodes_flooded"], figures["speedup_5_nodes_flooded"],
+          PAPER_FLOODED, _costs(figures, "5_nodes_flooded"),
+          figures["cpu_speedup_5_nodes_flooded"]]],
+        note=f"{figures['published']:,} images, {figures['lost']} lost, "
+        f"{figures['repeated']} repeated",
+    )  # fmt: skip
+
+
+def _costs(figures: dict[str, Any], phase: str) -> str:
+    return f"{figures['image_ms']['1_node']} -> {figures['image_ms'][phase]}"
+
+
+def plot(path: Path, run: Run) -> None:
+    """Draw Figures 15 to 17."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, seldom needed
+
+    seconds = list(range(int(run.end)))
+    figure = Figure(figsize=(7, 8))
+    axes = figure.subplots(3, 1, sharex=True)
+    axes[0].plot(seconds, [run.throughput(s, s + 1) for s in seconds])
+    axes[0].set(ylabel="throughput, items/s", ylim=(0, None))
+    nodes = len(run.joins) + 1
+    for node in range(nodes):
+        values = [row[node] if node < len(row) else float("nan") for row in run.cpu]
+        axes[1].plot(range(1, len(values) + 1), values, label=f"node {node + 1}")
+    axes[1].set(ylabel="CPU, % of the share", ylim=(0, 120))
+    axes[1].legend(ncols=nodes, fontsize="small")
+    axes[2].plot(seconds, [run.rtd_s(s, s + 1) for s in seconds])
+    axes[2].set(ylabel="round-trip delay, s", xlabel="s", ylim=(0, None))
+    for each in axes:
+        for join in run.joins:
+            each.axvline(join, color="red", linewidth=0.8)
+        each.axvline(run.rise, color="green", linewidth=0.8)
+        each.grid(visible=True, alpha=0.3)
+    write_plot(path, figure)

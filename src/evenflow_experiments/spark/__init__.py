@@ -1,0 +1,1 @@
+"""Experiments on the Spark pipeline: throughput, delay, skew, exactly once."""

@@ -1,0 +1,345 @@
+"""``evenflow experiment pipeline``: items per second, and delay, through the whole path into Spark.
+
+*Whole path*: one publisher, DDS, serving nodes, Flight, a Spark query, a sink that does nothing;
+all on this machine at once. The publisher offers items as fast as they are taken, and what it could
+publish while the batches were timed must not be less than what Spark read. Beside it, one after the
+other, the same query on two other sources: the *ceiling* makes its rows inside Spark, in batches of
+the same size; *json files* is Spark's own file source on the same items as JSON lines.
+
+*Delay*: at a modest, steady rate, the time from an item's publication until the micro-batch with it
+has ended; a batch's items are spread evenly between its first and its last. Beside it the duration
+of an empty micro-batch, in the same Spark session with the same stream flowing, in turns: a query
+whose batches have one row for each partition.
+
+*Skew*: :mod:`evenflow_experiments.spark.pipeline_skew`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+import time
+from pathlib import Path
+from statistics import mean, median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenflow.cli.options import overrides
+from evenflow.config import Config
+from evenflow_experiments.report import Progress, own_domain, print_table, write_json, write_plot
+from evenflow_experiments.spark import pipeline_skew
+from evenflow_experiments.spark.exactly_once import TOPIC
+from evenflow_experiments.spark.pipeline_domain import ServedDomain, Stream
+from evenflow_experiments.spark.pipeline_skew import measure_skew
+from evenflow_experiments.spark.query import QueryProcess
+from evenflow_experiments.spark.turns import in_turns
+
+if TYPE_CHECKING:
+    import argparse
+
+    from evenflow.slices.publisher.publisher import Publisher
+
+HELP = """\
+Items per second through publisher, DDS, serving nodes, Flight and Spark, beside a source inside
+Spark and Spark's JSON file source; and the delay from publication to the end of the micro-batch."""
+
+NODES = 2
+WARM_BATCHES = 3
+"""Batches that count as warming up at least: the JVM compiles, Python imports."""
+WARM_S, QUICK_WARM_S = 20.0, 10.0
+"""How long batches count as warming up: so long the JVM takes a part of the cores to compile."""
+DELAY_RATE = 5_000
+DELAY_OCTETS = 100
+TURNS = 4
+"""Of items, and of empty micro-batches, in the part on delay."""
+FILE_ROWS = 100_000
+FEWEST_FILES, MOST_FILES, FILES_OCTETS = 20, 200, 1 << 30
+"""JSON files for one size of items, and about how many bytes in all."""
+STARTED_S = 240.0
+SKEW_BATCHES, QUICK_SKEW_BATCHES = 20, 8
+"""Micro-batches counted in each case of the part on skew."""
+PARTS = ("throughput", "delay", "skew")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment's own arguments."""
+    parser.add_argument("--seconds", metavar="S", type=float, default=0.0, help="each path (30)")
+    parser.add_argument(
+        "--bytes", metavar="B", type=int, action="append", help="payload (100 and 7300)"
+    )
+    parser.add_argument(
+        "--part", choices=PARTS, action="append", help="measure this part alone (may be repeated)"
+    )
+    parser.add_argument("--nodes", metavar="N", type=int, default=NODES, help="serving nodes (2)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure all paths and report."""
+    progress = Progress("pipeline")
+    seconds = args.seconds or (10.0 if args.quick else 30.0)
+    parts = args.part or PARTS
+    figures: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory(prefix="evenflow-pipeline-") as name:
+        warm_s = QUICK_WARM_S if args.quick else WARM_S
+        bench = Bench(_config(args), Path(name), progress, warm_s, seconds, args.nodes)
+        if "throughput" in parts:
+            sizes = args.bytes or ([100] if args.quick else [100, 7_300])
+            figures["rows"] = [row for octets in sizes for row in bench.throughput(octets)]
+        if "delay" in parts:
+            figures |= bench.delay()
+        if "skew" in parts:
+            batches = QUICK_SKEW_BATCHES if args.quick else SKEW_BATCHES
+            figures["skew"] = measure_skew(_config(args), Path(name), batches, progress)
+    show(figures)
+    write_json(args.json, figures)
+    if args.plot and "rows" in figures:
+        plot(args.plot, figures["rows"])
+    return 0
+
+
+def _config(args: argparse.Namespace) -> Config:
+    return Config.load(
+        args.config,
+        {
+            "domain.id": own_domain(),
+            "topics": {TOPIC: {"slices": 32, "served": True, "assignment": "hash:sender"}},
+            "publisher.retention_bytes": 256 << 20,
+            "publisher.batch_items": 10_000,
+            "node.cache_bytes": 512 << 20,
+            **overrides(args),
+        },
+    )
+
+
+class Bench:
+    """Measures one path after the other."""
+
+    def __init__(
+        self,
+        config: Config,
+        folder: Path,
+        progress: Progress,
+        warm_s: float,
+        seconds: float,
+        nodes: int,
+    ) -> None:
+        self._config = config
+        self._folder = folder
+        self._tell = progress
+        self._warm_s = warm_s
+        self._seconds = seconds
+        self._nodes = nodes
+        self._queries = 0
+
+    def throughput(self, octets: int) -> list[dict[str, Any]]:
+        """Items per second on each path, for one size."""
+        self._tell(f"{octets} B: the whole path")
+        with ServedDomain(self._config, self._folder, self._nodes) as domain:
+            source = Stream(domain.publisher, octets)
+            try:
+                whole = self._measure(*domain.options(), publisher=domain.publisher)
+            finally:
+                source.end()
+        size = max(self._nodes, int(mean(batch["rows"] for batch in whole)))
+        self._tell(f"{octets} B: the ceiling, {size:,} rows a batch")
+        ceiling = self._measure(
+            "--format", "evenflow-generator", "--option", "rows", str(size),
+            "--option", "bytes", str(octets), "--option", "partitions", str(self._nodes),
+        )  # fmt: skip
+        self._tell(f"{octets} B: JSON files")
+        files, count = self._files(octets, size)
+        in_files = self._measure(*files, most=count // self._nodes)
+        paths = {"evenflow": whole, "ceiling": ceiling, "json files": in_files}
+        return [
+            {
+                "path": path,
+                "bytes": octets,
+                "items_per_s": round(rate(batches)),
+                "rows_a_batch": round(mean(batch["rows"] for batch in batches)),
+            }
+            for path, batches in paths.items()
+        ]
+
+    def delay(self) -> dict[str, Any]:
+        """Delay through Spark at a modest rate, and the duration of an empty micro-batch."""
+        self._tell(f"delay at {DELAY_RATE:,} items/s")
+        with ServedDomain(self._config, self._folder, self._nodes) as domain:
+            source = Stream(domain.publisher, DELAY_OCTETS, DELAY_RATE)
+            try:
+                batches, empty = self._in_turns(domain).values()
+            finally:
+                source.end()
+        delays = delays_of(batches)
+        return {
+            "delay_ms": {
+                "p50": round(float(np.percentile(delays, 50))),
+                "p99": round(float(np.percentile(delays, 99))),
+            },
+            "batch_ms": round(median(batch["ms"]["triggerExecution"] for batch in batches)),
+            "empty_batch_ms": round(median(batch["ms"]["triggerExecution"] for batch in empty)),
+        }
+
+    def _in_turns(self, domain: ServedDomain) -> dict[str, list[dict[str, Any]]]:
+        """Micro-batches of items and empty ones, in turns."""
+        empty = [
+            "--format", "evenflow-generator", "--option", "rows", str(self._nodes),
+            "--option", "bytes", "1", "--option", "partitions", str(self._nodes),
+        ]  # fmt: skip
+        queries = {
+            name: [*source, "--observe", "--checkpoint", str(self._folder / f"turns-{name}")]
+            for name, source in {"items": domain.options(), "empty": empty}.items()
+        }
+        turn_s = self._seconds / TURNS
+        return in_turns(queries, TURNS, turn_s, self._folder / "spark.log", STARTED_S)
+
+    def _measure(
+        self, *arguments: str, publisher: Publisher | None = None, most: float = math.inf
+    ) -> list[dict[str, Any]]:
+        """Run a query; its micro-batches after the warm-up, with what was published by then.
+
+        Args:
+            arguments: Of the query.
+            publisher: Whose items it reads.
+            most: So many micro-batches there are, if the time is not over before.
+        """
+        self._queries += 1
+        checkpoint = self._folder / f"checkpoint-{self._queries}"
+        log = self._folder / "spark.log"
+        with QueryProcess(*arguments, "--checkpoint", str(checkpoint), log=log) as query:
+            query.wait_for("started", STARTED_S)
+            end = None
+            while (end is None or time.monotonic() < end) and len(query.batches) < most:
+                batch = query.wait_for("batch", STARTED_S)
+                batch["published"] = publisher.stats.published if publisher else None
+                end = end or time.monotonic() + self._warm_s + self._seconds
+        return warm(query.batches, self._warm_s)
+
+    def _files(self, octets: int, size: int) -> tuple[list[str], int]:
+        """Write the items as JSON lines; say how to read them, and in how many files they are."""
+        folder = self._folder / f"json-{octets}"
+        folder.mkdir()
+        rows = min(FILE_ROWS, max(1_000, size // self._nodes))
+        files = min(MOST_FILES, max(FEWEST_FILES, FILES_OCTETS // (rows * (octets + 80))))
+        line = {"slice": 1, "sender": "sender-001", "time": "2026-01-01T00:00:00.000Z"}
+        filler = "x" * octets
+        for number in range(files):
+            with (folder / f"{number:05}.json").open("w", encoding="utf-8") as file:
+                first = number * rows
+                file.writelines(
+                    json.dumps({**line, "id": item, "payload": filler}) + "\n"
+                    for item in range(first, first + rows)
+                )
+        return [
+            "--format", "json",
+            "--option", "path", str(folder),
+            "--option", "maxFilesPerTrigger", str(self._nodes),
+        ], files  # fmt: skip
+
+
+def warm(batches: list[dict[str, Any]], warm_s: float) -> list[dict[str, Any]]:
+    """The batches after the warm-up; when they come to an end early, at least half of them."""
+    began = batches[0]["ended"]
+    cold = sum(batch["ended"] - began < warm_s for batch in batches)
+    return batches[min(max(cold, WARM_BATCHES), len(batches) // 2) :]
+
+
+def rate(batches: list[dict[str, Any]]) -> float:
+    """Rows per second from the end of the first batch to the end of the last.
+
+    Not more than was published in that time: reading off what had gathered before does not count.
+    """
+    first, last = batches[0], batches[-1]
+    rows = sum(batch["rows"] for batch in batches[1:])
+    if last["published"] is not None:
+        rows = min(rows, last["published"] - first["published"])
+    return float(rows / (last["ended"] - first["ended"]))
+
+
+def delays_of(batches: list[dict[str, Any]]) -> list[float]:
+    """Milliseconds from an item's time to the end of its batch: one item of every ten."""
+    found: list[float] = []
+    for batch in batches:
+        first, last = batch["times"]
+        times = np.linspace(first, last, max(2, batch["rows"] // 10))
+        found += (batch["ended"] * 1_000 - times / 1_000).tolist()
+    return found
+
+
+def show(figures: dict[str, Any]) -> None:
+    """Print the tables of what was measured."""
+    if "rows" in figures:
+        show_rates(figures["rows"])
+    if "delay_ms" in figures:
+        show_delay(figures)
+    if "skew" in figures:
+        show_skew(figures["skew"])
+
+
+def show_rates(rows: list[dict[str, Any]]) -> None:
+    """Print items per second, and what part of the ceiling they are."""
+    ceilings = {row["bytes"]: row["items_per_s"] for row in rows if row["path"] == "ceiling"}
+    print_table(
+        "Items per second into Spark",
+        ["path", "bytes", "items/s", "rows a batch", "of the ceiling"],
+        [
+            [
+                row["path"],
+                row["bytes"],
+                row["items_per_s"],
+                row["rows_a_batch"],
+                f"{row['items_per_s'] / ceilings[row['bytes']]:.0%}",
+            ]
+            for row in rows
+        ],
+    )
+
+
+def show_delay(figures: dict[str, Any]) -> None:
+    """Print the delay beside the duration of an empty micro-batch."""
+    delay, empty = figures["delay_ms"], figures["empty_batch_ms"]
+    print_table(
+        f"Delay at {DELAY_RATE:,} items/s, ms",
+        ["p50", "p99", "micro-batch", "empty micro-batch", "p50 / empty"],
+        [[delay["p50"], delay["p99"], figures["batch_ms"], empty, f"{delay['p50'] / empty:.2f}"]],
+    )
+
+
+def show_skew(skew: dict[str, Any]) -> None:
+    """Print the time of a micro-batch with balancing off and on."""
+    print_table(
+        f"A micro-batch of {pipeline_skew.ROWS:,} items under Zipf skew, seconds",
+        ["balancing", "mean", "median", "longest task", "all tasks", "batches", "saved"],
+        [
+            [
+                f"{name} ({algorithm})",
+                skew[f"batch_s_{name}"],
+                skew[f"median_s_{name}"],
+                skew[f"longest_task_s_{name}"],
+                skew[f"all_tasks_s_{name}"],
+                skew[f"batches_{name}"],
+                f"{skew['saved']:.0%}" if name == "on" else "",
+            ]
+            for name, algorithm in pipeline_skew.ALGORITHMS.items()
+        ],
+    )
+
+
+def plot(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Draw the rates."""
+    import matplotlib as mpl  # noqa: PLC0415
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415
+
+    sizes = sorted({row["bytes"] for row in rows})
+    figure, axes = plt.subplots(1, len(sizes), figsize=(4 * len(sizes), 3), squeeze=False)
+    for axis, size in zip(axes[0], sizes, strict=True):
+        chosen = [row for row in rows if row["bytes"] == size]
+        axis.bar([row["path"] for row in chosen], [row["items_per_s"] for row in chosen])
+        axis.set_title(f"{size} B")
+        axis.set_ylabel("items/s")
+    figure.tight_layout()
+    write_plot(path, figure)
+    plt.close(figure)

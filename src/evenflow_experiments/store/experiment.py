@@ -1,0 +1,272 @@
+"""``evenflow experiment store``: the live store under steady writes, deaths, returns and moves.
+
+Brokers run as processes on this machine, at random places of the unit square. A client publishes to
+all topics in turn, at a steady rate, and notes what is acknowledged.
+
+*Deaths.* Brokers are killed with ``kill -9`` one after the other, each time when all topics have
+all the copies their level asks for. At level 2 a killed broker returns before the next dies; at
+level 3 it stays away, so that later deaths hit the brokers that hold the third copies, and all
+return at the end. Then every topic is read from its beginning: what was acknowledged and is not
+there is lost; what is there twice, or before its predecessor, is counted too. A topic's copies
+beyond two are stale ones.
+
+*Moves.* One topic is written and followed by a subscriber while it is moved to other coordinates.
+
+*Balance.* Topics grow, live and in the simulation, from the same placement: see `store_balance`.
+
+*Continuous.* The same while brokers balance by themselves: see `store_continuous`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import tempfile
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenflow.config import Config
+from evenflow.overlay.broker.local import LocalBrokers
+from evenflow.overlay.client.aio import AsyncClient
+from evenflow.overlay.space.coordinate import Coordinate
+from evenflow_experiments.report import Progress, write_json
+from evenflow_experiments.sedax.simulation import draw_world
+from evenflow_experiments.store.balance import measure_balance, places_of, setting
+from evenflow_experiments.store.continuous import measure_continuous, off_percent, options
+from evenflow_experiments.store.load import Follower, Writer, verify
+from evenflow_experiments.store.tables import (
+    plot,
+    show_balance,
+    show_continuous,
+    show_deaths,
+    show_moves,
+)
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+HELP = """\
+The live overlay store: broker processes killed with -9 one after the other under steady writes, at
+levels 2 and 3, a topic moved under a subscriber, and the loads of growing topics, balanced
+continuously and not, beside the simulation's. Counts what is lost, repeated, out of order or
+stale, and how long the missing copies take (SeDAX, sections III and IV-B)."""
+
+SILENCE_S = 3.0
+MOST_OFF_PERCENT = 10
+"""By how much a live 95 % quantile may differ from the simulated one."""
+PARTS = ("deaths", "moves", "balance", "continuous")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment's own arguments."""
+    parser.add_argument("--brokers", metavar="N", type=int, default=0, help="(20; quick: 5)")
+    parser.add_argument("--topics", metavar="N", type=int, default=0, help="(500; quick: 30)")
+    parser.add_argument("--kills", metavar="N", type=int, default=0, help="per level (4; quick: 1)")
+    parser.add_argument(
+        "--history", metavar="N", type=int, default=0,
+        help="messages of each topic before the first death (200; quick: 20)",
+    )  # fmt: skip
+    parser.add_argument("--rate", metavar="R", type=float, default=0, help="messages/s (250; 100)")
+    parser.add_argument("--moves", metavar="N", type=int, default=10, help="moves of a topic (10)")
+    parser.add_argument(
+        "--part", choices=[*PARTS, "all"], default="all", help="what to measure (all)"
+    )
+    parser.add_argument("--seed", metavar="N", type=int, default=1, help="places and victims (1)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run both parts and report."""
+    progress = Progress("store")
+    args.brokers = args.brokers or (5 if args.quick else 20)
+    args.topics = args.topics or (30 if args.quick else 500)
+    args.kills = args.kills or (1 if args.quick else 4)
+    args.history = args.history or (20 if args.quick else 200)
+    args.rate = args.rate or (100.0 if args.quick else 250.0)
+    chosen = PARTS if args.part == "all" else (args.part,)
+    found: dict[str, Any] = {"runs": [], "moves": {}, "balance": {}, "continuous": {}}
+    if "deaths" in chosen or "moves" in chosen:
+        run_deaths(args, chosen, found, progress)
+    if "balance" in chosen:
+        found["balance"] = run_balance(args, progress)
+    if "continuous" in chosen:
+        found["continuous"] = run_continuous(args, progress)
+    show(found)
+    write_json(args.json, found)
+    if args.plot:
+        plot(args.plot, found["runs"])
+    return 1 if wrong(found) else 0
+
+
+def run_deaths(
+    args: argparse.Namespace, chosen: Sequence[str], found: dict[str, Any], say: Progress
+) -> None:
+    """Kill brokers at each level, and move a topic."""
+    for level in (2, 3) if "deaths" in chosen else (2,):
+        with tempfile.TemporaryDirectory(prefix="evenflow-store-") as name:
+            rng = random.Random(args.seed)
+            places = {
+                f"b{number:02}": Coordinate(rng.uniform(0.02, 0.98), rng.uniform(0.02, 0.98))
+                for number in range(args.brokers)
+            }
+            with LocalBrokers(places, Path(name), silence_s=SILENCE_S) as brokers:
+                say(f"level {level}: starting {args.brokers} brokers")
+                brokers.start_all()
+                if level == 2 and "moves" in chosen:
+                    found["moves"] = asyncio.run(measure_moves(brokers, args.moves, rng, say))
+                if "deaths" in chosen:
+                    one = asyncio.run(measure_deaths(brokers, level, args, rng, say))
+                    found["runs"].append(one)
+
+
+def run_balance(args: argparse.Namespace, say: Progress) -> dict[str, Any]:
+    """Compare the loads of growing topics, live and simulated."""
+    count = 5 if args.quick else 10
+    world = draw_world(setting(count, count), args.seed)
+    with tempfile.TemporaryDirectory(prefix="evenflow-store-") as name:
+        places = places_of(world)
+        with LocalBrokers(places, Path(name), silence_s=SILENCE_S) as brokers:
+            say(f"balance: starting {count} brokers")
+            brokers.start_all()
+            return asyncio.run(measure_balance(brokers, world, say, failures=not args.quick))
+
+
+def run_continuous(args: argparse.Namespace, say: Progress) -> dict[str, Any]:
+    """Compare the loads of growing topics under continuous balancing, live and simulated."""
+    count, period_s = (5, 15.0) if args.quick else (10, 120.0)
+    world = draw_world(setting(count, count), args.seed)
+    with tempfile.TemporaryDirectory(prefix="evenflow-store-") as name:
+        history = Path(name) / "history.db"
+        brokers = LocalBrokers(
+            places_of(world),
+            Path(name),
+            silence_s=SILENCE_S,
+            options=options(count, period_s),
+            config=Config.load(None, {"history.path": str(history)}),
+        )
+        with brokers:
+            say(f"continuous: starting {count} brokers")
+            brokers.start_all()
+            return asyncio.run(measure_continuous(brokers, world, period_s, history, say))
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print the tables of the parts that were run."""
+    if found["runs"]:
+        show_deaths(found["runs"])
+    if found["moves"]:
+        show_moves(found["moves"])
+    if found["balance"]:
+        show_balance(found["balance"])
+    if found["continuous"]:
+        show_continuous(found["continuous"])
+
+
+def wrong(found: dict[str, Any]) -> bool:
+    """Say whether anything was lost, repeated or out of order, or loads are not as simulated."""
+    faults = ("lost", "repeated", "disordered", "stale")
+    counted = any(part.get(key) for part in (*found["runs"], found["moves"]) for key in faults)
+    uneven = found["balance"].get("q95_off_percent", 0) > MOST_OFF_PERCENT
+    continuous = found["continuous"]
+    if continuous:
+        uneven |= max(off_percent(continuous, level) for level in (2, 3)) > MOST_OFF_PERCENT
+    return counted or uneven
+
+
+async def measure_deaths(
+    brokers: LocalBrokers, level: int, args: argparse.Namespace, rng: random.Random, say: Progress
+) -> dict[str, Any]:
+    """Kill brokers under steady writes, and count."""
+    topics = [f"deaths-{number}" for number in range(args.topics)]
+    before = sum(condition.shelves for condition in await brokers.settled())
+    async with AsyncClient(list(brokers.addresses.values()), timeout_s=120) as client:
+        writer = Writer(client, topics, level, args.rate)
+        await writer.begin(args.history)
+        say(f"level {level}: {len(topics)} topics of {args.history} messages made")
+        await brokers.settled()
+        heals, returns, away = [], [], []
+        for victim in rng.sample(sorted(brokers.addresses), args.kills):
+            brokers.kill(victim)
+            heals.append(await _timed(brokers))
+            say(f"level {level}: {victim} killed, all copies made after {heals[-1]:.1f} s")
+            away.append(victim)
+            if level == 2:
+                returns.append(await _bring_back(brokers, away, say))
+            await asyncio.sleep(1.0)
+        if away:
+            returns.append(await _bring_back(brokers, away, say))
+        found = await brokers.settled()
+        await writer.end()
+        say(f"level {level}: reading {sum(writer.acknowledged.values()):,} messages back")
+        books = await verify(client, writer.acknowledged)
+    shelves = sum(condition.shelves for condition in found)
+    return {
+        "level": level,
+        "brokers": args.brokers,
+        "topics": len(topics),
+        "rate": args.rate,
+        "acknowledged": sum(writer.acknowledged.values()),
+        **books,
+        "stale": max(0, shelves - before - 2 * len(topics)),
+        "kills": args.kills,
+        "heal_s": [round(seconds, 2) for seconds in heals],
+        "return_s": [round(seconds, 2) for seconds in returns],
+        "ack_ms_median": round(float(np.median(writer.delays_ms)), 1),
+        "ack_ms_p99": round(float(np.percentile(writer.delays_ms, 99)), 1),
+        "ack_ms_max": round(max(writer.delays_ms), 1),
+    }
+
+
+async def _timed(brokers: LocalBrokers) -> float:
+    started = time.monotonic()
+    await brokers.settled(120)
+    return time.monotonic() - started
+
+
+async def _bring_back(brokers: LocalBrokers, away: list[str], say: Progress) -> float:
+    """Start killed brokers again; return how long until they hold what they should and no more."""
+    names = ", ".join(away)
+    for name in away:
+        await asyncio.to_thread(brokers.start, name)
+    away.clear()
+    seconds = await _timed(brokers)
+    say(f"{names} returned, settled after {seconds:.1f} s")
+    return seconds
+
+
+async def measure_moves(
+    brokers: LocalBrokers, moves: int, rng: random.Random, say: Progress
+) -> dict[str, Any]:
+    """Move a topic under a writer and a subscriber."""
+    addresses = list(brokers.addresses.values())
+    async with AsyncClient(addresses) as client, AsyncClient(addresses) as other:
+        writer = Writer(client, ["moved"], 2, 200.0)
+        await writer.begin()
+        follower = Follower(other, "moved")
+        took = []
+        for _ in range(moves):
+            started = time.monotonic()
+            await other.move("moved", Coordinate(rng.random(), rng.random()))
+            took.append((time.monotonic() - started) * 1e3)
+            await asyncio.sleep(0.3)
+        await other.retire("moved")
+        await writer.end()
+        count = writer.acknowledged["moved"]
+        await follower.reach(count)
+        books = await verify(client, writer.acknowledged)
+    say(f"{moves} moves, {count:,} messages")
+    return {
+        "moves": moves,
+        "move_ms_median": round(float(np.median(took)), 1),
+        "move_ms_max": round(max(took), 1),
+        "published": count,
+        "seen": len(follower.seen),
+        "lost": books["lost"] + len(set(range(1, count + 1)) - set(follower.seen)),
+        "repeated": len(follower.seen) - len(set(follower.seen)),
+        "disordered": sum(b < a for a, b in pairwise(follower.seen)),
+        "delay_ms_p99": round(float(np.percentile(follower.delays_ms, 99)), 1),
+    }

@@ -1,0 +1,372 @@
+"""A simulated cluster of brokers, and what must always hold in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.unit.overlay.memory_store import MemoryStore
+from tests.unit.overlay.simcluster import SimCluster
+
+from evenflow.overlay.client.core import Publishing
+from evenflow.overlay.protocol.events import Arrived, Asked
+from evenflow.overlay.protocol.messages import LETTERS, Dismissed, Routed, Shelf, Sync
+from evenflow.overlay.protocol.settings import Settings
+from evenflow.overlay.replica.states import Turn
+from evenflow.overlay.space.coordinate import Coordinate, closest_nodes, geographic_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def test_what_is_published_is_read_in_order() -> None:
+    cluster = SimCluster(1)
+    publisher, reader = cluster.publisher("meters"), cluster.reader("meters")
+    for number in range(20):
+        publisher.add(b"%d" % number)
+        cluster.run(0.1)
+    cluster.run_until(lambda: publisher.acknowledged == 20, 10)
+    cluster.run_until(lambda: cluster.seen[id(reader)] == {publisher.publisher: 20}, 10)
+    cluster.settle()
+    cluster.check_all_readable(["meters"], publishers=[publisher])
+
+
+def copies(cluster: SimCluster, topic: str) -> dict[Coordinate, set[str]]:
+    """Return who holds a topic at which coordinate."""
+    found: dict[Coordinate, set[str]] = {}
+    for name, broker in cluster.brokers.items():
+        for shelf in broker.core.keepers:
+            if shelf.topic == topic:
+                found.setdefault(shelf.coordinate, set()).add(name)
+    return found
+
+
+def write(cluster: SimCluster, publisher: Publishing, count: int) -> None:
+    for _ in range(count):
+        publisher.add(b"x")
+    cluster.run_until(lambda: publisher.acknowledged == publisher.accepted, 20, "write")
+
+
+def primary_of(cluster: SimCluster, topic: str) -> str:
+    home = Shelf(topic, geographic_hash(topic))
+    return next(
+        name
+        for name, broker in cluster.brokers.items()
+        if home in broker.core.keepers and broker.core.keepers[home].replica.leading
+    )
+
+
+@pytest.mark.parametrize(("level", "count"), [(1, 1), (2, 2), (3, 2)])
+def test_a_topic_lies_on_the_closest_brokers_as_its_level_asks(level: int, count: int) -> None:
+    cluster = SimCluster(2, brokers=7)
+    write(cluster, cluster.publisher("meters", level), 3)
+    cluster.settle()
+    home = geographic_hash("meters")
+    expected = set(closest_nodes(home, cluster.places, count))
+    assert copies(cluster, "meters") == {home: expected}
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_a_broker_that_joins_closer_gets_the_topic_with_its_past(level: int) -> None:
+    cluster = SimCluster(4, brokers=4)
+    publisher = cluster.publisher("meters", level)
+    write(cluster, publisher, 40)
+    home = geographic_hash("meters")
+    cluster.places["closer"] = Coordinate(home.x + 0.001, home.y)
+    cluster.stores["closer"] = MemoryStore()
+    cluster.start("closer")
+    cluster.run(2)
+    write(cluster, publisher, 5)
+    cluster.settle()
+    assert primary_of(cluster, "meters") == "closer"
+    assert len(copies(cluster, "meters")[home]) == min(level, 2)
+    cluster.check_all_readable(["meters"], publishers=[publisher])
+
+
+def test_level_two_keeps_the_past_once_and_level_three_twice_after_a_death() -> None:
+    for level, whole in ((2, 1), (3, 2)):
+        cluster = SimCluster(5, brokers=6)
+        publisher = cluster.publisher("meters", level)
+        write(cluster, publisher, 29)
+        write(cluster, publisher, 1)  # with it the secondary hears that the others are committed
+        cluster.settle()
+        cluster.kill(primary_of(cluster, "meters"))
+        cluster.run(3)
+        cluster.settle()
+        home = Shelf("meters", geographic_hash("meters"))
+        kept = [
+            len(cluster.stores[name].messages[home])
+            for name in copies(cluster, "meters")[home.coordinate]
+        ]
+        assert sorted(kept)[-whole:] == [30] * whole
+        assert len(kept) == 2
+        assert (min(kept) < 30) is (level == 2)
+
+
+def test_a_stopped_primary_gets_nothing_acknowledged_when_it_goes_on() -> None:
+    cluster = SimCluster(6, brokers=5)
+    publisher, reader = cluster.publisher("meters"), cluster.reader("meters")
+    write(cluster, publisher, 5)
+    cluster.settle()
+    old = primary_of(cluster, "meters")
+    cluster.stop(old)
+    for _ in range(30):
+        publisher.add(b"x")
+        cluster.run(0.2)
+    cluster.run_until(lambda: publisher.acknowledged > 20, 20, "take over")
+    term = max(
+        keeper.replica.record.confirmed
+        for broker in cluster.brokers.values()
+        for keeper in broker.core.keepers.values()
+    )
+    cluster.resume(old)
+    cluster.run(3)
+    cluster.settle()
+    home = Shelf("meters", geographic_hash("meters"))
+    assert cluster.brokers[old].core.keepers[home].replica.record.confirmed > term
+    cluster.run_until(lambda: publisher.acknowledged == publisher.accepted, 10)
+    cluster.run_until(lambda: cluster.seen[id(reader)] == {1: publisher.accepted}, 10)
+
+
+@pytest.mark.parametrize("victim", ["primary", "secondary"])
+def test_a_broker_that_returns_with_an_empty_disk_gets_everything_again(victim: str) -> None:
+    cluster = SimCluster(12, brokers=5)
+    publisher = cluster.publisher("meters")
+    write(cluster, publisher, 20)
+    cluster.settle()
+    home = Shelf("meters", geographic_hash("meters"))
+    record = cluster.brokers[primary_of(cluster, "meters")].core.keepers[home].replica.record
+    name = record.primary if victim == "primary" else record.secondary
+    cluster.kill(name)
+    cluster.stores[name] = MemoryStore()
+    cluster.start(name)  # at once: nobody had time to take it for dead
+    write(cluster, publisher, 5)
+    cluster.settle()
+    assert len(cluster.stores[name].messages[home]) == 25
+    cluster.check_all_readable(["meters"], publishers=[publisher])
+
+
+def test_a_primary_that_yields_to_one_who_became_unsure_leads_on() -> None:
+    cluster = SimCluster(13, brokers=4)
+    publisher = cluster.publisher("meters")
+    write(cluster, publisher, 3)
+    cluster.settle()
+    home = Shelf("meters", geographic_hash("meters"))
+    replica = cluster.brokers[primary_of(cluster, "meters")].core.keepers[home].replica
+    cluster.brokers[replica.record.secondary].core.keepers[home].replica.doubt()
+    replica.turn(Turn.YIELD)
+    cluster.settle(10)
+    write(cluster, publisher, 3)
+    cluster.check_all_readable(["meters"], publishers=[publisher])
+
+
+def test_links_are_those_of_the_triangulation_and_no_others() -> None:
+    cluster = SimCluster(14, brokers=12)
+    cluster.run(6)
+    for broker in cluster.brokers.values():
+        assert broker.core.links == broker.core.members.neighbours()
+
+
+def test_an_expired_delegate_is_taken_off_the_list_and_drops_its_shelf() -> None:
+    cluster = SimCluster(7, brokers=6, settings=Settings(age_s=20.0))
+    publisher = cluster.publisher("meters")
+    home, away = geographic_hash("meters"), Coordinate(0.9, 0.1)
+    write(cluster, publisher, 5)
+    first = cluster.move("meters", away)
+    cluster.run_until(lambda: first.done, 10, "move")
+    write(cluster, publisher, 5)
+    second = cluster.move("meters", home)
+    cluster.run_until(lambda: second.done, 10, "retire")
+    write(cluster, publisher, 5)
+    assert set(copies(cluster, "meters")) == {home, away}
+    cluster.run_until(lambda: set(copies(cluster, "meters")) == {home}, 60, "forget")
+    cluster.settle()
+    replica = cluster.brokers[primary_of(cluster, "meters")].core.keepers[Shelf("meters", home)]
+    assert [entry.coordinate for entry in replica.replica.label.delegates.entries] == [home]
+    reader = cluster.reader("meters", until=cluster.wall, level=0)
+    cluster.seen[id(reader)][publisher.publisher] = publisher.acknowledged
+    write(cluster, publisher, 1)
+    cluster.run_until(lambda: reader.done, 10)
+
+
+def test_what_was_stored_before_a_move_is_acknowledged_after_it() -> None:
+    """The acknowledgement was lost, the topic moved, and nothing else is published."""
+    cluster = SimCluster(15, brokers=6)
+    publisher = cluster.publisher("meters")
+    write(cluster, publisher, 5)
+    move = cluster.move("meters", Coordinate(0.9, 0.1))
+    cluster.run_until(lambda: move.done, 10, "move")
+    again = cluster.client(Publishing("meters", publisher.publisher, 2))
+    for _ in range(5):
+        again.add(b"x")
+    cluster.run_until(lambda: again.acknowledged == 5, 20, "the same again")
+
+
+def test_a_shelf_keeps_the_newest_octets() -> None:
+    cluster = SimCluster(8, brokers=4, settings=Settings(shelf_octets=10))
+    publisher = cluster.publisher("meters")
+    write(cluster, publisher, 50)
+    home = Shelf("meters", geographic_hash("meters"))
+    cluster.run_until(
+        lambda: all(
+            len(cluster.stores[name].messages[home]) == 10
+            for name in copies(cluster, "meters")[home.coordinate]
+        ),
+        20,
+        "expire",
+    )
+
+
+def test_with_one_broker_alive_nothing_is_acknowledged_at_level_two() -> None:
+    cluster = SimCluster(9, brokers=2)
+    publisher = cluster.publisher("meters")
+    write(cluster, publisher, 3)
+    cluster.settle()
+    last = sorted(cluster.brokers)[0]
+    store = cluster.kill(last)
+    publisher.add(b"x")
+    cluster.run(20)
+    assert publisher.acknowledged == 3
+    assert store is not None
+    cluster.start(last)
+    cluster.run_until(lambda: publisher.acknowledged == 4, 20)
+    cluster.settle()
+    cluster.check_all_readable(["meters"], publishers=[publisher])
+
+
+def test_who_has_no_copy_follows_nobody_who_missed_a_term() -> None:
+    """A broker that returned and knows too few others cannot win a stranger over."""
+    cluster = SimCluster(11, brokers=6)
+    publisher = cluster.publisher("meters")
+    write(cluster, publisher, 5)
+    cluster.settle()
+    home = Shelf("meters", geographic_hash("meters"))
+    newest = cluster.brokers[primary_of(cluster, "meters")].core.keepers[home].replica.record
+    holders = copies(cluster, "meters")[home.coordinate]
+    stranger, returned = sorted(set(cluster.brokers) - holders)[:2]
+
+    def begin_term(base: int) -> None:
+        sync = Sync(
+            home, newest.term + 50, base, True, 0, "", newest.epochs, newest.label, ()
+        )  # fmt: skip
+        letter = Routed(
+            cluster.places[stranger], stranger, 9, returned, 0, 0, False, LETTERS.encode(sync)
+        )
+        cluster.give(cluster.brokers[stranger].core, Arrived(returned, letter))
+        cluster.run(0.3)
+
+    begin_term(newest.confirmed - 1)
+    assert home not in cluster.brokers[stranger].core.keepers
+    begin_term(newest.confirmed)
+    assert home in cluster.brokers[stranger].core.keepers
+
+
+def test_letters_that_only_brokers_send_are_refused_from_clients() -> None:
+    cluster = SimCluster(10, brokers=1)
+    core = cluster.brokers["b0"].core
+    shelf = Shelf("meters", Coordinate(0.5, 0.5))
+    letter = Routed(
+        shelf.coordinate, "b0", 9, "", 0, 1, False, LETTERS.encode(Dismissed(shelf, 10**17))
+    )
+    assert core.handle(Asked(1, letter), cluster.now, cluster.wall) == []
+    assert core.counters.refused == 1
+
+
+TOPICS = ["meters", "phasors"]
+
+
+class Chaos:
+    """Kills, restarts, stops, joins and moves while two topics are written and read."""
+
+    def __init__(self, seed: int, level: int) -> None:
+        self.cluster = SimCluster(seed, brokers=5, loss=0.02)
+        self.rng = self.cluster.rng
+        self.level = level
+        self.dead = ""
+        self.publishers = [
+            self.cluster.publisher(topic, level) for topic in TOPICS for _ in range(2)
+        ]
+        for topic in TOPICS:
+            self.cluster.reader(topic, level=level)
+
+    def busy(self, most: float) -> None:
+        """Publish for some time."""
+        for _ in range(int(self.rng.uniform(0, most) / 0.05)):
+            self.rng.choice(self.publishers).add(b"x")
+            self.cluster.run(0.05)
+
+    def move(self, _name: str) -> None:
+        for topic in TOPICS:
+            self.cluster.move(topic, Coordinate(self.rng.random(), self.rng.random()))
+        self.busy(2)
+
+    def join(self, _name: str) -> None:
+        self.cluster.add_broker(f"n{self.rng.random():.6f}")
+        self.busy(2)
+
+    def stop(self, name: str) -> None:
+        self.cluster.stop(name)
+        self.busy(5)
+        self.cluster.resume(name)
+
+    def restart(self, name: str) -> None:
+        self.cluster.kill(name)
+        self.busy(1)
+        self.cluster.start(name)
+
+    def fail_in_a_move(self, name: str) -> None:
+        """A broker fails while topics are being moved, and while another broker joins perhaps."""
+        for topic in TOPICS:
+            self.cluster.move(topic, Coordinate(self.rng.random(), self.rng.random()))
+        if self.rng.random() < 0.3:
+            self.cluster.add_broker(f"n{self.rng.random():.6f}")
+        self.busy(1)
+        self.rng.choice([self.kill, self.restart, self.stop])(name)
+
+    def acts(self) -> list[Callable[[str], None]]:
+        """At level 2 no broker may fail while another is dead: the past has one copy only."""
+        harmless = [self.join, self.move, self.move]
+        if self.dead and self.level == 2:
+            return harmless
+        return [self.kill, self.restart, self.stop, self.fail_in_a_move, *harmless]
+
+    def kill(self, name: str) -> None:
+        if len(self.cluster.brokers) > 3:
+            self.dead = name
+            self.cluster.kill(name)
+            self.busy(4)
+
+    def bring_back(self) -> None:
+        if self.dead and self.rng.random() < 0.5:
+            self.cluster.start(self.dead)
+            self.dead = ""
+            self.busy(3)
+            self.cluster.run_until(self.cluster.settled, 60, "return")
+
+    def finish(self) -> None:
+        """All must come to rest, be acknowledged and be found."""
+        self.cluster.settle()
+        self.cluster.run_until(
+            lambda: all(one.acknowledged == one.accepted for one in self.publishers), 30, "finish"
+        )
+        self.cluster.settle()
+        self.cluster.check_all_readable(TOPICS, publishers=self.publishers)
+
+
+def chaos(seed: int, level: int, rounds: int = 4) -> SimCluster:
+    """Run one random schedule; time to heal after each act, while letters are being lost."""
+    run = Chaos(seed, level)
+    run.busy(4)
+    for _ in range(rounds):
+        act = run.rng.choice(run.acts())
+        act(run.rng.choice(sorted(run.cluster.brokers)))
+        run.cluster.run_until(run.cluster.settled, 60, act.__name__)
+        run.bring_back()
+    run.finish()
+    return run.cluster
+
+
+@pytest.mark.parametrize("level", [2, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_is_lost_repeated_or_out_of_order(seed: int, level: int) -> None:
+    chaos(seed, level)

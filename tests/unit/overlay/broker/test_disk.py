@@ -1,0 +1,144 @@
+"""SQLite does what the store in memory does, survives a crash, and refuses what is damaged."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.overlay.memory_store import MemoryStore
+
+from evenflow.errors import StorageError
+from evenflow.overlay.broker.disk import SqliteStore
+from evenflow.overlay.protocol.messages import Epoch, Label, Message, Position, Shelf
+from evenflow.overlay.replica.record import MOST_EPOCHS, Record, divergence
+from evenflow.overlay.space.coordinate import Coordinate
+from evenflow.overlay.space.delegation import DelegateList
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHELVES = [Shelf(topic, Coordinate(0.5, 0.25)) for topic in ("meters", "phasors")]
+
+
+def record(shelf: Shelf, term: int = 1) -> Record:
+    label = Label(0, 2, 0, DelegateList.at_home(shelf.coordinate))
+    return Record(shelf, term, term, "b1", "b2", "", 0, (Epoch(term, 5),), label)
+
+
+TIMES = st.integers(1, 12)
+ACTS = st.lists(
+    st.tuples(
+        st.sampled_from(["append", "append", "remove", "drop", "save", "positions"]),
+        st.sampled_from(SHELVES),
+        TIMES,
+        TIMES,
+        st.integers(0, 20),
+    ),
+    max_size=25,
+)
+
+
+@given(ACTS)
+def test_sqlite_does_what_memory_does(
+    tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[str, Shelf, int, int, int]]
+) -> None:
+    path = tmp_path_factory.mktemp("store") / "b1.sqlite"
+    real, twin = SqliteStore(path), MemoryStore()
+    both = (real, twin)
+    for act, shelf, first, second, size in acts:
+        for store in both:
+            if shelf not in twin.records or act == "save":
+                real.save(record(shelf, first))
+                twin.save(record(shelf, first))
+            if act == "append":
+                messages = [Message(t, 1, t, bytes(size)) for t in range(first, second + 1)]
+                store.append(shelf, messages, second)
+            elif act == "remove":
+                store.remove(shelf, first, None if size % 2 else second)
+            elif act == "positions":
+                store.put_positions(shelf, [Position(first, second, size)], anew=bool(size % 2))
+        if act == "drop":
+            real.drop(shelf)
+            twin.drop(shelf)
+    real.commit()
+    real.close()
+    real = SqliteStore(path)
+    assert sorted(real.load(), key=str) == sorted(twin.load(), key=str)
+    for shelf in twin.records:
+        everything = (shelf, 0, 100, 100)
+        assert real.read(*everything) == twin.read(*everything)
+        assert real.read(*everything, 25) == twin.read(*everything, 25)
+        assert real.last(shelf) == twin.last(shelf)
+        assert real.octets(shelf) == twin.octets(shelf)
+        assert real.cut(shelf, 30) == twin.cut(shelf, 30)
+        assert real.positions(shelf) == twin.positions(shelf)
+    real.close()
+
+
+def test_what_was_not_committed_is_gone_after_a_crash(tmp_path: Path) -> None:
+    path, shelf = tmp_path / "b1.sqlite", SHELVES[0]
+    store = SqliteStore(path)
+    store.save(record(shelf))
+    store.append(shelf, [Message(1, 1, 1, b"kept")], 1)
+    store.commit()
+    assert not store.dirty
+    store.append(shelf, [Message(2, 1, 2, b"lost")], 2)
+    assert store.dirty
+    store._db.close()  # as a killed process leaves it
+    again = SqliteStore(path)
+    assert again.load() == [(record(shelf), 1)]
+    assert [message.payload for message in again.read(shelf, 0, 10, 10)] == [b"kept"]
+    again.close()
+
+
+def test_the_newest_octets_are_kept(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "b1.sqlite")
+    store.save(record(SHELVES[0]))
+    store.append(SHELVES[0], [Message(time, 1, time, bytes(10)) for time in range(1, 11)], 10)
+    assert store.octets(SHELVES[0]) == 100
+    assert store.cut(SHELVES[0], 35) == 8
+    store.remove(SHELVES[0], 0, 8)
+    assert store.octets(SHELVES[0]) == 30
+    assert store.cut(SHELVES[0], 100) == 0
+    assert store.cut(SHELVES[0], 5) == 11
+    store.close()
+
+
+def test_a_file_in_use_or_damaged_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "b1.sqlite"
+    store = SqliteStore(path)
+    store.save(record(SHELVES[0]))
+    store.commit()
+    with pytest.raises(StorageError, match=r"b1\.sqlite.*another broker"):
+        SqliteStore(path)
+    store.close()
+    other = sqlite3.connect(path)
+    other.execute("UPDATE shelves SET record = x'00ff'")
+    other.commit()
+    other.close()
+    damaged = SqliteStore(path)
+    with pytest.raises(StorageError, match="shelf 1"):
+        damaged.load()
+    damaged.close()
+    path.write_bytes(b"not a database, but long enough to be read as one" * 100)
+    with pytest.raises(StorageError, match="not a database"):
+        SqliteStore(path)
+
+
+def test_a_copy_may_be_wrong_from_the_first_term_it_missed() -> None:
+    epochs = (Epoch(3, 10), Epoch(5, 20), Epoch(8, 30))
+    assert [divergence(epochs, term) for term in (0, 3, 4, 5, 8, 9)] == [10, 20, 20, 30, 30, 30]
+
+
+def test_old_epochs_become_one_that_is_wrong_for_nobody() -> None:
+    found = record(SHELVES[0])
+    for term in range(2, 2 * MOST_EPOCHS):
+        found = replace(found, epochs=found.with_epoch(term, 10 * term))
+    assert len(found.epochs) == MOST_EPOCHS
+    assert divergence(found.epochs, 1) == 5  # all since the first epoch began
+    newest = found.epochs[-2].term
+    assert divergence(found.epochs, newest) == found.epochs[-1].start

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceMap
+from evenflow.slices.actions import NodeGone, WriterGone
+from evenflow.slices.consumer.core import ConsumerCore
+
+GRACE = 10.0
+
+
+def progress(node: str, **epochs: int) -> Progress:
+    writers = tuple(int(writer[1:]) for writer in epochs)
+    return Progress("items", node, f"grpc://{node}", writers, tuple(epochs.values()), ())
+
+
+def close(writer: int, epoch: int, items: int = 0) -> EpochClose:
+    return EpochClose(writer, "items", epoch, 4, (), (), False, 0, items)
+
+
+def core_with(*nodes: Progress, owners: tuple[int, ...] = (1, 1, 2, 2)) -> ConsumerCore:
+    core = ConsumerCore("items", "query", 0, GRACE)
+    core.handle(SliceMap("items", 1, 1, ("n1", "n2"), owners, (1, 1, 1, 1)), 0.0)
+    for one in nodes:
+        core.handle(one, 0.0)
+    return core
+
+
+def test_says_what_keeps_it_from_reading() -> None:
+    core = ConsumerCore("items", "query", 0, GRACE)
+    assert "balancer" in core.lacking()
+    core = core_with(owners=(1, 1, 0, 0))
+    assert "no node" in core.lacking()
+    core = core_with(progress("n1"))
+    assert "n2 does not serve" in core.lacking()
+    core = core_with(progress("n1"), progress("n2"))
+    assert core.lacking() == ""
+    assert core.owners() == {"n1": (0, 1), "n2": (2, 3)}
+
+
+def test_reads_up_to_what_all_owners_have() -> None:
+    core = core_with(progress("n1", w1=5, w2=3), progress("n2", w1=4), progress("n3"))
+    assert core.latest({}, 0.0) == {1: 4}
+    assert core.latest({1: 2, 2: 1}, 0.0) == {1: 4, 2: 1}
+
+
+def test_never_goes_back() -> None:
+    core = core_with(progress("n1", w1=5), progress("n2", w1=4))
+    assert core.latest({1: 6}, 0.0) == {1: 6}
+
+
+def test_waits_while_an_owner_is_away() -> None:
+    core = core_with(progress("n1", w1=5), progress("n2", w1=4))
+    core.handle(NodeGone("n2"), 0.0)
+    assert core.latest({1: 2}, 0.0) == {1: 2}
+
+
+def test_takes_what_there_is_of_a_writer_that_stays_gone() -> None:
+    core = core_with(progress("n1", w1=5), progress("n2", w1=4))
+    core.handle(WriterGone(1), 0.0)
+    assert core.latest({}, GRACE / 2) == {1: 4}
+    assert core.final(GRACE / 2) == frozenset()
+    assert core.latest({}, GRACE) == {1: 5}
+    assert core.final(GRACE) == {1}
+    core.handle(close(1, 6), GRACE)
+    assert core.latest({}, GRACE) == {1: 4}
+
+
+def test_a_writer_that_was_gone_before_the_consumer_came_is_read_to_its_end() -> None:
+    core = core_with(progress("n1", w1=5), progress("n2", w1=4))
+    assert core.latest({}, GRACE / 2) == {1: 4}
+    assert core.latest({}, GRACE) == {1: 5}
+
+
+def test_writers_of_other_topics_are_not_remembered() -> None:
+    core = core_with(progress("n1", w1=5), progress("n2", w1=4))
+    core.handle(close(1, 5), 0.0)
+    for writer in range(2, 100):
+        core.handle(WriterGone(writer), 0.0)
+    assert core.final(GRACE) == frozenset()
+
+
+def test_drops_a_writer_of_which_nothing_is_left() -> None:
+    core = core_with(progress("n1"), progress("n2"))
+    core.expect({1: 7}, 0.0)
+    assert core.latest({1: 7}, GRACE / 2) == {1: 7}
+    assert core.latest({1: 7}, GRACE) == {}
+
+
+def test_an_older_map_that_comes_late_is_ignored() -> None:
+    core = core_with(progress("n1"), progress("n2"))
+    core.handle(SliceMap("items", 1, 0, (), (0, 0, 0, 0), (0, 0, 0, 0)), 0.0)
+    assert core.lacking() == ""
+
+
+def test_commits_are_numbered_on() -> None:
+    core = ConsumerCore("items", "query", 100, GRACE)
+    first, second = core.commit({1: 1}), core.commit({1: 2}, ended=True)
+    assert 100 < first.number < second.number
+    assert (second.writers, second.epochs, second.ended) == ((1,), (2,), True)
+
+
+def test_a_limit_takes_whole_epochs() -> None:
+    core = core_with()
+    for epoch in range(1, 11):
+        core.handle(close(1, epoch, 100 * epoch), 0.0)
+    assert core.limited({1: 2}, {1: 10}, 350) == {1: 5}
+    assert core.limited({1: 2}, {1: 10}, 5_000) == {1: 10}
+    assert core.limited({1: 2}, {1: 10}, 1) == {1: 3}
+    assert core.items_behind({1: 4}) == 600
+
+
+@given(
+    st.dictionaries(st.integers(1, 4), st.tuples(st.integers(0, 50), st.integers(0, 50))),
+    st.integers(1, 10_000),
+)
+def test_a_limited_position_lies_between_and_goes_on(
+    writers: dict[int, tuple[int, int]], items: int
+) -> None:
+    core = core_with()
+    start = {writer: begin for writer, (begin, _) in writers.items()}
+    end = {writer: begin + more for writer, (begin, more) in writers.items()}
+    for writer, epoch in end.items():
+        core.handle(close(writer, epoch, 70 * epoch), 0.0)
+    limited = core.limited(start, end, items)
+    assert all(start[w] <= limited[w] <= end[w] for w in limited)
+    assert limited != start or start == end
+
+
+def commit(number: int, name: str = "query") -> ConsumerCommit:
+    return ConsumerCommit("items", name, number, (), (), False)
+
+
+def test_goes_on_above_the_numbers_of_its_earlier_life() -> None:
+    core = ConsumerCore("items", "query", 5)
+    core.handle(commit(9), 0.0)
+    assert core.commit({}).number == 10
+    assert not core.superseded
+
+
+def test_who_hears_a_higher_number_than_its_own_is_superseded() -> None:
+    core = ConsumerCore("items", "query", 5)
+    mine = core.commit({})
+    for heard in (mine, commit(3), commit(100, "other")):
+        core.handle(heard, 0.0)
+        assert not core.superseded
+    core.handle(commit(mine.number + 1), 0.0)
+    assert core.superseded
+    assert core.commit({}).number == mine.number + 1, "not above the one that goes on"
+
+
+@given(st.permutations([0, 0, 1, 1]), st.integers(0, 3), st.integers(0, 3))
+def test_of_two_with_one_name_exactly_one_goes_on(
+    order: list[int], first: int, second: int
+) -> None:
+    """Whoever starts and commits in whatever order, once all is heard."""
+    cores = [ConsumerCore("items", "query", first), ConsumerCore("items", "query", second + 4)]
+    said: list[ConsumerCommit] = []
+    for turn in order:
+        for heard in said:
+            cores[turn].handle(heard, 0.0)
+        if not cores[turn].superseded:
+            said.append(cores[turn].commit({}))
+    for core in cores:
+        for heard in said:
+            core.handle(heard, 0.0)
+    assert [core.superseded for core in cores].count(True) == 1

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from evenflow.errors import DecodeError
+from evenflow.slices.consumer.row_numbers import Run, decode_runs, encode_runs, reached, runs_of
+
+
+class Part:
+    """As much of a batch as runs are made of."""
+
+    def __init__(self, slice_id: int, writer: int, first: int, last: int) -> None:
+        self.slice, self.writer, self.first, self.last = slice_id, writer, first, last
+
+
+def test_consecutive_batches_become_one_run_and_holes_part_them() -> None:
+    parts = [Part(1, 7, 1, 3), Part(1, 7, 4, 4), Part(1, 7, 6, 9), Part(1, 8, 10, 10)]
+    runs = runs_of(parts)  # type: ignore[arg-type]
+    assert runs == [Run(1, 7, 1, 4), Run(1, 7, 6, 9), Run(1, 8, 10, 10)]
+    assert [run.rows for run in runs] == [4, 4, 1]
+    assert reached(runs) == {(1, 7): 9, (1, 8): 10}
+    assert decode_runs(encode_runs(runs)) == runs
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [b"", b"{}", b"[1]", b"[[1,2,3]]", b'[[1,"00","2",3]]', b'[[1,"0000000000000001",2,3]]',
+     b'[[-1,"0000000000000001",3,2]]', b"[" * 100_000],
+)  # fmt: skip
+def test_what_are_no_runs_is_refused(encoded: bytes) -> None:
+    with pytest.raises(DecodeError):
+        decode_runs(encoded)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenflow.errors import DecodeError
+from evenflow.slices.consumer.ticket import decode_ticket, encode_ticket, position_from_json
+from evenflow.slices.node.serving.rules import Range
+
+NUMBERS = st.integers(0, (1 << 64) - 1)
+POSITIONS = st.dictionaries(NUMBERS, NUMBERS, max_size=5)
+RANGES = st.builds(
+    Range,
+    st.lists(st.integers(0, 1 << 31), max_size=9).map(tuple),
+    POSITIONS,
+    POSITIONS,
+    st.dictionaries(st.tuples(st.integers(0, 1 << 31), NUMBERS), NUMBERS, max_size=5),
+    st.frozensets(NUMBERS, max_size=3),
+)
+
+
+@given(st.text(max_size=10), RANGES)
+def test_comes_back_as_it_was(topic: str, asked: Range) -> None:
+    assert decode_ticket(encode_ticket(topic, asked)) == (topic, asked)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_refused_in_words(encoded: bytes) -> None:
+    with pytest.raises(DecodeError):
+        decode_ticket(encoded)
+
+
+SOUND = {
+    "topic": "items",
+    "slices": [1],
+    "start": {},
+    "end": {"00000000000000aa": 3},
+    "after": [[1, "00000000000000aa", 7]],
+    "final": [],
+}
+
+
+def test_the_example_is_sound() -> None:
+    topic, asked = decode_ticket(json.dumps(SOUND).encode())
+    assert topic == "items"
+    assert asked == Range((1,), {}, {0xAA: 3}, {(1, 0xAA): 7}, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("topic", 5),
+        ("slices", 1),
+        ("slices", [-1]),
+        ("slices", ["1"]),
+        ("slices", [True]),
+        ("start", []),
+        ("start", {"aa": 1}),
+        ("start", {"00000000000000AA": 1}),
+        ("end", {"00000000000000aa": -1}),
+        ("end", {"00000000000000aa": 1.5}),
+        ("end", {"00000000000000aa": 1 << 64}),
+        ("after", {}),
+        ("after", [[1, 2]]),
+        ("after", [[1, 2, 3]]),
+        ("final", "00000000000000aa"),
+        ("final", [3]),
+        ("more", 1),
+    ],
+)
+def test_a_wrong_field_is_refused(field: str, value: object) -> None:
+    with pytest.raises(DecodeError):
+        decode_ticket(json.dumps({**SOUND, field: value}).encode())
+
+
+def test_a_position_must_be_one() -> None:
+    with pytest.raises(DecodeError, match="position"):
+        position_from_json([1])

@@ -1,0 +1,306 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenflow.model.batch import Batch, Item, encode_items
+from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceState
+from evenflow.slices.node.cache import SliceCache
+from evenflow.slices.node.serving.rules import PROGRESS_REPEAT, Range, Refusal, Serving
+from evenflow.slices.publisher.batching import Limits
+from evenflow.slices.publisher.core import Committed, PublisherCore
+from evenflow.testing.simserve import random_serving_schedule
+
+WRITER = 7
+
+
+def batch(slice_id: int, epoch: int, first: int, count: int = 1) -> Batch:
+    items = [Item("s", first + i, 0, b"x") for i in range(count)]
+    return Batch(encode_items(WRITER, slice_id, epoch, first, items))
+
+
+def close(epoch: int, last: Mapping[int, int], committed: int = 0) -> EpochClose:
+    return EpochClose(
+        WRITER, "items", epoch, 4, tuple(last), tuple(last.values()), False, committed
+    )
+
+
+def asking(
+    slices: tuple[int, ...],
+    end: int,
+    start: int = 0,
+    after: Mapping[tuple[int, int], int] | None = None,
+    final: frozenset[int] = frozenset(),
+) -> Range:
+    begin = {WRITER: start} if start else {}
+    return Range(slices, begin, {WRITER: end}, after or {}, final)
+
+
+@pytest.fixture
+def cache() -> SliceCache:
+    cache = SliceCache(1 << 20, serving=True)
+    for slice_id in (0, 1):
+        cache.hold(slice_id, SliceState.AVAILABLE, 1)
+    return cache
+
+
+@pytest.fixture
+def serving(cache: SliceCache) -> Serving:
+    return Serving("items", "node-1", cache)
+
+
+def numbers(answer: list[Batch] | Refusal) -> list[tuple[int, int, int]]:
+    assert isinstance(answer, list)
+    return [(one.slice, one.first, one.last) for one in answer]
+
+
+def reason(answer: list[Batch] | Refusal) -> str:
+    assert isinstance(answer, Refusal)
+    return answer.reason
+
+
+class TestWhole:
+    def test_is_the_newest_close_that_lacks_nothing(
+        self, serving: Serving, cache: SliceCache
+    ) -> None:
+        cache.offer(batch(0, 1, 1))
+        serving.closed(close(1, {0: 1}))
+        serving.closed(close(2, {0: 1, 1: 1}))
+        assert serving.whole(WRITER, frozenset({0, 1})) == 1
+        assert serving.whole(WRITER, frozenset({0})) == 2
+        cache.offer(batch(1, 2, 1))
+        assert serving.whole(WRITER, frozenset({0, 1})) == 2
+
+    def test_a_gap_is_not_whole(self, serving: Serving, cache: SliceCache) -> None:
+        cache.offer(batch(0, 1, 2))
+        serving.closed(close(1, {0: 2}))
+        assert serving.whole(WRITER, frozenset({0})) == 0
+        cache.offer(batch(0, 1, 1))
+        assert serving.whole(WRITER, frozenset({0})) == 1
+
+    def test_slices_of_others_do_not_matter(self, serving: Serving) -> None:
+        serving.closed(close(3, {2: 5, 3: 9}))
+        assert serving.whole(WRITER, frozenset({0, 1})) == 3
+
+    def test_is_remembered_however_many_closes_follow(
+        self, serving: Serving, cache: SliceCache
+    ) -> None:
+        cache.offer(batch(0, 1, 1))
+        for epoch in range(1, 500):
+            serving.closed(close(epoch, {0: epoch}))
+        assert serving.whole(WRITER, frozenset({0})) == 1
+
+    def test_what_is_committed_is_whole_although_it_never_came(self, serving: Serving) -> None:
+        serving.closed(close(1, {0: 1}))
+        serving.closed(close(2, {0: 1, 1: 1}))
+        assert serving.whole(WRITER, frozenset({0, 1})) == 0
+        serving.closed(close(3, {1: 2}, committed=1))
+        assert serving.whole(WRITER, frozenset({0, 1})) == 1
+        assert serving.whole(WRITER, frozenset({0})) == 3
+
+    def test_the_next_to_become_whole_is_urgent(self, serving: Serving, cache: SliceCache) -> None:
+        cache.offer(batch(0, 1, 1))
+        for epoch in (1, 2, 3):
+            serving.closed(close(epoch, {0: epoch}))
+        serving.poll(0.0)
+        assert serving.is_urgent(batch(0, 2, 2))
+        assert not serving.is_urgent(batch(0, 3, 3))
+
+    def test_what_was_closed_is_all_there_is_of_a_writer_that_stays_gone(
+        self, serving: Serving
+    ) -> None:
+        serving.closed(close(1, {0: 1}))
+        serving.writer_final(WRITER)
+        assert serving.whole(WRITER, frozenset({0})) == 1
+
+
+class TestSelect:
+    def test_gives_what_lies_between_two_positions(
+        self, serving: Serving, cache: SliceCache
+    ) -> None:
+        for epoch, first in ((1, 1), (2, 3), (3, 5)):
+            cache.offer(batch(0, epoch, first, 2))
+            cache.offer(batch(1, epoch, first, 2))
+        serving.closed(close(3, {0: 6, 1: 6}))
+        assert numbers(serving.select(asking((0, 1), 2))) == [
+            (0, 1, 2), (0, 3, 4), (1, 1, 2), (1, 3, 4),
+        ]  # fmt: skip
+        assert numbers(serving.select(asking((1,), 3, start=2))) == [(1, 5, 6)]
+        assert numbers(serving.select(asking((1,), 2, start=2))) == []
+
+    def test_goes_on_where_a_reader_broke_off(self, serving: Serving, cache: SliceCache) -> None:
+        cache.offer(batch(0, 1, 1, 4))
+        cache.offer(batch(0, 1, 5, 2))
+        serving.closed(close(1, {0: 6}))
+        after = {(0, WRITER): 3}
+        assert numbers(serving.select(asking((0,), 1, after=after))) == [(0, 4, 4), (0, 5, 6)]
+
+    def test_refuses_what_is_not_here_or_being_taken(
+        self, serving: Serving, cache: SliceCache
+    ) -> None:
+        assert reason(serving.select(asking((0, 3), 1))) == "moved"
+        cache.hold(3, SliceState.TAKING, 2)
+        assert reason(serving.select(asking((0, 3), 1))) == "moved"
+
+    def test_a_giver_still_answers(self, serving: Serving, cache: SliceCache) -> None:
+        cache.offer(batch(0, 1, 1))
+        serving.closed(close(1, {0: 1}))
+        cache.held[0].state = SliceState.GIVING
+        assert numbers(serving.select(asking((0,), 1))) == [(0, 1, 1)]
+
+    def test_asks_to_come_again_when_it_is_not_whole(
+        self, serving: Serving, cache: SliceCache
+    ) -> None:
+        assert reason(serving.select(asking((0,), 1))) == "later"
+        serving.closed(close(1, {0: 1}))
+        assert reason(serving.select(asking((0,), 1))) == "later"
+        cache.offer(batch(0, 1, 1))
+        assert numbers(serving.select(asking((0,), 1))) == [(0, 1, 1)]
+
+    def test_says_so_when_it_was_told_to_forget(self, serving: Serving, cache: SliceCache) -> None:
+        for epoch in (1, 2, 3):
+            cache.offer(batch(0, epoch, epoch))
+        serving.closed(close(3, {0: 3}, committed=2))
+        assert reason(serving.select(asking((0,), 3, start=1))) == "forgotten"
+        assert numbers(serving.select(asking((0,), 3, start=2))) == [(0, 3, 3)]
+        assert numbers(serving.select(asking((0,), 3))) == [(0, 3, 3)]
+
+    def test_a_reader_may_do_without_a_writer_that_both_have_lost(self, serving: Serving) -> None:
+        gone = asking((0,), 4, final=frozenset({WRITER}))
+        assert numbers(serving.select(gone)) == []
+        serving.closed(close(4, {0: 1}))
+        assert reason(serving.select(gone)) == "later"
+
+
+class TestForgetting:
+    def test_frees_the_cache(self, serving: Serving, cache: SliceCache) -> None:
+        for epoch in (1, 2):
+            cache.offer(batch(0, epoch, epoch))
+        before = cache.octets
+        serving.closed(close(2, {0: 2}, committed=1))
+        assert cache.octets == before // 2
+        serving.closed(close(2, {}, committed=2))
+        assert cache.octets == 0
+        assert cache.backlog == 0
+
+    def test_a_forgotten_batch_that_comes_again_is_dropped(
+        self, serving: Serving, cache: SliceCache
+    ) -> None:
+        cache.offer(batch(0, 1, 1))
+        serving.closed(close(1, {}, committed=1))
+        cache.offer(batch(0, 1, 1))
+        assert cache.octets == 0
+
+    def test_goes_by_the_consumers_when_the_writer_stays_gone(
+        self, serving: Serving, cache: SliceCache
+    ) -> None:
+        cache.offer(batch(0, 1, 1))
+        serving.closed(close(1, {0: 1}))
+        serving.heard(ConsumerCommit("items", "a", 1, (WRITER,), (1,), False))
+        assert cache.backlog == 1
+        serving.writer_final(WRITER)
+        assert cache.backlog == 0
+        assert serving.is_done_with(WRITER)
+
+
+class TestProgress:
+    def test_is_told_when_it_changes_and_now_and_then(
+        self, serving: Serving, cache: SliceCache
+    ) -> None:
+        serving.address = "grpc://127.0.0.1:1"
+        first = serving.poll(10.0)
+        assert first == Progress("items", "node-1", "grpc://127.0.0.1:1", (), (), ())
+        assert serving.poll(10.1) is None
+        serving.closed(close(1, {2: 5}))
+        serving.heard(ConsumerCommit("items", "a", 1, (), (), False))
+        told = serving.poll(10.2)
+        assert told is not None
+        assert (told.writers, told.epochs, told.consumers) == ((WRITER,), (1,), ("a",))
+        assert serving.poll(10.3) is None
+        assert serving.poll(10.2 + PROGRESS_REPEAT) == told
+
+    def test_does_not_speak_of_what_is_not_whole(self, serving: Serving) -> None:
+        serving.closed(close(1, {0: 1}))
+        told = serving.poll(0.0)
+        assert told is not None
+        assert told.writers == ()
+
+    def test_spreads_the_word_of_consumers(self, serving: Serving) -> None:
+        serving.heard(Progress("items", "node-2", "", (), (), ("b",)))
+        told = serving.poll(0.0)
+        assert told is not None
+        assert told.consumers == ("b",)
+
+
+def test_a_full_node_still_takes_what_the_next_epoch_lacks() -> None:
+    cache = SliceCache(100, serving=True)
+    cache.hold(0, SliceState.AVAILABLE, 1)
+    serving = Serving("items", "node-1", cache)
+    for epoch in (2, 3):
+        cache.offer(batch(0, epoch, epoch))
+    serving.closed(close(1, {0: 1}))
+    serving.closed(close(4, {0: 4}))
+    serving.poll(0.0)
+    later, lacking = batch(0, 4, 4), batch(0, 1, 1)
+    assert not serving.is_urgent(later)
+    assert serving.is_urgent(lacking)
+    cache.offer(later, urgent=serving.is_urgent(later))
+    assert cache.refused == 1
+    cache.offer(lacking, urgent=serving.is_urgent(lacking))
+    assert serving.whole(WRITER, frozenset({0})) == 1
+
+
+class TestPublisher:
+    def core(self) -> PublisherCore:
+        limits = Limits(items=10, octets=10_000, linger_s=0.0, retained=10_000, epoch_s=0.1)
+        core = PublisherCore("items", WRITER, 4, limits, served=True)
+        for epoch in range(3):
+            for slice_id in (0, 2):
+                core.add(slice_id, Item("s", epoch, 0, b"x"), 0.0)
+            core.end_epoch()
+        return core
+
+    def commit(self, name: str, number: int, epoch: int) -> ConsumerCommit:
+        return ConsumerCommit("items", name, number, (WRITER,), (epoch,), False)
+
+    def test_forgets_what_all_consumers_have_committed_and_tells_the_nodes(self) -> None:
+        core = self.core()
+        core.consume(ConsumerCommit("items", "b", 1, (), (), False), 0.0)
+        assert core.consume(self.commit("a", 1, 2), 0.0) == []
+        assert core.consume(self.commit("b", 2, 1), 0.0) == [
+            Committed(0, 1, 1, "b"),
+            Committed(2, 1, 1, "b"),
+        ]
+        told = core.close_epoch(0.1)
+        assert told is not None
+        assert (told.committed, told.items, told.last) == (1, 6, (3, 3))
+        assert core.uncommitted == 4
+
+    def test_keeps_everything_for_one_that_it_only_heard_of(self) -> None:
+        core = self.core()
+        core.consume(Progress("items", "node-1", "", (), (), ("a", "b")), 0.0)
+        assert core.consume(self.commit("a", 1, 3), 0.0) == []
+        assert core.uncommitted == 6
+
+    def test_ignores_an_epoch_that_has_not_ended(self) -> None:
+        core = self.core()
+        assert core.consume(self.commit("a", 1, 4), 0.0) == []
+        assert core.counts.impossible == 1
+        assert core.uncommitted == 6
+
+    def test_tells_the_last_commit_even_when_nothing_is_left(self) -> None:
+        core = self.core()
+        core.close_epoch(0.1)
+        core.consume(self.commit("a", 1, 3), 0.0)
+        told = core.close_epoch(0.2)
+        assert told is not None
+        assert (told.committed, told.slices) == (3, ())
+        assert core.close_epoch(0.3) is None
+
+
+@given(st.integers(0, 1 << 32), st.sampled_from([0, 300]))
+def test_every_consumer_gets_everything_once(seed: int, cache: int) -> None:
+    random_serving_schedule(seed, cache=cache)

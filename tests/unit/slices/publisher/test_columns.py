@@ -1,0 +1,188 @@
+"""Items as columns: every way to give them, and sorting them by slice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenflow.errors import UsageError
+from evenflow.model.batch import Batch, Item, encode_columns
+from evenflow.slices.publisher.columns import Table, number_column, payload_column, sender_column
+
+ITEMS = [b"one", b"", b"three"]
+
+
+def octets(column: Any) -> list[bytes]:
+    return [bytes(one) for one in column.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ITEMS,
+        pa.array(ITEMS),
+        pa.array(ITEMS, pa.large_binary()),
+        pa.chunked_array([ITEMS[:1], ITEMS[1:]]),
+        pa.array(["one", "", "three"]),
+        pa.array(["one", "", "three"], pa.large_string()),
+        pa.array([b"zero", *ITEMS])[1:],
+    ],
+)
+def test_payloads_of_any_length(given: Any) -> None:
+    assert octets(payload_column(given)) == ITEMS
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        np.array([[1, 2], [3, 4]], np.uint8),
+        np.array([[1, 9, 2, 9], [3, 9, 4, 9]], np.uint8)[:, ::2],
+        pa.array([b"\1\2", b"\3\4"], pa.binary(2)),
+    ],
+)
+def test_payloads_of_one_length(given: Any) -> None:
+    assert octets(payload_column(given)) == [b"\1\2", b"\3\4"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (pa.array([1, 2]), "Arrow type int64"),
+        (pa.array([b"x", None]), "1 payloads are null"),
+        (np.zeros(3), "one payload a row"),
+        (np.zeros((3, 2)), "one payload a row"),
+    ],
+)
+def test_wrong_payloads_are_refused(given: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        payload_column(given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["a", "b", "a"],
+        np.array(["a", "b", "a"]),
+        pa.array(["a", "b", "a"]),
+        pa.array(["a", "b", "a"], pa.large_string()),
+        pa.array(["a", "b", "a"]).dictionary_encode(),
+        pa.chunked_array([["a"], ["b", "a"]]),
+    ],
+)
+def test_senders(given: Any) -> None:
+    assert sender_column(given, 3).to_pylist() == ["a", "b", "a"]
+
+
+def test_one_sender_is_everybodys() -> None:
+    assert sender_column("a", 3).to_pylist() == ["a", "a", "a"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [([None], "null"), ([3], "must be strings"), (pa.array([1.5]), "must be strings")],
+)
+def test_wrong_senders_are_refused(given: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        sender_column(given, 1)
+
+
+@pytest.mark.parametrize(
+    "given", [[1, 2], np.array([1, 2], np.uint8), pa.array([1, 2]), pa.chunked_array([[1], [2]])]
+)
+def test_numbers(given: Any) -> None:
+    column = number_column("ids", given)
+    assert column.dtype == np.int64
+    assert column.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [[1.5], ["1"], pa.array([1, None]), np.array([2**63], np.uint64), [True], [[1]], [2**70]],
+)
+def test_wrong_numbers_are_refused(given: Any) -> None:
+    with pytest.raises(UsageError, match="ids must be a column of whole numbers"):
+        number_column("ids", given)
+
+
+_item = st.builds(
+    Item,
+    st.sampled_from(["", "a", "größe"]),
+    st.integers(-(2**63), 2**63 - 1),
+    st.integers(0, 2**62),
+    st.binary(max_size=5),
+)
+_rows = st.lists(st.tuples(st.integers(0, 70_000), _item), min_size=1, max_size=30)
+
+
+@given(_rows, st.data())
+def test_sorting_by_slice_keeps_every_item_and_its_order(
+    rows: list[tuple[int, Item]], data: st.DataObject
+) -> None:
+    items = [item for _, item in rows]
+    table = Table(
+        number_column("ids", [item.id for item in items]),
+        number_column("times", [item.time for item in items]),
+        sender_column([item.sender for item in items], len(items)),
+        payload_column([item.payload for item in items]),
+    )
+    assert table.lengths().tolist() == [
+        len(item.sender.encode()) + len(item.payload) for item in items
+    ]
+    start = data.draw(st.integers(0, len(items) - 1))
+    end = data.draw(st.integers(start + 1, len(items)))
+    slices = np.array([slice_id for slice_id, _ in rows[start:end]], np.int32)
+    found = {
+        slice_id: list(Batch(encode_columns(1, slice_id, 1, 1, *columns)))
+        for slice_id, columns in table.rows(start, end).by_slice(slices)
+    }
+    expected: dict[int, list[Item]] = {}
+    for slice_id, item in rows[start:end]:
+        expected.setdefault(slice_id, []).append(item)
+    assert found == expected
+
+
+def test_payloads_of_one_length_are_sorted_too() -> None:
+    table = Table(
+        number_column("ids", [0, 1, 2]),
+        number_column("times", [0, 1, 2]),
+        sender_column("a", 3),
+        payload_column(np.array([[1, 2], [3, 4], [5, 6]], np.uint8)),
+    )
+    found = {
+        slice_id: bytes(columns.payloads)
+        for slice_id, columns in table.by_slice(np.array([1, 0, 1], np.int32))
+    }
+    assert found == {0: b"\3\4", 1: b"\1\2\5\6"}
+
+
+def test_tables_joined_are_one_after_the_other() -> None:
+    tables = [
+        Table(np.array([1, 2]), np.array([5, 6]), sender_column(["a", "b"], 2), payload)
+        for payload in (
+            payload_column(np.array([[1], [2]], np.uint8)),
+            payload_column([b"x", b""]),
+            payload_column(pa.array(["y", "z"])),
+        )
+    ]
+    joined = Table.joined(tables)
+    assert joined.ids.tolist() == [1, 2] * 3
+    assert joined.times.tolist() == [5, 6] * 3
+    assert joined.senders.to_pylist() == ["a", "b"] * 3
+    assert octets(joined.payloads) == [b"\1", b"\2", b"x", b"", b"y", b"z"]
+    [(slice_id, columns)] = joined.by_slice(np.zeros(6, np.int32))
+    assert (slice_id, bytes(columns.payloads)) == (0, b"\1\2xyz")
+
+
+def test_a_copied_table_does_not_change_with_what_it_was_made_of() -> None:
+    ids, times = np.array([1, 2]), np.array([3, 4])
+    payloads = np.array([[1], [2]], np.uint8)
+    table = Table(ids, times, sender_column("a", 2), payload_column(payloads)).copied()
+    for column in (ids, times, payloads):
+        column.fill(9)
+    assert (table.ids.tolist(), table.times.tolist()) == ([1, 2], [3, 4])
+    assert octets(table.payloads) == [b"\1", b"\2"]
