@@ -17,8 +17,8 @@ from dataclasses import replace
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceMap
 from evenflow.slices.actions import NodeGone
 from evenflow.slices.consumer.core import ConsumerCore
+from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.slices.node.core import NodeSettings
-from evenflow.slices.node.serving.rules import Range, Refusal
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.testing.books import Violation
 from evenflow.testing.cluster import TICK, TOPIC, Parcel, SimCluster, SimNode

@@ -19,7 +19,7 @@ from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceR
 from evenflow.slices.actions import NodeGone, WriterGone
 from evenflow.slices.consumer.core import ConsumerCore
 from evenflow.slices.consumer.reading import Share
-from evenflow.slices.node.serving.rules import Range
+from evenflow.slices.consumer.ticket import Range
 from evenflow.spark.options import EARLIEST, LATEST
 from evenflow.spark.query_watch import QueryWatch
 

@@ -25,8 +25,7 @@ from evenflow.domain.codec import encode
 from evenflow.errors import ReadFailed
 from evenflow.slices.consumer.idle_limit import streamed
 from evenflow.slices.consumer.row_numbers import decode_runs, reached
-from evenflow.slices.consumer.ticket import READS, encode_ticket
-from evenflow.slices.node.serving.rules import Range
+from evenflow.slices.consumer.ticket import READS, Range, encode_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

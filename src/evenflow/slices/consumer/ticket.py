@@ -1,4 +1,4 @@
-"""What a reader asks for, as bytes: a :class:`~evenflow.slices.node.serving.rules.Range` in JSON.
+"""What a reader asks a node for, and the ticket that carries it: a :class:`Range` in JSON.
 
 A ticket comes from another process and is trusted in nothing: every field is checked, and one that
 does not fit is a :class:`~evenflow.errors.DecodeError`. Writers are written as 16 hexadecimal
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.errors import DecodeError
-from evenflow.slices.node.serving.rules import Range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,6 +22,30 @@ READS: Final = "reads"
 _WRITER: Final = re.compile(r"[0-9a-f]{16}")
 _FIELDS: Final = {"topic", "slices", "start", "end", "after", "final"}
 _MOST: Final = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A question: the items of some slices between two positions."""
+
+    slices: tuple[int, ...]
+    start: Mapping[int, int]
+    """For each writer, the epoch behind which to begin; others: from the first item kept."""
+    end: Mapping[int, int]
+    """For each writer, the last epoch; writers not named are left out."""
+    after: Mapping[tuple[int, int], int]
+    """For (slice, writer): the reader has everything up to this number already."""
+    final: frozenset[int]
+    """Writers that the reader has found gone: what is here of them is all there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a question cannot be answered here and now."""
+
+    reason: str
+    """``moved``: ask the owner; ``later``: ask again; ``forgotten``: no use in asking."""
+    detail: str
 
 
 def writer_name(writer: int) -> str:

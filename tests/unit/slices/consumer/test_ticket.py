@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.errors import DecodeError
-from evenflow.slices.consumer.ticket import decode_ticket, encode_ticket, position_from_json
-from evenflow.slices.node.serving.rules import Range
+from evenflow.slices.consumer.ticket import Range, decode_ticket, encode_ticket, position_from_json
 
 NUMBERS = st.integers(0, (1 << 64) - 1)
 POSITIONS = st.dictionaries(NUMBERS, NUMBERS, max_size=5)

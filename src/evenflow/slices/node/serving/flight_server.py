@@ -1,6 +1,6 @@
 """The service of a serving node: items as Arrow record batches, by Arrow Flight.
 
-``do_get(ticket)`` streams the items of a :class:`~evenflow.slices.node.serving.rules.Range`. The
+``do_get(ticket)`` streams the items of a :class:`~evenflow.slices.consumer.ticket.Range`. The
 choice is made at once, under the node's lock, and the stream then runs without it: batches do not
 change. Each record batch carries in its metadata which numbers its rows have (:mod:`~.runs`), so a
 reader whose stream breaks off asks for the rest, here or elsewhere.
@@ -30,8 +30,7 @@ from evenflow.errors import DecodeError, DomainError
 from evenflow.model.messages import SliceReads
 from evenflow.slices.consumer.arrow_batches import SCHEMA, record_batches
 from evenflow.slices.consumer.row_numbers import encode_runs, runs_of
-from evenflow.slices.consumer.ticket import READS, decode_ticket, encode_ticket
-from evenflow.slices.node.serving.rules import Range, Refusal
+from evenflow.slices.consumer.ticket import READS, Range, Refusal, decode_ticket, encode_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -22,16 +22,17 @@ is here is all there is.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceState
 from evenflow.slices.consumer.registry import Consumers
+from evenflow.slices.consumer.ticket import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from evenflow.model.batch import Batch
+    from evenflow.slices.consumer.ticket import Range
     from evenflow.slices.node.cache import SliceCache
 
 MOST_CLOSES: Final = 64
@@ -39,30 +40,6 @@ MOST_CLOSES: Final = 64
 PROGRESS_EVERY: Final = 0.02
 """How often a node looks how far it is, at most."""
 PROGRESS_REPEAT: Final = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """A question: the items of some slices between two positions."""
-
-    slices: tuple[int, ...]
-    start: Mapping[int, int]
-    """For each writer, the epoch behind which to begin; others: from the first item kept."""
-    end: Mapping[int, int]
-    """For each writer, the last epoch; writers not named are left out."""
-    after: Mapping[tuple[int, int], int]
-    """For (slice, writer): the reader has everything up to this number already."""
-    final: frozenset[int]
-    """Writers that the reader has found gone: what is here of them is all there is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a question cannot be answered here and now."""
-
-    reason: str
-    """``moved``: ask the owner; ``later``: ask again; ``forgotten``: no use in asking."""
-    detail: str
 
 
 class Serving:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from evenflow.config import Config, TopicConfig
     from evenflow.domain.cyclone import Participant, Waiter
     from evenflow.model.batch import Batch
-    from evenflow.slices.node.serving.rules import Range, Refusal, Serving
+    from evenflow.slices.consumer.ticket import Range, Refusal
+    from evenflow.slices.node.serving.rules import Serving
 
 
 class Service:

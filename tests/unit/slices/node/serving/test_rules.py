@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from evenflow.model.batch import Batch, Item, encode_items
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceState
+from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.slices.node.cache import SliceCache
-from evenflow.slices.node.serving.rules import PROGRESS_REPEAT, Range, Refusal, Serving
+from evenflow.slices.node.serving.rules import PROGRESS_REPEAT, Serving
 from evenflow.slices.publisher.batching import Limits
 from evenflow.slices.publisher.core import Committed, PublisherCore
 from evenflow.testing.simserve import random_serving_schedule
