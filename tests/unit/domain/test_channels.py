@@ -29,7 +29,7 @@ def test_every_message_has_exactly_one_channel() -> None:
     types = {
         kind
         for _, kind in inspect.getmembers(messages, is_dataclass)
-        if kind.__module__ == messages.__name__
+        if kind.__module__.startswith(messages.__name__)
     }
     assert {channel.message_type for channel in CONTROL} == types
     assert len({channel.name for channel in CONTROL}) == len(CONTROL) == len(types)

@@ -1,0 +1,76 @@
+"""The messages of the domain, each the type of one DDS topic.
+
+Who says what to whom (one evenflow topic; ``docs/protocol.md`` tells the whole story):
+
+=================  ======================  =====================================================
+message            from -> to              meaning
+=================  ======================  =====================================================
+``EpochClose``     publisher -> nodes      newest number of every slice that has uncommitted items
+``ReplayRequest``  node -> publisher       "I own these slices since this term; resend what I lack"
+``ReplayAnswer``   publisher -> node       where the numbers start (all below are committed)
+``Commit``         node -> publisher       processed up to these numbers; forget them
+``ConsumerCommit`` consumer -> everybody   of a served topic: processed up to these epochs
+``Progress``       serving node -> all     epochs of which nothing is missing here, and its address
+``Order``          balancer -> node        one step of a handover, or a takeover
+``Ack``            node -> balancer        the step is done, or refused and why
+``CacheChunk``     giver -> taker          positions and cached batches of the slices handed over
+``NodeReport``     node -> everybody       the slices it holds, their states and terms, and its load
+``SliceLoads``     node -> balancer        what each of its slices has cost so far
+``SliceReads``     node -> consumer        what a task of the consumer has read of each slice
+``SliceCosts``     consumer -> balancer    the work that each slice asks of the consumer
+``Beat``           balancer -> nodes       "I heard your report number n": renews the nodes' leases
+``SliceMap``       balancer -> everybody   the assignment: owner and term of every slice
+``Receipt``        balancer -> everybody   what one move did
+``MoveRequest``    operator -> balancer    move slices from one node to another
+``MoveReply``      balancer -> operator    accepted, or refused and why
+``PropertyReport`` any process -> all      what its monitors read, when something changed its range
+``EventNotice``    any process -> all      a local event began or ended there
+=================  ======================  =====================================================
+
+They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,
+:mod:`~.serving` (topics that consumers read), :mod:`~.balancing` and :mod:`~.autonomic`.
+
+Items travel in :class:`evenflow.model.batch.Batch`. Every message may be lost, repeated, delayed or
+reordered: each carries what makes it safe to handle late or twice (a term, a number, a sequence).
+"""
+
+from __future__ import annotations
+
+from evenflow.model.messages.autonomic import EventNotice, PropertyReport
+from evenflow.model.messages.balancing import (
+    Beat,
+    MoveReply,
+    MoveRequest,
+    NodeReport,
+    Receipt,
+    SliceLoads,
+    SliceMap,
+)
+from evenflow.model.messages.handover import Ack, CacheChunk, Order, SliceState, Step
+from evenflow.model.messages.serving import ConsumerCommit, Progress, SliceCosts, SliceReads
+from evenflow.model.messages.stream import Commit, EpochClose, ReplayAnswer, ReplayRequest
+
+__all__ = [
+    "Ack",
+    "Beat",
+    "CacheChunk",
+    "Commit",
+    "ConsumerCommit",
+    "EpochClose",
+    "EventNotice",
+    "MoveReply",
+    "MoveRequest",
+    "NodeReport",
+    "Order",
+    "Progress",
+    "PropertyReport",
+    "Receipt",
+    "ReplayAnswer",
+    "ReplayRequest",
+    "SliceCosts",
+    "SliceLoads",
+    "SliceMap",
+    "SliceReads",
+    "SliceState",
+    "Step",
+]

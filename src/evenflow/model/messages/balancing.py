@@ -1,0 +1,146 @@
+"""The state of nodes and of the assignment, and moves that operators ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evenflow.model.wire import F64, U32, U64, Bool, KeyText, Text, Texts, U8s, U32s, U64s
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """What a node holds and does. The last one of each node is kept for late readers."""
+
+    topic: KeyText
+    node: KeyText
+    """Id of the node: its name and, after a ``~``, a number that is new for each run."""
+    number: U64
+    """Counts the node's reports; a ``Beat`` says which one the balancer heard."""
+    seen_term: U64
+    """The newest term this node has met anywhere."""
+    leaving: Bool
+    """The node wants to give all its slices away and leave."""
+    slices: U32s
+    states: U8s
+    """A :class:`SliceState` for each slice."""
+    terms: U64s
+    """Term of ownership of each slice; for GIVING and TAKING the term of the session."""
+    items: U64
+    """Items processed since start."""
+    octets: U64
+    """Payload bytes processed since start."""
+    backlog_items: U64
+    """Items received and not yet processed."""
+    backlog_octets: U64
+    lost: U64
+    """Items that nobody could replay."""
+    repeated: U64
+    """Items that arrived again and were dropped."""
+    failed: U64
+    """Items whose processing raised an error in the application."""
+    damaged: U64
+    """Samples that could not be decoded and were skipped."""
+    busy_s: F64
+    """Seconds the application has been at work since start."""
+    host: Text
+    pid: U32
+
+
+@dataclass(frozen=True, slots=True)
+class SliceLoads:
+    """What the slices of a node have cost since it holds them; the balancer takes differences."""
+
+    topic: KeyText
+    node: KeyText
+    slices: U32s
+    terms: U64s
+    """Term of ownership of each slice: under a new one the counts begin anew."""
+    items: U64s
+    """Items processed (or, of a served topic, received)."""
+    octets: U64s
+    """Payload bytes of them."""
+    busy_us: U64s
+    """Microseconds the application worked on them."""
+    arrived: U64s
+    """Items that have come in meanwhile, processed or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The balancer is there and has heard these reports, from which the nodes' leases count."""
+
+    topic: KeyText
+    balancer: U64
+    """Incarnation of the balancer."""
+    version: U64
+    """Version of the newest ``SliceMap``: a node that waits for a beat waits for that map too.
+    Of a balancer that is still listening, a number below its first map and above all before."""
+    nodes: Texts
+    numbers: U64s
+    """For each node: the number of its newest report."""
+
+
+@dataclass(frozen=True, slots=True)
+class SliceMap:
+    """The assignment."""
+
+    topic: KeyText
+    balancer: U64
+    version: U64
+    """Grows with each change, also across restarts of the balancer."""
+    nodes: Texts
+    """The names that ``owners`` points into."""
+    owners: U32s
+    """For each slice: 0 when unowned, else 1 + index into ``nodes``."""
+    terms: U64s
+    """For each slice: the term under which its owner owns it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What one move did."""
+
+    topic: Text
+    term: U64
+    cause: Text
+    """``handover``, ``takeover``, ``assign`` (first owner), ``return`` (way back), ``recovered``
+    (begun by a former balancer) or ``plan`` and its id."""
+    giver: Text
+    taker: Text
+    slices: U32s
+    outcome: Text
+    """``done``, or why it did not happen."""
+    time: F64
+    """Wall clock when it started, seconds since 1970."""
+    ms: F64
+    """From the first order until the taker owned the slices."""
+    moved: U64
+    replayed: U64
+    lost: U64
+    repeated: U64
+    why: Text
+    """The reason in words: who joined, left or died, who asked for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRequest:
+    """An operator asks for a move."""
+
+    topic: Text
+    request: U64
+    giver: Text
+    taker: Text
+    count: U32
+    """How many slices, when ``slices`` is empty."""
+    slices: U32s
+
+
+@dataclass(frozen=True, slots=True)
+class MoveReply:
+    """The balancer's answer; the receipt of the term follows when the move is over."""
+
+    topic: Text
+    request: U64
+    accepted: Bool
+    reason: Text
+    term: U64

@@ -1,0 +1,112 @@
+"""Slices change their owner: orders of the balancer, acknowledgements, and the giver's cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from evenflow.model.wire import U8, U32, U64, Bool, Octets, Text, U8s, U32s, U64s
+
+
+class SliceState(IntEnum):
+    """State of a slice at one node (DPSLB thesis, figure 12; the session seen from both sides)."""
+
+    AVAILABLE = 0
+    """The node processes the items of the slice."""
+    GIVING = 1
+    """In Load Balancing Session as giver: items are cached, not processed."""
+    TAKING = 2
+    """In Load Balancing Session as taker: items are cached, not processed."""
+
+
+class Step(IntEnum):
+    """What an ``Order`` asks and an ``Ack`` answers.
+
+    The first five are the actions of the papers in their order; the others begin, end
+    or undo what these cannot.
+    """
+
+    FREEZE = 1
+    """``updateSliceState`` at the giver: In Load Balancing Session."""
+    ADD = 2
+    """``addSlice`` at the taker, In Load Balancing Session; done when its reader is matched."""
+    REMOVE = 3
+    """``removeSlice`` at the giver: stop reading the slices."""
+    ACTIVATE = 4
+    """``updateSliceState`` at the taker: Available as soon as the cache is merged."""
+    SEND_CACHE = 5
+    """``sendCacheToNode`` at the giver. The taker, not the giver, ends this step by MERGED."""
+    MERGED = 6
+    """Only in an ``Ack``: the taker merged the cache and owns the slices from now on."""
+    CANCEL = 7
+    """At the taker: promise never to merge this session (or answer MERGED if it is too late)."""
+    TAKE = 8
+    """Own these slices under this term; publishers' replay stands in for a giver's cache."""
+    SETTLED = 9
+    """Only in an ``Ack``: all gaps that a change of owner left are closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The balancer orders one step. Repeated until acknowledged; repeating does no harm."""
+
+    topic: Text
+    node: Text
+    """Who shall do it."""
+    term: U64
+    """The session's term; for TAKE the term of the new ownership."""
+    step: U8
+    """A :class:`Step`."""
+    slices: U32s
+    peer: Text
+    """The other node of the session; empty for TAKE."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """A node did a step, or refuses it and says why."""
+
+    topic: Text
+    node: Text
+    term: U64
+    step: U8
+    """The :class:`Step` that is answered."""
+    ok: Bool
+    reason: Text
+    """Why not, when ``ok`` is false."""
+    moved: U64
+    """MERGED: items that came with the giver's cache."""
+    repeated: U64
+    """MERGED: items the giver processed after it had declared its positions (must be 0)."""
+    replayed: U64
+    """SETTLED: items that publishers had to resend."""
+    lost: U64
+    """SETTLED: items that nobody has any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheChunk:
+    """A part of the giver's cache (the papers' CacheTopic). Chunk 0 carries the positions."""
+
+    topic: Text
+    term: U64
+    """The session."""
+    giver: Text
+    taker: Text
+    index: U32
+    """Number of this chunk, from 0."""
+    total: U32
+    """How many chunks there are."""
+    repeated: U64
+    """Items the giver processed after it had declared its positions (must be 0)."""
+    slices: U32s
+    writers: U64s
+    done: U64s
+    """For each (slice, writer): processed up to this number. Only in chunk 0."""
+    known: U8s
+    """For each (slice, writer): 1 when that is certain; 0 when a former owner may have come further
+    and the giver had not yet heard how far."""
+    lengths: U32s
+    """Length of each encoded batch in ``batches``."""
+    batches: Octets
+    """Encoded :class:`~evenflow.model.batch.Batch` samples, one after the other."""

@@ -1,0 +1,85 @@
+"""Items on their way: what publishers and nodes say about numbers, gaps and commits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evenflow.model.wire import U32, U64, Bool, KeyU64, Text, U32s, U64s
+
+
+@dataclass(frozen=True, slots=True)
+class EpochClose:
+    """A publisher closed an epoch. Cumulative, so that a later one makes up for a lost one."""
+
+    writer: KeyU64
+    """The publisher's writer id, new for each run of a publisher."""
+    topic: Text
+    """The evenflow topic."""
+    epoch: U64
+    """The epoch that this message closes; batches carry the epoch they belong to."""
+    slice_count: U32
+    """How many slices the publisher cuts the topic into."""
+    slices: U32s
+    """Slices that have uncommitted items."""
+    last: U64s
+    """For each of ``slices``, the newest sequence number in this or an earlier epoch."""
+    closing: Bool
+    """The publisher takes no more items and leaves when these are committed."""
+    committed: U64 = 0
+    """Served topics: all registered consumers have committed up to this epoch; nodes forget it."""
+    items: U64 = 0
+    """Items published up to the end of this epoch."""
+    committed_items: U64 = 0
+    """Served topics: items published up to the end of the committed epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """A node tells a publisher which slices it owns since which term, and what it lacks of them."""
+
+    topic: Text
+    writer: U64
+    """The writer that is asked."""
+    node: Text
+    """Who asks; the answer goes to this node alone."""
+    request: U64
+    """Number of the request at this node; the answer repeats it."""
+    slices: U32s
+    terms: U64s
+    """Term of ownership of each slice: from now on the publisher refuses commits of older terms."""
+    have: U64s
+    """For each slice: everything up to this number is here; 0 when nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayAnswer:
+    """Where the numbers start. The lacking batches follow on the node's replay partition."""
+
+    topic: Text
+    writer: U64
+    node: Text
+    request: U64
+    slices: U32s
+    floor: U64s
+    """Everything up to this number is committed and must not be processed again."""
+    last: U64s
+    """Newest number of the slice; what lies between is being resent."""
+    refused: U32s
+    """Slices whose term was older than one the publisher has seen: the asker is no owner."""
+    refused_terms: U64s
+    """The newer term that the publisher has seen for each refused slice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A node processed these items; the publisher may forget them."""
+
+    topic: Text
+    writer: U64
+    node: Text
+    consumer: Text
+    """Which consumer group commits; the nodes' own application is the group ``""``."""
+    slices: U32s
+    terms: U64s
+    upto: U64s
+    """For each slice: every item up to this number is processed."""
