@@ -17,11 +17,10 @@ from evenflow.domain.cyclone import Participant
 from evenflow.errors import ConfigError, DomainError, ReadFailed
 from evenflow.model.messages import MoveRequest
 from evenflow.slices.balancer.balancer import Balancer
-from evenflow.slices.consumer.follower import Driver
+from evenflow.slices.consumer.follower import Follower
 from evenflow.slices.consumer.reading import read_share
 from evenflow.slices.node.node import Node
 from evenflow.slices.publisher.publisher import Publisher
-from evenflow.spark.options import Options
 
 pytestmark = pytest.mark.domain
 Eventually = Callable[..., None]
@@ -74,18 +73,18 @@ def nodes(
 
 
 @pytest.fixture
-def driver(config: Config, nodes: list[Node]) -> Iterator[Driver]:
-    driver = Driver(Options("items", config, read_timeout_s=20.0))
-    driver.wait_until_served()
-    driver.register({})
-    yield driver
-    driver.close()
+def follower(config: Config, nodes: list[Node]) -> Iterator[Follower]:
+    follower = Follower("items", "spark", config, read_timeout_s=20.0)
+    follower.wait_until_served()
+    follower.register({})
+    yield follower
+    follower.close()
 
 
-def ids_between(driver: Driver, start: dict[int, int], end: dict[int, int]) -> list[int]:
+def ids_between(follower: Follower, start: dict[int, int], end: dict[int, int]) -> list[int]:
     return [
         number
-        for share in driver.shares(start, end)
+        for share in follower.shares(start, end)
         for batch in read_share(share)
         for number in batch.column("id").to_pylist()
     ]
@@ -93,52 +92,52 @@ def ids_between(driver: Driver, start: dict[int, int], end: dict[int, int]) -> l
 
 @pytest.fixture
 def published(
-    config: Config, participant: Participant, driver: Driver, eventually: Eventually
+    config: Config, participant: Participant, follower: Follower, eventually: Eventually
 ) -> Iterator[tuple[Publisher, dict[int, int]]]:
     """100 items, 0 to 99, that can be read."""
     publisher = Publisher("items", config=config, participant=participant)
     for number in range(100):
         publisher.publish(b"x" * 10, id=number)
     eventually(
-        lambda: len(ids_between(driver, {}, driver.latest({}))) == 100, "all items can be read"
+        lambda: len(ids_between(follower, {}, follower.latest({}))) == 100, "all items can be read"
     )
-    end = driver.latest({})
+    end = follower.latest({})
     yield publisher, end
-    driver.commit(end)
+    follower.commit(end)
     publisher.close()
 
 
 def test_every_item_is_read_once(
-    driver: Driver, published: tuple[Publisher, dict[int, int]]
+    follower: Follower, published: tuple[Publisher, dict[int, int]]
 ) -> None:
     _, end = published
-    assert sorted(ids_between(driver, {}, end)) == list(range(100))
-    assert sorted(ids_between(driver, {}, end)) == list(range(100))
-    assert ids_between(driver, end, end) == []
+    assert sorted(ids_between(follower, {}, end)) == list(range(100))
+    assert sorted(ids_between(follower, {}, end)) == list(range(100))
+    assert ids_between(follower, end, end) == []
 
 
 def test_a_commit_lets_publisher_and_nodes_forget(
-    driver: Driver, published: tuple[Publisher, dict[int, int]], eventually: Eventually
+    follower: Follower, published: tuple[Publisher, dict[int, int]], eventually: Eventually
 ) -> None:
     publisher, end = published
     before = {writer: epoch - 1 for writer, epoch in end.items()}
-    driver.commit(end)
+    follower.commit(end)
     eventually(lambda: publisher.stats.uncommitted == 0, "the publisher forgets")
-    eventually(lambda: ids_between(driver, {}, end) == [], "the nodes forget")
+    eventually(lambda: ids_between(follower, {}, end) == [], "the nodes forget")
     if min(before.values()) > 0:
         with pytest.raises(ReadFailed, match="forgotten"):
-            ids_between(driver, before, end)
+            ids_between(follower, before, end)
 
 
 def test_a_reader_follows_slices_that_moved_and_nodes_that_left(
-    driver: Driver,
+    follower: Follower,
     nodes: list[Node],
     participant: Participant,
     published: tuple[Publisher, dict[int, int]],
     eventually: Eventually,
 ) -> None:
     _, end = published
-    planned = driver.shares({}, end)
+    planned = follower.shares({}, end)
     request = MoveRequest("items", 1, nodes[0].id, nodes[1].id, 3, ())
     participant.writer(MOVES).write(request)
     eventually(lambda: len(nodes[1].slices) == 7, "three slices have moved")
@@ -158,7 +157,7 @@ def test_a_reader_follows_slices_that_moved_and_nodes_that_left(
 def test_what_memory_has_no_room_for_waits_on_disk(
     config: Config,
     participant: Participant,
-    driver: Driver,
+    follower: Follower,
     nodes: list[Node],
     eventually: Eventually,
 ) -> None:
@@ -168,52 +167,54 @@ def test_what_memory_has_no_room_for_waits_on_disk(
         payloads = [b"%0*d" % (size, number) for number in range(count)]
         publisher.publish_many(payloads, ids=range(count), timeout=20)
         eventually(
-            lambda: len(ids_between(driver, {}, driver.latest({}))) == count, "all can be read"
+            lambda: len(ids_between(follower, {}, follower.latest({}))) == count, "all can be read"
         )
         backlog = sum(node._core.cache.octets for node in nodes)
         assert backlog > count * size > 8 * config.node.cache_bytes
-        end = driver.latest({})
+        end = follower.latest({})
         nodes[0].close()
         eventually(lambda: len(nodes[1].slices) == 8, "the other node takes over")
-        eventually(lambda: sorted(ids_between(driver, {}, end)) == list(range(count)), "all again")
-        driver.commit(end)
+        eventually(
+            lambda: sorted(ids_between(follower, {}, end)) == list(range(count)), "all again"
+        )
+        follower.commit(end)
         eventually(lambda: publisher.stats.uncommitted == 0, "the publisher forgets")
         eventually(lambda: nodes[1]._core.cache.octets == 0, "the node forgets")
 
 
 def test_a_share_of_slices_that_nobody_has_fails_in_words(
-    driver: Driver, published: tuple[Publisher, dict[int, int]]
+    follower: Follower, published: tuple[Publisher, dict[int, int]]
 ) -> None:
     _, end = published
-    share = driver.shares({}, end)[0]
+    share = follower.shares({}, end)[0]
     beyond = replace(share, asked=replace(share.asked, slices=(99,)), timeout_s=0.3)
     with pytest.raises(ReadFailed, match="evenflow nodes"):
         list(read_share(beyond))
 
 
 def test_a_wrong_ticket_is_refused_and_harms_nobody(
-    driver: Driver, published: tuple[Publisher, dict[int, int]]
+    follower: Follower, published: tuple[Publisher, dict[int, int]]
 ) -> None:
     _, end = published
-    address = driver.shares({}, end)[0].address
+    address = follower.shares({}, end)[0].address
     with flight.FlightClient(address) as client:
         for ticket in (b"", b"{}", json.dumps({"topic": "other"}).encode()):
             with pytest.raises(flight.FlightServerError) as caught:
                 client.do_get(flight.Ticket(ticket)).read_all()
             assert caught.value.extra_info == b"wrong"
-    assert sorted(ids_between(driver, {}, end)) == list(range(100))
+    assert sorted(ids_between(follower, {}, end)) == list(range(100))
 
 
 @pytest.mark.parametrize("more", [{"publisher.epoch_ms": 60_000}])
 def test_what_is_flushed_can_be_read_at_once(
-    config: Config, participant: Participant, driver: Driver
+    config: Config, participant: Participant, follower: Follower
 ) -> None:
     with Publisher("items", config=config, participant=participant) as publisher:
         publisher.publish_many([b"x"] * 10)
         publisher.flush(10.0)
-        end = driver.reached({publisher.writer: 1}, 5.0)
-        assert len(ids_between(driver, {}, end)) == 10
-        driver.commit(end)
+        end = follower.reached({publisher.writer: 1}, 5.0)
+        assert len(ids_between(follower, {}, end)) == 10
+        follower.commit(end)
 
 
 def test_a_port_that_is_taken_is_an_error_that_says_so(
@@ -226,54 +227,54 @@ def test_a_port_that_is_taken_is_an_error_that_says_so(
 
 
 def test_says_that_nobody_serves(config: Config) -> None:
-    driver = Driver(Options("items", config))
+    follower = Follower("items", "spark", config)
     try:
         with pytest.raises(DomainError, match="start 'evenflow balancer'"):
-            driver.wait_until_served()
+            follower.wait_until_served()
     finally:
-        driver.close()
+        follower.close()
 
 
-def test_two_queries_cannot_have_one_name(config: Config, driver: Driver) -> None:
-    second = Driver(Options("items", config))
+def test_two_queries_cannot_have_one_name(config: Config, follower: Follower) -> None:
+    second = Follower("items", "spark", config)
     try:
-        with pytest.raises(DomainError, match="set option 'consumer'"):
+        with pytest.raises(DomainError, match="choose another name"):
             second.check_alone()
     finally:
         second.close()
 
 
 def test_of_two_queries_with_one_name_that_start_at_once_one_stops(config: Config) -> None:
-    drivers = [Driver(Options("items", config)) for _ in range(2)]
+    followers = [Follower("items", "spark", config) for _ in range(2)]
     try:
-        for driver in drivers:
-            driver.register({})
+        for follower in followers:
+            follower.register({})
         # The one that began later goes on.
-        with pytest.raises(DomainError, match="has taken this name over: set option 'consumer'"):
-            drivers[0].reached({1: 1}, 5.0)
+        with pytest.raises(DomainError, match="has taken this name over: choose another name"):
+            followers[0].reached({1: 1}, 5.0)
         with pytest.raises(DomainError, match="has taken this name over"):
-            drivers[0].commit({1: 1})
-        drivers[1].commit({1: 1})
+            followers[0].commit({1: 1})
+        followers[1].commit({1: 1})
     finally:
-        for driver in drivers:
-            driver.close()
+        for follower in followers:
+            follower.close()
 
 
 def test_what_two_queries_read_is_kept_until_both_have_committed(
     config: Config,
-    driver: Driver,
+    follower: Follower,
     published: tuple[Publisher, dict[int, int]],
     eventually: Eventually,
 ) -> None:
     publisher, end = published
-    other = Driver(Options("items", config, consumer="other"))
+    other = Follower("items", "other", config)
     try:
         other.wait_until_served()
         other.register({})
         eventually(
             lambda: publisher._core.consumers.names() == ("other", "spark"), "both are registered"
         )
-        driver.commit(end)
+        follower.commit(end)
         assert sorted(ids_between(other, {}, end)) == list(range(100))
         assert publisher.stats.uncommitted == 100
         other.commit(end)
@@ -287,7 +288,7 @@ def test_what_two_queries_read_is_kept_until_both_have_committed(
 def test_a_consumer_that_will_not_come_back_is_forgotten(
     config: Config,
     published: tuple[Publisher, dict[int, int]],
-    driver: Driver,
+    follower: Follower,
     eventually: Eventually,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -295,7 +296,7 @@ def test_a_consumer_that_will_not_come_back_is_forgotten(
     publisher, end = published
     file = tmp_path / "evenflow.toml"
     file.write_text(config.as_toml())
-    other = Driver(Options("items", config, consumer="other"))
+    other = Follower("items", "other", config)
     other.register({})
     eventually(
         lambda: publisher._core.consumers.names() == ("other", "spark"), "both are registered"
@@ -303,7 +304,7 @@ def test_a_consumer_that_will_not_come_back_is_forgotten(
     assert main(["consumers", "forget", "other", "--config", str(file)]) == 1
     assert "is running" in capsys.readouterr().err
     other.close()
-    driver.commit(end)
+    follower.commit(end)
     assert main(["consumers", "--json", "--config", str(file)]) == 0
     listed = json.loads(capsys.readouterr().out)["consumers"]
     assert [(row["consumer"], row["running"]) for row in listed] == [

@@ -27,6 +27,7 @@ LAYERS = (
         "errors",
         "registry",
         "config",
+        "query_options",
         "loop_config",
         "section",
         "clock",

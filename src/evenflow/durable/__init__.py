@@ -21,6 +21,6 @@ only what the store has acknowledged; so what is not in the store is still at a 
 an item twice knows it by its number; so the archiver may write again what it does not know to be
 stored, after a crash, and a reader may listen to the store and to the nodes at the same time.
 
-This package stands above the parts that it brings together: the consumer of `evenflow.spark`
-(which needs no Spark) and the client of `evenflow.overlay`.
+This package stands above the parts that it brings together: the consumer of served topics
+(`evenflow.slices.consumer`) and the client of `evenflow.overlay`.
 """

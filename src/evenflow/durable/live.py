@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 from evenflow.closing import Closing
 from evenflow.durable.frames import numbered
 from evenflow.errors import ReadFailed
-from evenflow.slices.consumer.follower import Driver
+from evenflow.slices.consumer.follower import Follower
 from evenflow.slices.consumer.reading import read_runs
-from evenflow.spark.options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,27 +37,27 @@ class Live(Closing):
     """
 
     def __init__(self, topic: str, config: Config, consumer: str = "") -> None:
-        self._options = Options(topic, config, consumer or "reader", read_timeout_s=READ_S)
-        self._driver = Driver(self._options)
+        name = consumer or "reader"
+        self._follower = Follower(topic, name, config, read_timeout_s=READ_S)
         try:
-            self._driver.wait_until_served()
+            self._follower.wait_until_served()
             if consumer:
-                self._driver.check_alone()
+                self._follower.check_alone()
         except BaseException:
-            self._driver.close()
+            self._follower.close()
             raise
 
     def register(self, position: Mapping[int, int]) -> None:
         """Register at a position."""
-        self._driver.register(position)
+        self._follower.register(position)
 
     def latest(self, start: Mapping[int, int], wait_s: float) -> Position:
         """Return the newest position that can be read; wait a moment for one beyond ``start``."""
-        return self._driver.latest(start, wait_s)
+        return self._follower.latest(start, wait_s)
 
     def limited(self, start: Mapping[int, int], end: Mapping[int, int], items: int) -> Position:
         """Return a position between two, about so many items behind the first."""
-        return self._driver.limited(start, end, items)
+        return self._follower.limited(start, end, items)
 
     def read(self, start: Mapping[int, int], end: Mapping[int, int]) -> Iterator[pa.RecordBatch]:
         """Yield the items between two positions, numbered.
@@ -66,17 +65,17 @@ class Live(Closing):
         Raises:
             ReadFailed: Nobody gives them, or they are forgotten.
         """
-        for share in self._driver.shares(start, end):
+        for share in self._follower.shares(start, end):
             for rows, runs in read_runs(share):
                 yield numbered(rows, runs)
 
     def commit(self, position: Mapping[int, int]) -> None:
         """Everything up to a position is safe elsewhere."""
-        self._driver.commit(position)
+        self._follower.commit(position)
 
     def close(self) -> None:
         """Leave the domain."""
-        self._driver.close()
+        self._follower.close()
 
 
 def read_along(

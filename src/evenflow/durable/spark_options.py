@@ -14,7 +14,7 @@ from evenflow.durable.frames import archive_topic
 from evenflow.errors import ConfigError
 from evenflow.overlay.protocol.connection import parse_address
 from evenflow.overlay.space.coordinate import geographic_hash
-from evenflow.spark.option_values import a_name, checked, known_options, seconds
+from evenflow.query_options import a_name, checked, known_options, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,11 +9,8 @@
 
 ======================  =========================================================================
 :mod:`~.options`        what a user may set, checked; pure
-:mod:`~.option_values`  how their values are read; pure
 :mod:`~.columns`        the schema; pure
 :mod:`~.encodings`      columns decoded from payloads: JSON, Avro, structs; pure
-:mod:`~.reading`        reads a range of items from whoever has them (executors)
-:mod:`~.driver`         the query in the domain: how far it may read, its commits (driver)
 :mod:`~.source`         the Data Source API's classes
 :mod:`~.sink`           publishes results, each micro-batch once (driver)
 :mod:`~.session`        a session with the settings that small micro-batches want
@@ -24,9 +21,10 @@
 :mod:`~.query_watch`    the query's costs and properties, told to the domain (driver)
 ======================  =========================================================================
 
-The exactly-once argument is in :mod:`evenflow.slices.consumer.core` and
-:mod:`evenflow.slices.node.serving.rules`; this package only carries it to Spark. Importing it needs
-no Spark.
+The query's place in the domain is a :class:`~evenflow.slices.consumer.follower.Follower`, and tasks
+read with :mod:`evenflow.slices.consumer.reading`. The exactly-once argument is in
+:mod:`evenflow.slices.consumer.core` and :mod:`evenflow.slices.node.serving.rules`; this package
+only carries it to Spark. Importing it needs no Spark.
 """
 
 from __future__ import annotations

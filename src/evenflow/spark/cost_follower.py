@@ -1,17 +1,15 @@
 """Brings together what tasks have read and how long they ran, and tells the balancer the costs.
 
 What a task has read comes from the domain, how long it ran from Spark
-(:mod:`evenflow.spark.task_times`) when their stage has ended. A thread looks twice a second for
-stages that have, shows their tasks together to the learner and publishes what it has learned. Reads
-whose run time does not come (the task failed, or ran twice and this was the slower one) are dropped
-after a while.
+(:mod:`evenflow.spark.task_times`) when their stage has ended. Whenever it looks, it shows the tasks
+of stages that have ended together to the learner and publishes what it has learned. Reads whose run
+time does not come (the task failed, or ran twice and this was the slower one) are dropped after a
+while.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
-import time
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
@@ -21,13 +19,11 @@ from evenflow.spark.costs import CostLearner, TaskRun
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-LOOK_S: Final = 0.5
 PATIENCE_S: Final = 600.0
 """How long a task's run time is waited for, after what it has read was told."""
 MOST_PENDING: Final = 4_096
 _NS: Final = 1e9
 _MOST: Final = (1 << 64) - 1
-_LOG = logging.getLogger(__name__)
 
 
 class CostFollower:
@@ -57,7 +53,7 @@ class CostFollower:
         self._pending: deque[tuple[float, SliceReads]] = deque(maxlen=MOST_PENDING)
         self._lock = threading.Lock()
 
-    def heard(self, reads: SliceReads, now: float) -> None:
+    def on_reads(self, reads: SliceReads, now: float) -> None:
         """A task told what it has read."""
         with self._lock:
             self.query = reads.query or self.query
@@ -94,14 +90,6 @@ class CostFollower:
         self._pending.clear()
         self._pending.extend(waiting)
         return [runs[stage] for stage in sorted(runs)]
-
-    def run(self, stop: threading.Event) -> None:
-        """Look again and again until told to stop."""
-        while not stop.wait(LOOK_S):
-            try:
-                self.look(time.monotonic())
-            except Exception:  # noqa: BLE001 - the query goes on; the next look may do better
-                _LOG.exception("the costs of slices were not learned")
 
     def _message(self) -> SliceCosts:
         work = self._learner.work()

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.config import Config
 from evenflow.errors import ConfigError, DecodeError
+from evenflow.query_options import a_name, checked, known_options, seconds
+from evenflow.slices.consumer.core import EARLIEST, LATEST
 from evenflow.slices.consumer.ticket import position_from_json
 from evenflow.spark.encodings import AVRO, ENCODINGS, JSON, avro_fields
-from evenflow.spark.option_values import a_name, checked, known_options, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-EARLIEST: Final = "earliest"
-LATEST: Final = "latest"
 _KNOWN: Final = (
     "topic",
     "consumer",

@@ -8,21 +8,27 @@ events can say what a slow query leads to.
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from math import nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenflow.autonomic.agent import Agent
-from evenflow.domain.channels import COSTS
+from evenflow.domain.channels import COSTS, READS
 from evenflow.spark.cost_follower import CostFollower
 from evenflow.spark.task_times import batch_seconds, task_times
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from evenflow.domain.cyclone import Participant
-    from evenflow.model.messages import SliceReads
+    from evenflow.slices.consumer.follower import Follower
+    from evenflow.slices.consumer.reading import Share
     from evenflow.spark.options import Options
+
+LOOK_S: Final = 0.5
+"""How often the thread looks for what tasks have told and for stages that have ended."""
+_LOG = logging.getLogger(__name__)
 
 
 class QueryWatch:
@@ -30,8 +36,7 @@ class QueryWatch:
 
     Args:
         options: The query's.
-        participant: Its place in the domain.
-        lag: Gives how many closed epochs and items are not committed.
+        follower: Its place in the domain.
         times_at: Where Spark's task times are served; empty when nobody serves them.
 
     Raises:
@@ -41,11 +46,13 @@ class QueryWatch:
     def __init__(
         self,
         options: Options,
-        participant: Participant,
-        lag: Callable[[], tuple[int, int]],
+        follower: Follower,
         times_at: str,
     ) -> None:
+        participant = follower.participant
+        self._of = (options.topic, options.consumer)
         self._times_at = times_at
+        self._reader = participant.reader(READS)
         self._tasks = nan
         self._damaged = 0
         self._costs = CostFollower(
@@ -55,9 +62,7 @@ class QueryWatch:
             participant.writer(COSTS).write,
         )
         self._stop = threading.Event()
-        self._thread = threading.Thread(
-            target=self._costs.run, args=(self._stop,), name="evenflow-costs", daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, name="evenflow-costs", daemon=True)
         self._agent = Agent(
             f"query/{options.topic}/{options.consumer}",
             options.config,
@@ -66,31 +71,42 @@ class QueryWatch:
                 "batch_s": self._batch_s,
                 "tasks": lambda: self._tasks,
                 "damaged_items": lambda: self._damaged,
-                "lag_epochs": lambda: lag()[0],
-                "lag_items": lambda: lag()[1],
+                "lag_epochs": lambda: follower.lag()[0],
+                "lag_items": lambda: follower.lag()[1],
             },
         )
         self._thread.start()
 
-    def heard(self, reads: SliceReads, now: float) -> None:
-        """A task of this query told what it has read."""
-        self._damaged += reads.damaged
-        if self._times_at:
-            self._costs.heard(reads, now)
+    def on_batch_planned(self, shares: Sequence[Share]) -> list[Share]:
+        """A batch begins, with a task for each share; return them with the dearest first.
 
-    def planned(self, tasks: int) -> None:
-        """A batch of so many tasks begins."""
-        self._tasks = float(tasks)
-
-    def expected(self, slices: Sequence[int]) -> float:
-        """What slices may cost in the next batch; comparable within one moment only."""
-        return self._costs.expected(slices)
+        What begins last should be short, when there are fewer cores than tasks.
+        """
+        self._tasks = float(len(shares))
+        return sorted(shares, key=lambda share: -self._costs.expected(share.asked.slices))
 
     def close(self) -> None:
         """Stop watching; call it before the participant is closed."""
         self._stop.set()
         self._agent.close()
         self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(LOOK_S):
+            try:
+                self._look(time.monotonic())
+            except Exception:  # noqa: BLE001 - the query goes on; the next look may do better
+                _LOG.exception("the costs of slices were not learned")
+
+    def _look(self, now: float) -> None:
+        """Take in what tasks of this query have told, and learn from stages that have ended."""
+        while taken := self._reader.take():
+            for reads in taken:
+                if (reads.topic, reads.consumer) == self._of:
+                    self._damaged += reads.damaged
+                    if self._times_at:
+                        self._costs.on_reads(reads, now)
+        self._costs.look(now)
 
     def _batch_s(self) -> float:
         query = self._costs.query

@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from evenflow.model.messages import SliceReads
-    from evenflow.slices.consumer.follower import Driver
+    from evenflow.slices.consumer.follower import Follower
     from evenflow.spark.encodings import Decoder
+    from evenflow.spark.query_watch import QueryWatch
     from evenflow.spark.sink import StreamWriter
 
 IDLE_WAIT_S: Final = 0.1
@@ -138,12 +139,12 @@ class TableReader(_Reading, DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """A partition for each node."""
-        driver = _enter(self._options)
+        follower = _enter(self._options)
         try:
-            end = driver.latest({}, IDLE_WAIT_S)
-            return [SharePartition(share) for share in driver.shares({}, end)]
+            end = follower.latest({}, IDLE_WAIT_S)
+            return [SharePartition(share) for share in follower.shares({}, end)]
         finally:
-            driver.close()
+            follower.close()
 
 
 class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -152,15 +153,16 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
     def __init__(self, options: Options, schema: StructType, times_at: str = "") -> None:
         super().__init__(options, schema)
         self._times_at = times_at
-        self._driver: Driver | None = None
+        self._follower: Follower | None = None
+        self._watch: QueryWatch | None = None
         self._target: dict[int, int] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_driver": None}
+        return {**self.__dict__, "_follower": None, "_watch": None}
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         """Where a new query begins."""
-        begin = self._entered().begin()
+        begin = self._entered().begin(self._options.starting)
         self._entered(begin)
         return _offset(begin)
 
@@ -178,33 +180,35 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         committed to its end: the question is taken as the commit of everything before ``start``.
         """
         begin = position_from_json(start)
-        driver = self._entered(begin)
-        driver.commit(begin, last=self._target is not None)
+        follower = self._entered(begin)
+        follower.commit(begin, last=self._target is not None)
         if self._target is None:
-            end = driver.latest(begin, IDLE_WAIT_S)
+            end = follower.latest(begin, IDLE_WAIT_S)
         else:
-            end = _up_to(driver.latest(begin), self._target, begin)
+            end = _up_to(follower.latest(begin), self._target, begin)
         if isinstance(limit, ReadMaxRows):
-            end = driver.limited(begin, end, limit.max_rows)
+            end = follower.limited(begin, end, limit.max_rows)
         return _offset(end)
 
     def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802
         """How far the publishers are, for the query's own report of its lag."""
-        return None if self._driver is None else _offset(self._driver.closed())
+        return None if self._follower is None else _offset(self._follower.closed())
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Fix what is available now."""
-        driver = self._entered()
-        closed = driver.closed()
-        self._target = driver.reached(closed, AVAILABLE_WITHIN_S)
+        follower = self._entered()
+        closed = follower.closed()
+        self._target = follower.reached(closed, AVAILABLE_WITHIN_S)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """A partition for each node."""
         begin, finish = position_from_json(start), position_from_json(end)
         if all(epoch <= begin.get(writer, 0) for writer, epoch in finish.items()):
             return []
-        driver = self._entered(begin)
-        return [SharePartition(share) for share in driver.shares(begin, finish)]
+        shares = self._entered(begin).shares(begin, finish)
+        if self._watch is not None:
+            shares = self._watch.on_batch_planned(shares)
+        return [SharePartition(share) for share in shares]
 
     def commit(self, end: dict[str, int]) -> None:
         """The micro-batch is safe: publishers and nodes may forget it."""
@@ -213,9 +217,12 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
     def stop(self) -> None:
         """The query has ended."""
-        if self._driver is not None:
-            self._driver.close()
-            self._driver = None
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+        if self._follower is not None:
+            self._follower.close()
+            self._follower = None
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task's share, and tell what was read of each slice."""
@@ -231,30 +238,34 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
         return metered(batches, options.topic, options.consumer, damaged, tell)
 
-    def _entered(self, position: Mapping[int, int] | None = None) -> Driver:
+    def _entered(self, position: Mapping[int, int] | None = None) -> Follower:
         """The query's place in the domain; at a position, it is registered there."""
-        if self._driver is None:
-            self._driver = _enter(self._options, alone=True)
-            self._driver.watch(self._times_at)
+        if self._follower is None:
+            from evenflow.spark.query_watch import QueryWatch  # noqa: PLC0415 - in the driver alone
+
+            self._follower = _enter(self._options, alone=True)
+            self._watch = QueryWatch(self._options, self._follower, self._times_at)
         if position is not None:
-            self._driver.register(position)
-        return self._driver
+            self._follower.register(position)
+        return self._follower
 
 
-def _enter(options: Options, *, alone: bool = False) -> Driver:
+def _enter(options: Options, *, alone: bool = False) -> Follower:
     """Enter the domain; only the driver process does, so executors need no DDS."""
-    from evenflow.slices.consumer.follower import Driver  # noqa: PLC0415
+    from evenflow.slices.consumer.follower import Follower  # noqa: PLC0415
 
     logging.basicConfig(level=logging.WARNING)
-    driver = Driver(options)
+    follower = Follower(
+        options.topic, options.consumer, options.config, read_timeout_s=options.read_timeout_s
+    )
     try:
-        driver.wait_until_served()
+        follower.wait_until_served()
         if alone:
-            driver.check_alone()
+            follower.check_alone()
     except BaseException:
-        driver.close()
+        follower.close()
         raise
-    return driver
+    return follower
 
 
 def _offset(position: Mapping[int, int]) -> dict[str, int]:

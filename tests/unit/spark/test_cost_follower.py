@@ -34,7 +34,7 @@ class Spark:
         """Two tasks of a batch end, and are looked at."""
         for task, counts in enumerate(({"s1": 1_000, "s2": 500}, {"s3": 250 + 10 * (stage % 7)})):
             number = 2 * stage + task
-            self.follower.heard(reads(stage, number, **counts), float(stage))
+            self.follower.on_reads(reads(stage, number, **counts), float(stage))
             self.times.setdefault(stage, {})[number] = 0.01 + item_s * sum(counts.values())
         self.follower.look(float(stage))
 
@@ -56,7 +56,7 @@ def test_costs_are_told_when_enough_batches_were_seen() -> None:
 
 def test_a_stage_that_has_not_ended_is_waited_for_and_looked_at_once() -> None:
     spark = Spark()
-    spark.follower.heard(reads(3, 7, s1=10), 0.0)
+    spark.follower.on_reads(reads(3, 7, s1=10), 0.0)
     spark.follower.look(1.0)
     spark.times = {3: {7: 0.5}}
     spark.follower.look(2.0)
@@ -67,7 +67,7 @@ def test_a_stage_that_has_not_ended_is_waited_for_and_looked_at_once() -> None:
 
 def test_a_task_whose_time_never_comes_is_dropped() -> None:
     spark = Spark()
-    spark.follower.heard(reads(3, 7, s1=10), 0.0)
+    spark.follower.on_reads(reads(3, 7, s1=10), 0.0)
     spark.follower.look(PATIENCE_S)
     spark.follower.look(PATIENCE_S + 1)
     assert spark.asked == [3]
@@ -76,7 +76,7 @@ def test_a_task_whose_time_never_comes_is_dropped() -> None:
 def test_what_waits_is_bounded() -> None:
     spark = Spark()
     for task in range(MOST_PENDING + 5):
-        spark.follower.heard(reads(task, task, s1=1), 0.0)
+        spark.follower.on_reads(reads(task, task, s1=1), 0.0)
     spark.follower.look(1.0)
     assert len(spark.asked) == MOST_PENDING
     assert 0 not in spark.asked

@@ -19,7 +19,7 @@ later life need not be ahead of the earlier one's.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceMap
 from evenflow.slices.actions import NodeGone, WriterGone
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     Position = dict[int, int]
+
+EARLIEST: Final = "earliest"
+"""Begin with the oldest item that is kept."""
+LATEST: Final = "latest"
+"""Begin with what comes from now on."""
 
 
 class ConsumerCore:

@@ -1,7 +1,7 @@
-"""The query in the domain: a participant in the driver's Python process.
+"""A consumer's place in the domain.
 
 One thread follows the slice map, the nodes' progress and the publishers' epochs, and repeats the
-query's newest commit. Spark's calls read what it found under one lock. The rules are
+consumer's newest commit. Calls of other threads read what it found under one lock. The rules are
 :class:`~evenflow.slices.consumer.core.ConsumerCore`'s.
 """
 
@@ -12,21 +12,19 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from evenflow.domain.channels import CONSUMERS, EPOCHS, MAPS, PROGRESS, READS, Gone
+from evenflow.domain.channels import CONSUMERS, EPOCHS, MAPS, PROGRESS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError
-from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceReads
+from evenflow.model.messages import ConsumerCommit, EpochClose, Progress
 from evenflow.slices.actions import NodeGone, WriterGone
-from evenflow.slices.consumer.core import ConsumerCore
+from evenflow.slices.consumer.core import EARLIEST, LATEST, ConsumerCore
 from evenflow.slices.consumer.reading import Share
 from evenflow.slices.consumer.ticket import Range
-from evenflow.spark.options import EARLIEST, LATEST
-from evenflow.spark.query_watch import QueryWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evenflow.spark.options import Options
+    from evenflow.config import Config
 
     Position = dict[int, int]
 
@@ -36,78 +34,85 @@ REPEAT_S: Final = 1.0
 HEARD_S: Final = 1.0
 """How long everybody has to acknowledge a commit."""
 SERVED_WITHIN_S: Final = 7.0
-"""How long a query waits at its start for a domain that serves its topic."""
+"""How long a consumer waits at its start for a domain that serves its topic."""
+READ_TIMEOUT_S: Final = 120.0
+"""How long a reader asks for items that nobody gives, unless told otherwise."""
 LOOK_S: Final = 0.5
 """How long a new participant needs to hear what others keep for it."""
 _LOG = logging.getLogger(__name__)
 
 
-class Driver:
-    """One query's place in the domain; closed with the query."""
+class Follower:
+    """One consumer of one served topic, until it is closed.
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self._core = ConsumerCore(options.topic, options.consumer, time.time_ns())
+    Args:
+        topic: The topic.
+        consumer: Name by which it is registered.
+        config: The configuration.
+        read_timeout_s: How long a reader asks for items that nobody gives.
+    """
+
+    def __init__(
+        self, topic: str, consumer: str, config: Config, *, read_timeout_s: float = READ_TIMEOUT_S
+    ) -> None:
+        self._topic = topic
+        self._consumer = consumer
+        self._config = config
+        self._read_timeout_s = read_timeout_s
+        self._core = ConsumerCore(topic, consumer, time.time_ns())
         self._changed = threading.Condition()
         self._stopping = False
         self._committed: ConsumerCommit | None = None
         self._position: Position | None = None
         self._other = False
-        """Whether somebody else commits under this query's name."""
+        """Whether somebody else commits under this name."""
         self._next_repeat = 0.0
         self._failure: Exception | None = None
-        self._watch: QueryWatch | None = None
-        self._participant = Participant(options.config.domain)
-        self._waiter = self._participant.waiter()
+        self.participant = Participant(config.domain)
+        """For whoever watches over this consumer; closed with it."""
+        self._waiter = self.participant.waiter()
         self._readers = [
-            self._participant.reader(channel)
-            for channel in (MAPS, PROGRESS, EPOCHS, CONSUMERS, READS)
+            self.participant.reader(channel) for channel in (MAPS, PROGRESS, EPOCHS, CONSUMERS)
         ]
         for reader in self._readers:
             self._waiter.attach(reader)
-        self._writer = self._participant.writer(CONSUMERS)
-        self._thread = threading.Thread(target=self._follow, name="evenflow-query", daemon=True)
+        self._writer = self.participant.writer(CONSUMERS)
+        self._thread = threading.Thread(target=self._follow, name="evenflow-follower", daemon=True)
         self._thread.start()
 
-    def watch(self, times_at: str) -> None:
-        """Tell the domain how the query fares; where Spark's task times are served, also costs."""
-        self._watch = QueryWatch(self._options, self._participant, self._lag, times_at)
-
-    # -- Spark's calls ----------------------------------------------------------------------------
+    # -- calls of other threads -------------------------------------------------------------------
 
     def wait_until_served(self) -> None:
         """Return when the topic can be read; `DomainError` says what is missing if it cannot."""
-        options = self._options
         with self._changed:
             served = self._wait_for(lambda: not self._core.lacking(), SERVED_WITHIN_S)
             lacking = self._core.lacking()
         if not served:
-            domain = options.config.domain
+            domain = self._config.domain
             raise DomainError(
-                f"topic {options.topic!r} in domain {domain.id} on interface {domain.interface}",
-                f"{lacking}, or set option 'config' or 'domain' as the other processes do",
+                f"topic {self._topic!r} in domain {domain.id} on interface {domain.interface}",
+                f"{lacking}, or use the configuration (domain.id) of the other processes",
             )
 
     def check_alone(self) -> None:
-        """Raise `DomainError` when another live query has this one's name."""
+        """Raise `DomainError` when another live consumer has this one's name."""
         with self._changed:
-            # The last words of a query that was killed are heard until its lease is over.
+            # The last words of a consumer that was killed are heard until its lease is over.
             self._wait_for(lambda: False, LOOK_S)
-            lease = self._options.config.domain.participant_lease_s
+            lease = self._config.domain.participant_lease_s
             if not self._wait_for(lambda: not self._other, lease + LOOK_S):
-                raise self._named_alike("another query that runs has this name")
+                raise self._named_alike("another consumer that runs has this name")
 
-    def begin(self) -> Position:
-        """Where a query without a checkpoint begins."""
-        starting = self._options.starting
+    def begin(self, start: str | Mapping[int, int] = EARLIEST) -> Position:
+        """Where a consumer that has read nothing yet begins: `EARLIEST`, `LATEST` or a position."""
         with self._changed:
-            if starting == LATEST:
+            if start == LATEST:
                 return self._core.latest({}, time.monotonic())
-            if starting != EARLIEST:
-                assert not isinstance(starting, str)
-                return dict(starting)
+            if start != EARLIEST:
+                assert not isinstance(start, str)
+                return dict(start)
             position = self._core.earliest()
-        # What others commit is forgotten until this query is registered: how far, is told now.
+        # What others commit is forgotten until this one is registered: how far, is told now.
         self.register(position)
         with self._changed:
             self._wait_for(lambda: False, LOOK_S)
@@ -146,29 +151,20 @@ class Driver:
             return self._latest({})
 
     def shares(self, start: Mapping[int, int], end: Mapping[int, int]) -> list[Share]:
-        """What the tasks of a batch read: a share for each node.
-
-        The dearest comes first: what begins last should be short, when there are fewer cores than
-        tasks.
-        """
-        options = self._options
+        """What is to be read of a batch: a share for each node."""
         with self._changed:
             owners = self._core.owners()
             if not owners:
-                owners = {"": tuple(range(options.config.topic(options.topic).slices))}
+                owners = {"": tuple(range(self._config.topic(self._topic).slices))}
             addresses = {node: told.address for node, told in self._core.progress.items()}
             final = self._core.final(time.monotonic()) & end.keys()
-        watch = self._watch
-        if watch is not None:
-            watch.planned(len(owners))
-            owners = dict(sorted(owners.items(), key=lambda owned: -watch.expected(owned[1])))
         return [
             Share(
-                options.topic,
+                self._topic,
                 addresses.get(node, ""),
                 tuple(sorted(addresses.values())),
                 Range(slices, dict(start), dict(end), {}, final),
-                options.read_timeout_s,
+                self._read_timeout_s,
             )
             for node, slices in owners.items()
         ]
@@ -178,8 +174,8 @@ class Driver:
 
         Args:
             position: The position.
-            last: It may be the last one, and Spark may end this process as soon as it is done: wait
-                a moment until everybody has heard it.
+            last: It may be the last one, and this process may end as soon as it is done: wait a
+                moment until everybody has heard it.
         """
         with self._changed:
             self._check()
@@ -193,9 +189,7 @@ class Driver:
             self._writer.wait_acked(HEARD_S)
 
     def close(self) -> None:
-        """Leave the domain; the query stays registered, because it may come back."""
-        if self._watch is not None:
-            self._watch.close()
+        """Leave the domain; the consumer stays registered, because it may come back."""
         with self._changed:
             self._stopping = True
             if self._committed is not None:
@@ -203,7 +197,15 @@ class Driver:
         self._waiter.wake()
         self._thread.join()
         self._writer.wait_acked(HEARD_S)
-        self._participant.close()
+        self.participant.close()
+
+    def lag(self) -> tuple[int, int]:
+        """Closed epochs, of the writer that is furthest ahead, and items that are not committed."""
+        with self._changed:
+            position = self._position or {}
+            closed = self._core.closed()
+            epochs = max((e - position.get(w, 0) for w, e in closed.items()), default=0)
+            return max(0, epochs), self._core.items_behind(position)
 
     # -- inside -----------------------------------------------------------------------------------
 
@@ -212,17 +214,9 @@ class Driver:
 
     def _named_alike(self, what: str) -> DomainError:
         return DomainError(
-            f"consumer {self._options.consumer!r} of topic {self._options.topic!r}",
-            f"{what}: set option 'consumer'",
+            f"consumer {self._consumer!r} of topic {self._topic!r}",
+            f"{what}: choose another name with 'consumer'",
         )
-
-    def _lag(self) -> tuple[int, int]:
-        """Closed epochs, of the writer that is furthest ahead, and items that are not committed."""
-        with self._changed:
-            position = self._position or {}
-            closed = self._core.closed()
-            epochs = max((e - position.get(w, 0) for w, e in closed.items()), default=0)
-            return max(0, epochs), self._core.items_behind(position)
 
     def _wait_for(self, reached: Callable[[], bool], seconds: float) -> bool:
         done = self._changed.wait_for(lambda: self._failure is not None or reached(), seconds)
@@ -239,7 +233,7 @@ class Driver:
                 self._waiter.wait(TICK_S)
                 self._turn()
         except Exception as failure:  # noqa: BLE001 - told to whoever calls next
-            _LOG.exception("the query's place in the domain is lost")
+            _LOG.exception("the consumer's place in the domain is lost")
             with self._changed:
                 self._failure = failure
                 self._changed.notify_all()
@@ -252,27 +246,22 @@ class Driver:
                     self._see(message, now)
             self._changed.notify_all()
             if self._core.superseded:
-                self._failure = self._named_alike("another query has taken this name over")
+                self._failure = self._named_alike("another consumer has taken this name over")
             elif self._committed is not None and now >= self._next_repeat:
                 self._next_repeat = now + REPEAT_S
                 self._writer.write(self._committed)
 
     def _see(self, message: Any, now: float) -> None:
-        options = self._options
         if isinstance(message, Gone):
-            if message.message_type is Progress and message.key[0] == options.topic:
+            if message.message_type is Progress and message.key[0] == self._topic:
                 self._core.handle(NodeGone(message.key[1]), now)
             elif message.message_type is EpochClose:
                 self._core.handle(WriterGone(message.key[0]), now)
-            elif message.key == (options.topic, options.consumer):
+            elif message.key == (self._topic, self._consumer):
                 self._other = False
             return
-        if message.topic != options.topic:
+        if message.topic != self._topic:
             return
-        if isinstance(message, SliceReads):
-            if self._watch is not None and message.consumer == options.consumer:
-                self._watch.heard(message, now)
-            return
-        if isinstance(message, ConsumerCommit) and message.consumer == options.consumer:
+        if isinstance(message, ConsumerCommit) and message.consumer == self._consumer:
             self._other = self._committed is None
         self._core.handle(message, now)

@@ -1,4 +1,8 @@
-"""How options of a Spark query are read; errors name the option and say what may stand there."""
+"""Options of a Spark query, which come as text: checked one by one, by name.
+
+Both data sources, ``format("evenflow")`` and ``format("evenflow-store")``, read theirs with it. It
+needs no Spark. Errors name the option and say what may stand there.
+"""
 
 from __future__ import annotations
 
