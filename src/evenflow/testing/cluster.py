@@ -40,7 +40,7 @@ from evenflow.slices.actions import (
 )
 from evenflow.slices.balancer.core import BalancerCore, BalancerSettings
 from evenflow.slices.node.core import NodeCore, NodeSettings
-from evenflow.slices.publisher.batching import Limits, Sealed
+from evenflow.slices.publisher.batching import Limits, SealedBatch
 from evenflow.slices.publisher.core import Committed, PublisherCore
 from evenflow.testing.books import Books, Violation
 
@@ -281,7 +281,7 @@ class SimCluster:
     def _post(self, parcel: Parcel) -> None:
         self.wire.append(parcel)
 
-    def _write(self, sealed: list[Sealed]) -> None:
+    def _write(self, sealed: list[SealedBatch]) -> None:
         for slice_id, encoded in sealed:
             for node, sim in self.nodes.items():
                 if slice_id in sim.subscribed:

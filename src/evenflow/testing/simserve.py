@@ -129,7 +129,7 @@ class SimServing(SimCluster):
             # Who is registered when is not the question here: all are before the first item.
             for publisher in self.publishers.values():
                 assert consumer.told is not None
-                publisher.consume(consumer.told, self.now)
+                publisher.handle_consumer(consumer.told, self.now)
 
     def kill_node(self, node: str) -> None:
         """``kill -9``: the consumers learn of it, too."""
@@ -194,7 +194,7 @@ class SimServing(SimCluster):
             if consumer.core is not None:
                 consumer.core.handle(what, self.now)
         elif isinstance(what, ConsumerCommit | Progress) and parcel.to in self.publishers:
-            self.publishers[parcel.to].consume(what, self.now)
+            self.publishers[parcel.to].handle_consumer(what, self.now)
         else:
             super()._arrive(parcel)
 

@@ -16,13 +16,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evenflow.errors import ClosedError, PublishTimeout
-from evenflow.slices.publisher.publisher import Publisher, PublisherStats
+from evenflow.slices.publisher.publisher import Publisher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
-    from evenflow.slices.publisher.payload import Payload
+    from evenflow.slices.publisher.diagnosis import PublisherStats
+    from evenflow.slices.publisher.intake import Payload
 
 
 class AsyncPublisher:

@@ -27,9 +27,9 @@ class Limits:
     """When batches are sealed, and how much is kept."""
 
     items: int
-    """A batch holds at most so many items."""
+    """Most items in a batch."""
     octets: int
-    """A batch is at most so many bytes, unless a single item is larger."""
+    """Most bytes of a batch, unless a single item is larger."""
     linger_s: float
     """How long an item may wait for company; 0 = every item is its own batch, at once."""
     retained: int
@@ -38,14 +38,14 @@ class Limits:
     """How long an epoch lasts, from its first item."""
 
 
-class Sealed(NamedTuple):
+class SealedBatch(NamedTuple):
     """A batch to be written into its slice's partition."""
 
     slice: int
     encoded: bytes
 
 
-class Sealing:
+class Batching:
     """The open batches of one writer, and the sealed ones that are kept.
 
     Args:
@@ -98,10 +98,10 @@ class Sealing:
         return self.kept + size <= room
 
     def gathers(self, count: int, size: int) -> bool:
-        """Whether so many items, of so many bytes in all, are few enough to wait for company."""
+        """Whether ``count`` items of ``size`` bytes together are few enough to wait for more."""
         return self._gathers and count < self._limits.items and size < self._limits.octets
 
-    def add(self, slice_id: int, item: Item, now: float) -> list[Sealed]:
+    def add(self, slice_id: int, item: Item, now: float) -> list[SealedBatch]:
         """Take one item; return the batches that are sealed by it."""
         limits = self._limits
         if limits.linger_s <= 0 or limits.items == 1:
@@ -112,7 +112,7 @@ class Sealing:
         full = self._open.add(slice_id, item, now)
         return sealed + [self._seal(slice_id, items) for items in full]
 
-    def add_columns(self, slice_id: int, columns: Columns) -> list[Sealed]:
+    def add_columns(self, slice_id: int, columns: Columns) -> list[SealedBatch]:
         """Take many items of one slice; they are sealed at once, after what was waiting."""
         sealed = self._seal_tables()
         waiting = self._open.take(slice_id)
@@ -120,7 +120,7 @@ class Sealing:
             sealed.append(self._seal(slice_id, waiting))
         return sealed + self._seal_columns(slice_id, columns)
 
-    def add_table(self, table: Table, slices: Int32s, size: int) -> list[Sealed]:
+    def add_table(self, table: Table, slices: Int32s, size: int) -> list[SealedBatch]:
         """Take items of any slices, few enough to wait; nobody may change them any more."""
         sealed = self._seal_batches()
         self._tables.add(table, slices, size)
@@ -132,11 +132,11 @@ class Sealing:
         """When ``seal_due`` is due next; None when nothing lingers."""
         return self._open.deadline()
 
-    def seal_due(self, now: float) -> list[Sealed]:
+    def seal_due(self, now: float) -> list[SealedBatch]:
         """Seal the open batches whose linger is over."""
         return [self._seal(slice_id, self._open.take(slice_id)) for slice_id in self._open.due(now)]
 
-    def flush(self) -> list[Sealed]:
+    def flush(self) -> list[SealedBatch]:
         """Seal everything that waits."""
         return self._seal_tables() + self._seal_batches()
 
@@ -148,17 +148,17 @@ class Sealing:
         self.epoch += 1
         return True
 
-    def _seal_batches(self) -> list[Sealed]:
+    def _seal_batches(self) -> list[SealedBatch]:
         return [self._seal(slice_id, self._open.take(slice_id)) for slice_id in self._open.slices()]
 
-    def _seal_tables(self) -> list[Sealed]:
+    def _seal_tables(self) -> list[SealedBatch]:
         return [
             sealed
             for slice_id, columns in self._tables.take()
             for sealed in self._seal_columns(slice_id, columns)
         ]
 
-    def _seal_columns(self, slice_id: int, columns: Columns) -> list[Sealed]:
+    def _seal_columns(self, slice_id: int, columns: Columns) -> list[SealedBatch]:
         sealed = []
         for part in cut(columns, self._limits.items, self._limits.octets):
             first = self.retention.newest(slice_id) + 1
@@ -166,15 +166,15 @@ class Sealing:
             sealed.append(self._keep(slice_id, len(part.ids), encoded))
         return sealed
 
-    def _seal(self, slice_id: int, items: list[Item]) -> Sealed:
+    def _seal(self, slice_id: int, items: list[Item]) -> SealedBatch:
         first = self.retention.newest(slice_id) + 1
         encoded = encode_items(self._writer, slice_id, self.epoch, first, items)
         return self._keep(slice_id, len(items), encoded)
 
-    def _keep(self, slice_id: int, count: int, encoded: bytes) -> Sealed:
+    def _keep(self, slice_id: int, count: int, encoded: bytes) -> SealedBatch:
         self.retention.keep(slice_id, count, self.epoch, self._placed(encoded))
         self._sealed_in_epoch = True
-        return Sealed(slice_id, encoded)
+        return SealedBatch(slice_id, encoded)
 
     def _placed(self, encoded: bytes) -> Encoded:
         """A batch where there is room for it: in memory as long as little is kept, then on disk."""

@@ -5,28 +5,11 @@
 given to the shell to be written. Whether that write succeeds does not matter for correctness: nodes
 find what they lack by the numbers and ask for it.
 
-**Epochs** are progress. ``end_epoch`` seals the open batches, so that no batch spans two
-epochs, and notes the newest numbers; ``close_epoch`` then announces them. Between the two the
-shell gives the readers a bounded time to acknowledge, so that an announced epoch is as a rule
-already with the nodes. An ``EpochClose`` is cumulative: it names every slice with uncommitted
-items and its newest number, so a later one makes up for a lost one and a node that never saw a
-batch still learns that it exists. While items stay uncommitted it is repeated; when all are
-committed one last message without slices says so, and then there is silence. An epoch without
-items is never ended: epochs count data, not time.
+**Epochs** are progress: what is in an epoch that was announced is part of the stream
+(:mod:`evenflow.slices.publisher.epochs`).
 
-**Fencing** is what makes "exactly once" hold when two nodes believe they own a slice. For each
-slice the publisher keeps the highest ownership term it has met in a commit or a replay request.
-
-- A newer term raises it: from then on the older owner is shut out, whether it knows or not.
-- A commit of an older term is refused: what the old owner processed and had not committed does
-  not count, because the new owner has been told the floor and processes everything above it.
-- A replay request of an older term is refused too. Either refusal is answered with the newer term,
-  so an old owner that cannot hear the balancer learns from the publisher that it lost the slice.
-
-So the floor of a slice moves only in the hands of its newest owner, every number is committed
-once, by one node, and what a new owner was told about the floor stays true until it commits
-itself. The balancer gives each term to one owner alone; the publisher needs to trust nothing
-else. All messages may be repeated, reordered or lost: floors and terms only grow.
+**Fencing** keeps nodes that have lost a slice from committing it
+(:mod:`evenflow.slices.publisher.fencing`).
 
 **Served topics** have no application at the nodes; consumers read from the nodes and commit epochs.
 An item cannot be read before its epoch is closed, so it waits for company until the epoch ends,
@@ -53,7 +36,9 @@ from evenflow.model.messages import (
 )
 from evenflow.slices.actions import Resend, Send
 from evenflow.slices.consumer.registry import Consumers
-from evenflow.slices.publisher.batching import Limits, Sealed, Sealing
+from evenflow.slices.publisher.batching import Batching, Limits, SealedBatch
+from evenflow.slices.publisher.epochs import Epochs
+from evenflow.slices.publisher.fencing import Fencing
 
 if TYPE_CHECKING:
     from evenflow.model.batch import Encoded, Int32s, Item
@@ -82,10 +67,6 @@ class Counts:
     """Commits of another consumer group, ignored."""
     foreign: int = 0
     """Messages for another writer or topic, or with columns of unequal length; ignored."""
-    requests: int = 0
-    """Replay requests answered."""
-    replayed: int = 0
-    """Batches resent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,29 +100,19 @@ class PublisherCore:
         self.writer = writer
         self.slice_count = slice_count
         self.limits = limits
-        self._sealing = Sealing(writer, slice_count, limits, served=served, spill=spill)
-        self.retention = self._sealing.retention
+        self._batching = Batching(writer, slice_count, limits, served=served, spill=spill)
+        self.retention = self._batching.retention
         self.counts = Counts()
         self.last_commit: float | None = None
         """When a commit was last accepted."""
-        self._terms = [0] * slice_count
-        self._ended = [0] * slice_count
-        self._epoch_due: float | None = None
-        self._told_clean = True
-        self._told_epoch = 0
         self.consumers = Consumers() if served else None
-        self._ended_items = 0
-        self._committed_epoch = self._told_committed = 0
+        self.epochs = Epochs(topic, writer, slice_count, self._batching, limits.epoch_s)
+        self._fencing = Fencing(slice_count)
 
     @property
     def epoch(self) -> int:
         """The epoch that new items go into."""
-        return self._sealing.epoch
-
-    @property
-    def newest_epoch(self) -> int:
-        """The newest epoch that has items."""
-        return self.epoch if self._sealing.has_items else self.epoch - 1
+        return self._batching.epoch
 
     # -- items in ----------------------------------------------------------------------------------
 
@@ -153,98 +124,71 @@ class PublisherCore:
     @property
     def kept(self) -> int:
         """Bytes of everything uncommitted, what waits included."""
-        return self._sealing.kept
+        return self._batching.kept
 
     def has_room(self, size: int) -> bool:
         """Whether ``size`` more bytes may be kept."""
-        return self._sealing.has_room(size)
+        return self._batching.has_room(size)
 
     def gathers(self, count: int, size: int) -> bool:
-        """Whether so many items, of so many bytes in all, are few enough to wait for company."""
-        return self._sealing.gathers(count, size)
+        """Whether ``count`` items of ``size`` bytes together are few enough to wait for more."""
+        return self._batching.gathers(count, size)
 
-    def add(self, slice_id: int, item: Item, now: float) -> list[Sealed]:
+    def add(self, slice_id: int, item: Item, now: float) -> list[SealedBatch]:
         """Accept one item; return the batches that are sealed by it."""
         self._accept(1, now)
-        return self._sealing.add(slice_id, item, now)
+        return self._batching.add(slice_id, item, now)
 
-    def add_columns(self, slice_id: int, columns: Columns, now: float) -> list[Sealed]:
+    def add_columns(self, slice_id: int, columns: Columns, now: float) -> list[SealedBatch]:
         """Accept many items of one slice; they are sealed at once, after what was waiting."""
         self._accept(len(columns.ids), now)
-        return self._sealing.add_columns(slice_id, columns)
+        return self._batching.add_columns(slice_id, columns)
 
-    def add_table(self, table: Table, slices: Int32s, size: int, now: float) -> list[Sealed]:
+    def add_table(self, table: Table, slices: Int32s, size: int, now: float) -> list[SealedBatch]:
         """Accept items of any slices, few enough to wait; nobody may change them any more."""
         self._accept(len(table), now)
-        return self._sealing.add_table(table, slices, size)
+        return self._batching.add_table(table, slices, size)
 
     def _accept(self, count: int, now: float) -> None:
         self.counts.published += count
-        if self._epoch_due is None:
-            self._epoch_due = now + self.limits.epoch_s
+        self.epochs.item_accepted(now)
 
     # -- batches out -------------------------------------------------------------------------------
 
     def deadline(self) -> float | None:
         """When ``seal_due`` or ``end_epoch`` is due next; None when there is nothing to do."""
-        linger = self._sealing.deadline()
-        if linger is None or self._epoch_due is None:
-            return self._epoch_due
-        return min(linger, self._epoch_due)
+        due = (self._batching.deadline(), self.epochs.deadline())
+        return min((at for at in due if at is not None), default=None)
 
-    def seal_due(self, now: float) -> list[Sealed]:
+    def seal_due(self, now: float) -> list[SealedBatch]:
         """Seal the open batches whose linger is over."""
-        return self._sealing.seal_due(now)
+        return self._batching.seal_due(now)
 
-    def flush(self) -> list[Sealed]:
+    def flush(self) -> list[SealedBatch]:
         """Seal everything that waits."""
-        return self._sealing.flush()
+        return self._batching.flush()
 
     # -- epochs ------------------------------------------------------------------------------------
 
     def epoch_due(self, now: float) -> bool:
         """Whether it is time to end the epoch, or to repeat what is uncommitted."""
-        return self._epoch_due is not None and self._epoch_due <= now
+        return self.epochs.is_due(now)
 
-    def end_epoch(self) -> list[Sealed]:
+    def end_epoch(self) -> list[SealedBatch]:
         """End the current epoch, if it has items; ``close_epoch`` announces it."""
         sealed = self.flush()
-        self._epoch_due = None
-        if self._sealing.next_epoch():
-            self._ended = self.retention.newest_of_all()
-            self._ended_items = self.counts.published
+        self.epochs.end(self.counts.published)
         return sealed
 
     def close_epoch(self, now: float, *, closing: bool = False) -> EpochClose | None:
         """Announce what is uncommitted of the ended epochs; nothing when that would be no news.
 
         Args:
-            now: The time; the next close is due one epoch later, if there will be anything to say.
+            now: The time.
             closing: Say that no more items come. Announced even when all is committed.
         """
-        retention = self.retention
-        slices = tuple(s for s in retention.dirty() if retention.floor(s) < self._ended[s])
-        ended = self.epoch - 1
-        news = bool(slices) or not self._told_clean or ended > self._told_epoch or closing
-        news = news or self._committed_epoch > self._told_committed
-        self._told_clean, self._told_epoch = not slices, ended
-        self._told_committed = self._committed_epoch
-        more = slices or self._sealing.has_items
-        self._epoch_due = now + self.limits.epoch_s if more else None
-        if not news:
-            return None
-        return EpochClose(
-            writer=self.writer,
-            topic=self.topic,
-            epoch=ended,
-            slice_count=self.slice_count,
-            slices=slices,
-            last=tuple(self._ended[s] for s in slices),
-            closing=closing,
-            committed=self._committed_epoch,
-            items=self._ended_items,
-            committed_items=0 if self.consumers is None else self.counts.committed,
-        )
+        committed = 0 if self.consumers is None else self.counts.committed
+        return self.epochs.close(now, closing=closing, committed_items=committed)
 
     # -- messages in -------------------------------------------------------------------------------
 
@@ -259,7 +203,7 @@ class PublisherCore:
             return self._commit(message, now)
         return self._replay(message)
 
-    def consume(self, message: ConsumerCommit | Progress, now: float) -> list[Reaction]:
+    def handle_consumer(self, message: ConsumerCommit | Progress, now: float) -> list[Reaction]:
         """Hear of the consumers of a served topic; forget what all of them have committed."""
         consumers = self.consumers
         if consumers is None or message.topic != self.topic:
@@ -269,12 +213,12 @@ class PublisherCore:
             return []
         consumers.commit(message)
         epoch = consumers.floor(self.writer)
-        if epoch > self.epoch - 1:
+        if epoch > self.epochs.ended:
             self.counts.impossible += 1
             return []
-        if epoch <= self._committed_epoch:
+        if epoch <= self.epochs.committed:
             return []
-        self._committed_epoch = epoch
+        self.epochs.committed = epoch
         self.last_commit = now
         reactions: list[Reaction] = []
         for slice_id in self.retention.dirty():
@@ -285,14 +229,14 @@ class PublisherCore:
                 reactions.append(Committed(slice_id, upto - count + 1, upto, message.consumer))
         return reactions
 
-    def consumer_gone(self, topic: str, name: str) -> None:
+    def on_consumer_gone(self, topic: str, name: str) -> None:
         """The process of a consumer is gone; it stays registered."""
         if self.consumers is not None and topic == self.topic:
             self.consumers.gone(name)
 
     def term(self, slice_id: int) -> int:
         """The highest term of ownership met for a slice."""
-        return self._terms[slice_id]
+        return self._fencing.term(slice_id)
 
     def _commit(self, message: Commit, now: float) -> list[Reaction]:
         if message.consumer != MAIN_CONSUMER or self.consumers is not None:
@@ -303,7 +247,7 @@ class PublisherCore:
         for slice_id, term, upto in zip(message.slices, message.terms, message.upto, strict=True):
             if slice_id >= self.slice_count or upto > self.retention.newest(slice_id):
                 self.counts.impossible += 1
-            elif not self._admit(slice_id, term):
+            elif not self._fencing.admit(slice_id, term):
                 self.counts.stale_commits += 1
                 stale.append(slice_id)
             else:
@@ -324,14 +268,12 @@ class PublisherCore:
         for slice_id, term, have in zip(message.slices, message.terms, message.have, strict=True):
             if slice_id >= self.slice_count:
                 self.counts.impossible += 1
-            elif not self._admit(slice_id, term):
+            elif not self._fencing.admit(slice_id, term):
                 self.counts.stale_requests += 1
                 refused.append(slice_id)
             else:
                 accepted.append(slice_id)
                 batches += [batch.encoded for batch in self.retention.after(slice_id, have)]
-        self.counts.requests += 1
-        self.counts.replayed += len(batches)
         answer = self._answer(message.node, message.request, accepted, refused)
         reactions: list[Reaction] = [Send(answer, to=message.node)]
         if batches:
@@ -350,15 +292,8 @@ class PublisherCore:
             floor=tuple(self.retention.floor(s) for s in accepted),
             last=tuple(self.retention.newest(s) for s in accepted),
             refused=tuple(refused),
-            refused_terms=tuple(self._terms[s] for s in refused),
+            refused_terms=self._fencing.terms(refused),
         )
-
-    def _admit(self, slice_id: int, term: int) -> bool:
-        """Whether a term is the newest met for a slice; a newer one raises it."""
-        if term < self._terms[slice_id]:
-            return False
-        self._terms[slice_id] = term
-        return True
 
 
 def _numbers(message: Commit | ReplayRequest) -> tuple[int, ...]:

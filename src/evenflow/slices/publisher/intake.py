@@ -6,6 +6,7 @@ anything of the call is published, and items that get no slice are counted.
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
@@ -18,12 +19,13 @@ import numpy as np
 from evenflow.errors import AssignmentError, UsageError
 from evenflow.model.batch import Int32s, Item
 from evenflow.slices.publisher.columns import Table, number_column, payload_column, sender_column
-from evenflow.slices.publisher.payload import Payload, encode_payload
 
 if TYPE_CHECKING:
     from evenflow.clock import Clock
     from evenflow.slices.assignment import Assignment
 
+Payload = bytes | bytearray | memoryview | str | Mapping[str, Any]
+"""What callers may give: bytes, a string (sent as UTF-8), or a mapping (sent as JSON)."""
 _LIMIT: Final = 1 << 63
 
 
@@ -138,3 +140,19 @@ def check_length(name: str, column: Any, count: int) -> None:
     """Refuse a column that is not as long as the payloads."""
     if len(column) != count:
         raise UsageError(f"{name}: {len(column)} rows for {count} payloads; give one for each")
+
+
+def encode_payload(payload: Payload) -> bytes:
+    """Return the bytes that travel."""
+    if isinstance(payload, bytes):
+        return payload
+    if isinstance(payload, str):
+        return payload.encode()
+    if isinstance(payload, Mapping):
+        try:
+            return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"the payload cannot be written as JSON: {error}") from None
+    if isinstance(payload, bytearray | memoryview):
+        return bytes(payload)
+    raise UsageError(f"a payload of type {type(payload).__name__}: give bytes, str or a mapping")

@@ -1,4 +1,4 @@
-"""How items are packed into batches: by count, by bytes, and by how long they may wait for company.
+"""The batches that may still grow: by count, by bytes, and by how long items may wait.
 
 Single items gather in one open batch for each slice. Items that come as columns are many
 already and are only cut to size; where few of them may wait for more, the tables they came in
@@ -47,8 +47,8 @@ class OpenBatches:
     """The batches that may still grow, one for each slice.
 
     Args:
-        items: A batch is full with so many items.
-        octets: A batch is full with so many bytes.
+        items: Items that fill a batch.
+        octets: Bytes that fill a batch.
         linger_s: How long the first item of a batch may wait.
     """
 
@@ -117,7 +117,7 @@ class OpenTables:
         self.octets = 0
 
     def add(self, table: Table, slices: Int32s, octets: int) -> None:
-        """Let items wait that take at most so many bytes; nobody may change them any more."""
+        """Let items wait that take at most ``octets`` bytes; they may not be changed any more."""
         self._tables.append(table)
         self._slices.append(slices)
         self.items += len(table)
@@ -135,7 +135,7 @@ class OpenTables:
 
 
 def cut(columns: Columns, items: int, octets: int) -> Iterator[Columns]:
-    """Cut columns into parts that fit a batch of so many items and bytes."""
+    """Cut columns into parts of at most this number of items and bytes, as a batch may have."""
     count = len(columns.ids)
     ends = columns.sender_offsets + columns.payload_offsets
     ends = ends + np.arange(count + 1, dtype=np.int64) * ITEM_OVERHEAD

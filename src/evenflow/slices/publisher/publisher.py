@@ -12,7 +12,7 @@ When as much is uncommitted as ``publisher.retention_bytes`` allows, ``publish``
 most ``publisher.block_s``: nothing is dropped.
 
 With ``publisher.linger_ms = 0`` an item is written by the caller's thread at once; otherwise it
-may wait so long for others of its slice, and in a served topic, where nobody can read it earlier,
+may wait that long for others of its slice, and in a served topic, where nobody can read it earlier,
 until its epoch ends. ``publish_many`` and ``publish_columns`` linger in served topics alone, when
 they bring less than a batch; and ``publish_columns`` touches no single item in Python. All methods
 may be called by any thread.
@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -37,9 +36,9 @@ from evenflow.slices.consumer.registry import ARCHIVE
 from evenflow.slices.publisher.batching import Limits
 from evenflow.slices.publisher.columns import Table
 from evenflow.slices.publisher.core import PublisherCore
-from evenflow.slices.publisher.intake import Intake
+from evenflow.slices.publisher.diagnosis import PublisherStats, publisher_stats, why_blocked
+from evenflow.slices.publisher.intake import Intake, Payload, encode_payload
 from evenflow.slices.publisher.open_batches import BATCH_OVERHEAD, ITEM_OVERHEAD, item_size
-from evenflow.slices.publisher.payload import Payload, encode_payload
 from evenflow.slices.publisher.shell import PublisherShell
 from evenflow.slices.spill import open_spill
 
@@ -52,30 +51,6 @@ if TYPE_CHECKING:
 _CHUNK_SHARE: Final = 4
 """Many items are accepted in chunks of this fraction of the retention."""
 _LARGEST_CHUNK: Final = 64 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class PublisherStats:
-    """What a publisher has done and holds."""
-
-    published: int
-    """Items accepted."""
-    committed: int
-    """Items committed by their nodes."""
-    uncommitted: int
-    """Items accepted and not committed."""
-    retained_bytes: int
-    """Bytes kept for them."""
-    refused: int
-    """Items that got no slice."""
-    replayed: int
-    """Batches sent again on request."""
-    skipped: int
-    """Batches not written at first, because their slice was congested."""
-    congested: int
-    """Slices whose readers do not keep up right now."""
-    stale_commits: int
-    """Commits of nodes that no longer own the slice, refused."""
 
 
 class Publisher:
@@ -258,17 +233,11 @@ class Publisher:
     @property
     def stats(self) -> PublisherStats:
         """What this publisher has done and holds."""
-        counts, outlets = self._core.counts, self._shell.outlets
-        return PublisherStats(
-            published=counts.published,
-            committed=counts.committed,
-            uncommitted=self._core.uncommitted,
-            retained_bytes=self._core.kept,
+        return publisher_stats(
+            self._core,
+            self._shell.slice_writers,
             refused=self._intake.refused,
             replayed=self._shell.replayer.replayed,
-            skipped=sum(outlet.skipped for outlet in outlets),
-            congested=sum(outlet.congested for outlet in outlets),
-            stale_commits=counts.stale_commits,
         )
 
     def __enter__(self) -> Publisher:
@@ -341,23 +310,4 @@ class Publisher:
         )
 
     def _cause(self) -> str:
-        """Why nothing moves, as far as can be seen from here."""
-        unread = self._shell.unread()
-        if unread == self._core.slice_count:
-            return "no node reads this topic (start one with 'evenflow node')"
-        consumers = self._core.consumers
-        if consumers is not None and not consumers.names():
-            return "no consumer is registered (a served topic is read by Spark)"
-        if unread:
-            return f"{unread} of {self._core.slice_count} slices have no node"
-        last = self._core.last_commit
-        when = "never" if last is None else f"{self._clock.monotonic() - last:.1f} s ago"
-        if consumers is not None:
-            names = ", ".join(consumers.behind(self.writer))
-            return (
-                f"consumer {names} has not committed them (the newest commit: {when}); start its"
-                " query, or release it by 'evenflow consumers forget'"
-            )
-        if last is None:
-            return "nodes read this topic, but none has committed anything"
-        return f"the last commit came {when}"
+        return why_blocked(self._core, self._shell.unread(), self._clock.monotonic())

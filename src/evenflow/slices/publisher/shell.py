@@ -5,11 +5,6 @@ seals batches whose linger is over, ends and announces epochs, takes commits and
 in, and looks after congested slices. Replays have a thread of their own
 (:mod:`evenflow.slices.publisher.replayer`). The core is guarded by one lock that nobody holds while
 writing.
-
-**When an epoch is announced.** After its last batch was written, the readers of the slices it
-touched have ``ACK_WAIT_S`` to acknowledge; then it is announced in any case. Announcing early
-costs at most a replay of what was just on its way; announcing late would hide from the nodes
-that something is missing. A slice that is congested is not waited for at all.
 """
 
 from __future__ import annotations
@@ -28,10 +23,10 @@ from evenflow.model.messages import (
     ReplayRequest,
 )
 from evenflow.slices.actions import Resend, Send
-from evenflow.slices.publisher.batching import Sealed
+from evenflow.slices.publisher.batching import SealedBatch
 from evenflow.slices.publisher.core import Committed, PublisherCore
 from evenflow.slices.publisher.replayer import Replayer
-from evenflow.slices.publisher.slice_writer import Outlet
+from evenflow.slices.publisher.slice_writer import SliceWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -42,10 +37,9 @@ if TYPE_CHECKING:
     from evenflow.slices.publisher.columns import Columns, Table
     from evenflow.slices.publisher.core import Reaction
 
+    Add = Callable[[float], list[SealedBatch]]
     CommitHook = Callable[[int, int, int, str], None]
 
-ACK_WAIT_S: Final = 0.05
-"""How long an epoch that has ended waits for acknowledgements before it is announced."""
 _ACK_POLL_S: Final = 0.005
 _RECOVERY_POLL_S: Final = 0.02
 _IDLE_S: Final = 1.0
@@ -77,30 +71,28 @@ class PublisherShell:
         self._clock = clock
         self._on_commit = on_commit
         self._changed = Condition()
-        self._closing = self._stopping = self._hurry = False
+        self._closing = self._stopping = False
         self._failure: BaseException | None = None
         self._sleeps_until = _FOREVER
-        self._unacknowledged: list[Outlet] | None = None
-        self._acks_due = 0.0
         self._announced = 0
         """The newest epoch that was announced."""
         self._congested = False
         partition = channels.writer_partition(core.writer)
         data = channels.data(core.topic)
-        self.outlets = [
-            Outlet(participant.writer(data, channels.slice_partition(slice_id)))
+        self.slice_writers = [
+            SliceWriter(participant.writer(data, channels.slice_partition(slice_id)))
             for slice_id in range(core.slice_count)
         ]
         self._epochs = participant.writer(channels.EPOCHS)
-        self._inlets = [
+        self._readers = [
             participant.reader(channel, [partition])
             for channel in (channels.COMMITS, channels.REQUESTS)
         ]
         if core.consumers is not None:
             # In this order: who is told of a consumer before a commit keeps what it needs.
-            self._inlets += map(participant.reader, (channels.PROGRESS, channels.CONSUMERS))
+            self._readers += map(participant.reader, (channels.PROGRESS, channels.CONSUMERS))
         self._waiter = participant.waiter()
-        for reader in self._inlets:
+        for reader in self._readers:
             self._waiter.attach(reader)
         self.replayer = Replayer(participant, core.topic, core.retention.floor, clock)
         name = f"evenflow-publisher-{core.topic}"
@@ -118,7 +110,7 @@ class PublisherShell:
     ) -> bool:
         """Accept items of several slices, all or none; False when there was no room in time."""
 
-        def add(now: float) -> list[Sealed]:
+        def add(now: float) -> list[SealedBatch]:
             added = (self.core.add_columns(slice_id, columns, now) for slice_id, columns in parts)
             return [sealed for some in added for sealed in some]
 
@@ -130,7 +122,7 @@ class PublisherShell:
             size, timeout_s, lambda now: self.core.add_table(table, slices, size, now)
         )
 
-    def _accept(self, size: int, timeout_s: float, add: Callable[[float], list[Sealed]]) -> bool:
+    def _accept(self, size: int, timeout_s: float, add: Add) -> bool:
         with self._changed:
             if not self._wait_for_room(size, timeout_s):
                 return False
@@ -146,10 +138,10 @@ class PublisherShell:
             self._check()
             touched = self._queue(self.core.flush())
             targets = {s: self.core.retention.newest(s) for s in self.core.retention.dirty()}
-            epoch = self.core.newest_epoch
+            epoch = self.core.epochs.newest
             if self.core.consumers is not None:
                 # Of a served topic nothing can be read whose epoch is not closed.
-                self._hurry = True
+                self.core.epochs.hurry()
                 self._waiter.wake()
         self._drain(touched)
         while True:
@@ -167,7 +159,8 @@ class PublisherShell:
         """Announce that no more items come; return whether all are committed in time."""
         with self._changed:
             self._check()
-            self._closing = self._hurry = True
+            self._closing = True
+            self.core.epochs.hurry()
             self._waiter.wake()
             self._changed.wait_for(self._is_over, timeout_s)
             if self._failure is not None:
@@ -184,15 +177,15 @@ class PublisherShell:
         self.replayer.close()
         self._epochs.wait_acked(_FAREWELL_S)
         self._waiter.close()
-        for reader in self._inlets:
+        for reader in self._readers:
             reader.close()
-        for outlet in self.outlets:
-            outlet.close()
+        for writer in self.slice_writers:
+            writer.close()
         self._epochs.close()
 
     def unread(self) -> int:
         """How many slices have no reader."""
-        return sum(outlet.readers() == 0 for outlet in self.outlets)
+        return sum(writer.readers() == 0 for writer in self.slice_writers)
 
     def _is_over(self) -> bool:
         return self.core.uncommitted == 0 or self._failure is not None
@@ -206,9 +199,9 @@ class PublisherShell:
     def _is_safe(self, slice_id: int, last: int) -> bool:
         """Whether a slice is committed so far, or all of it is written and acknowledged."""
         floor = self.core.retention.floor(slice_id)
-        outlet = self.outlets[slice_id]
-        whole = outlet.hole <= floor and outlet.readers() > 0
-        return floor >= last or (whole and outlet.acknowledged())
+        writer = self.slice_writers[slice_id]
+        whole = writer.hole <= floor and writer.readers() > 0
+        return floor >= last or (whole and writer.is_acknowledged())
 
     def _wait_for_room(self, size: int, timeout_s: float) -> bool:
         self._check()
@@ -227,17 +220,17 @@ class PublisherShell:
         if self._closing:
             raise ClosedError(f"publisher of topic {self.core.topic!r}")
 
-    def _queue(self, sealed: list[Sealed]) -> set[int]:
+    def _queue(self, sealed: list[SealedBatch]) -> set[int]:
         """Put batches in line, in the order of their numbers; return their slices."""
         for slice_id, encoded in sealed:
-            self.outlets[slice_id].put(self.core.retention.newest(slice_id), encoded)
+            self.slice_writers[slice_id].put(self.core.retention.newest(slice_id), encoded)
         return {slice_id for slice_id, _ in sealed}
 
     def _drain(self, slices: Iterable[int]) -> None:
         for slice_id in slices:
-            outlet = self.outlets[slice_id]
-            outlet.drain()
-            if outlet.congested:
+            writer = self.slice_writers[slice_id]
+            writer.drain()
+            if writer.congested:
                 self._congested = True
 
     def _wake_if_due(self) -> None:
@@ -265,7 +258,7 @@ class PublisherShell:
             now = self._clock.monotonic()
             due = self.core.deadline()
             until = now + _IDLE_S if due is None else due
-            if self._unacknowledged is not None:
+            if self.core.epochs.is_ending:
                 until = min(until, now + _ACK_POLL_S)
             if self._congested:
                 until = min(until, now + _RECOVERY_POLL_S)
@@ -273,19 +266,19 @@ class PublisherShell:
         return max(0.0, until - now)
 
     def _receive(self) -> None:
-        for reader in self._inlets:
+        for reader in self._readers:
             for message in reader.take():
                 if not isinstance(message, channels.Gone):
                     self._handle(message)
                 elif message.message_type is ConsumerCommit:
                     with self._changed:
-                        self.core.consumer_gone(*message.key)
+                        self.core.on_consumer_gone(*message.key)
 
     def _handle(self, message: Commit | ReplayRequest | ConsumerCommit | Progress) -> None:
         now = self._clock.monotonic()
         with self._changed:
             if isinstance(message, ConsumerCommit | Progress):
-                reactions = self.core.consume(message, now)
+                reactions = self.core.handle_consumer(message, now)
             else:
                 reactions = self.core.handle(message, now)
             if any(isinstance(one, Committed) for one in reactions):
@@ -311,37 +304,33 @@ class PublisherShell:
         now = self._clock.monotonic()
         with self._changed:
             touched = self._queue(self.core.seal_due(now))
-            due = self._hurry or self.core.epoch_due(now)
-            ending = due and self._unacknowledged is None
+            ending = self.core.epoch_due(now)
             if ending:
-                self._hurry = False
                 touched |= self._queue(self.core.end_epoch())
         self._drain(touched)
+        epochs = self.core.epochs
         if ending:
-            self._unacknowledged = self._take_written()
-            self._acks_due = now + ACK_WAIT_S
-        if self._unacknowledged is not None and self._is_announceable(now):
+            epochs.await_acks(self._take_written(), now)
+        if epochs.is_announceable(now, self._has_acknowledged):
             self._announce(now)
         if self._congested:
-            for outlet in self.outlets:
-                outlet.recover()
-            self._congested = any(outlet.congested for outlet in self.outlets)
+            for writer in self.slice_writers:
+                writer.recover()
+            self._congested = any(writer.congested for writer in self.slice_writers)
 
-    def _take_written(self) -> list[Outlet]:
-        written = [outlet for outlet in self.outlets if outlet.written]
-        for outlet in written:
-            outlet.written = False
+    def _take_written(self) -> list[int]:
+        """The slices that were written since this was last asked."""
+        written = [s for s, writer in enumerate(self.slice_writers) if writer.written]
+        for slice_id in written:
+            self.slice_writers[slice_id].written = False
         return written
 
-    def _is_announceable(self, now: float) -> bool:
-        waiting = self._unacknowledged
-        assert waiting is not None
-        while waiting and (waiting[-1].congested or waiting[-1].acknowledged()):
-            waiting.pop()
-        return not waiting or now >= self._acks_due
+    def _has_acknowledged(self, slice_id: int) -> bool:
+        """Whether a slice's readers have everything, or do not keep up and are not waited for."""
+        writer = self.slice_writers[slice_id]
+        return writer.congested or writer.is_acknowledged()
 
     def _announce(self, now: float) -> None:
-        self._unacknowledged = None
         with self._changed:
             close = self.core.close_epoch(now, closing=self._closing)
         if close is not None:

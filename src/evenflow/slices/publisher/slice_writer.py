@@ -1,8 +1,8 @@
 """The way of one slice's batches into the domain, in the order of their numbers.
 
 Batches are queued under the publisher's lock, in the order they are numbered, and written
-outside of it by whoever holds the outlet's own lock, so a slow write delays nobody but its own
-slice.
+outside of it by whoever holds the slice writer's own lock, so a slow write delays nobody but its
+own slice.
 
 When a reader does not keep up, the DDS writer of its slice fills and refuses a batch. The slice
 is then *congested*: its batches are retained and not written, so that a stopped node costs the
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from evenflow.domain.cyclone import Writer
 
 
-class Outlet:
-    """One slice's writer."""
+class SliceWriter:
+    """Writes the batches of one slice."""
 
     __slots__ = ("_lock", "_queue", "_writer", "congested", "hole", "skipped", "written")
 
@@ -53,13 +53,13 @@ class Outlet:
                     self.hole = last
                     self.skipped += 1
 
-    def acknowledged(self, timeout_s: float = 0.0) -> bool:
+    def is_acknowledged(self, timeout_s: float = 0.0) -> bool:
         """Whether the readers have everything that was written, waiting for it if told so."""
         return self._writer.wait_acked(timeout_s)
 
     def recover(self) -> None:
         """Write again if the readers have caught up."""
-        if self.congested and self.acknowledged():
+        if self.congested and self.is_acknowledged():
             self.congested = False
 
     def readers(self) -> int:

@@ -1,4 +1,4 @@
-"""The publisher's rules: sealing, epochs, fencing, replay."""
+"""The publisher's rules together: gathering, epochs, commits, replay."""
 
 from __future__ import annotations
 
@@ -6,25 +6,23 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from evenflow.model.batch import Batch, Int32s, Item, offsets_of
+from evenflow.model.batch import Batch, Item
 from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequest
 from evenflow.slices.actions import Resend, Send
-from evenflow.slices.publisher.batching import Limits, Sealed
-from evenflow.slices.publisher.columns import Columns, Table, payload_column, sender_column
+from evenflow.slices.publisher.batching import Limits, SealedBatch
 from evenflow.slices.publisher.core import Committed, PublisherCore, Reaction
 from evenflow.slices.publisher.open_batches import item_size
 from evenflow.slices.spill import Spill
 
+from .items import AT_ONCE, LINGER, columns_of, ids_in, item, ranges, table_of
+
 WRITER = 0xFEED
 SLICES = 4
-AT_ONCE = Limits(items=100, octets=10_000, linger_s=0.0, retained=1 << 20, epoch_s=0.1)
-LINGER = replace(AT_ONCE, linger_s=0.005)
 
 
 def core_with(limits: Limits = AT_ONCE) -> PublisherCore:
@@ -33,36 +31,6 @@ def core_with(limits: Limits = AT_ONCE) -> PublisherCore:
 
 def served_with(limits: Limits) -> PublisherCore:
     return PublisherCore("items", WRITER, SLICES, limits, served=True)
-
-
-def table_of(placed: list[tuple[int, int]]) -> tuple[Table, Int32s, int]:
-    """A table of items given as (slice, id), their slices, and their bytes."""
-    ids = np.array([number for _, number in placed], np.int64)
-    senders = sender_column("someone", len(placed))
-    table = Table(ids, np.zeros_like(ids), senders, payload_column([bytes(10)] * len(placed)))
-    slices = np.array([slice_id for slice_id, _ in placed], np.int32)
-    return table, slices, len(placed) * item_size(item())
-
-
-def ids_in(sealed: list[Sealed]) -> list[int]:
-    return [one.id for batch in sealed for one in Batch(batch.encoded)]
-
-
-def item(number: int = 0, size: int = 10) -> Item:
-    return Item("someone", number, 0, bytes(size))
-
-
-def columns_of(items: list[Item]) -> Columns:
-    names = [one.sender.encode() for one in items]
-    payloads = [one.payload for one in items]
-    return Columns(
-        np.array([one.id for one in items], np.int64),
-        np.array([one.time for one in items], np.int64),
-        offsets_of([len(name) for name in names]),
-        memoryview(b"".join(names)),
-        offsets_of([len(payload) for payload in payloads]),
-        memoryview(b"".join(payloads)),
-    )
 
 
 def commit(upto: dict[int, int], term: int = 1, **changes: object) -> Commit:
@@ -89,81 +57,6 @@ def resent(reactions: list[Reaction]) -> list[tuple[int, int, int]]:
         Batch(encoded) for one in reactions if isinstance(one, Resend) for encoded in one.batches
     ]
     return [(batch.slice, batch.first, batch.last) for batch in batches]
-
-
-def ranges(sealed: list[Sealed]) -> list[tuple[int, int, int]]:
-    batches = [Batch(one.encoded) for one in sealed]
-    assert [batch.slice for batch in batches] == [one.slice for one in sealed]
-    return [(batch.slice, batch.first, batch.last) for batch in batches]
-
-
-class TestSealing:
-    def test_without_linger_every_item_is_a_batch_at_once(self) -> None:
-        core = core_with()
-        assert ranges(core.add(2, item(), 0.0)) == [(2, 1, 1)]
-        assert ranges(core.add(2, item(), 0.0)) == [(2, 2, 2)]
-        assert ranges(core.add(0, item(), 0.0)) == [(0, 1, 1)]
-
-    def test_by_count(self) -> None:
-        core = core_with(replace(LINGER, items=3))
-        sealed = [core.add(1, item(n), 0.0) for n in range(4)]
-        assert [ranges(one) for one in sealed] == [[], [], [(1, 1, 3)], []]
-
-    def test_by_bytes_never_above_the_limit(self) -> None:
-        limit = 3 * item_size(item())
-        core = core_with(replace(LINGER, octets=limit))
-        sealed = [one for n in range(50) for one in core.add(1, item(n), 0.0)]
-        assert sealed
-        assert all(len(one.encoded) <= limit for one in sealed)
-
-    def test_an_item_above_the_limit_is_a_batch_alone(self) -> None:
-        core = core_with(replace(LINGER, octets=1_000))
-        assert core.add(1, item(1, 10), 0.0) == []
-        assert ranges(core.add(1, item(2, 5_000), 0.0)) == [(1, 1, 1), (1, 2, 2)]
-
-    def test_by_linger_counted_from_the_first_item(self) -> None:
-        core = core_with(LINGER)
-        core.add(1, item(), 1.000)
-        core.add(1, item(), 1.004)
-        core.add(2, item(), 1.004)
-        assert core.deadline() == 1.005
-        assert core.seal_due(1.0049) == []
-        assert ranges(core.seal_due(1.005)) == [(1, 1, 2)]
-        assert core.deadline() == 1.009
-
-    def test_by_flush(self) -> None:
-        core = core_with(LINGER)
-        core.add(3, item(), 0.0)
-        core.add(1, item(), 0.0)
-        assert ranges(core.flush()) == [(3, 1, 1), (1, 1, 1)]
-        assert core.flush() == []
-
-    def test_a_batch_never_spans_epochs(self) -> None:
-        core = core_with(LINGER)
-        core.add(1, item(), 0.0)
-        first = core.end_epoch()
-        core.add(1, item(), 0.0)
-        second = core.flush()
-        assert [Batch(one.encoded).epoch for one in first + second] == [1, 2]
-
-    def test_columns_come_after_what_was_waiting(self) -> None:
-        core = core_with(replace(LINGER, items=3))
-        core.add(1, item(100), 0.0)
-        sealed = core.add_columns(1, columns_of([item(n) for n in range(5)]), 0.0)
-        assert ranges(sealed) == [(1, 1, 1), (1, 2, 4), (1, 5, 6)]
-        ids = [one.id for batch in sealed for one in Batch(batch.encoded)]
-        assert ids == [100, 0, 1, 2, 3, 4]
-
-    def test_columns_keep_to_the_bytes_of_a_batch(self) -> None:
-        core = core_with(replace(LINGER, octets=1_000))
-        items = [
-            Item(f"s{n}", n, n, bytes([n]) * size) for n, size in enumerate([300] * 9 + [4_000, 1])
-        ]
-        sealed = core.add_columns(0, columns_of(items), 0.0)
-        batches = [Batch(one.encoded) for one in sealed]
-        assert [one for batch in batches for one in batch] == items
-        assert all(batch.size <= 1_000 or batch.count == 1 for batch in batches)
-        assert len(batches) < len(items)
 
 
 class TestGathering:
@@ -228,7 +121,7 @@ class TestGathering:
     ) -> None:
         core = served_with(replace(LINGER, items=6, octets=600))
         accepted: dict[int, list[int]] = {slice_id: [] for slice_id in range(SLICES)}
-        sealed: list[Sealed] = []
+        sealed: list[SealedBatch] = []
         numbers = count()
         for what, slices in [*steps, ("epoch", [])]:
             placed = [(slice_id, next(numbers)) for slice_id in slices]
@@ -404,7 +297,6 @@ class TestReplay:
         assert resent(core.handle(request({1: 0}), 0.0)) == [(1, n, n) for n in (3, 4, 5, 6)]
         assert resent(core.handle(request({1: 4}), 0.0)) == [(1, 5, 5), (1, 6, 6)]
         assert resent(core.handle(request({1: 6}), 0.0)) == []
-        assert core.counts.replayed == 6
 
     def test_an_older_term_is_refused_with_the_newer(self) -> None:
         core = core_with()
@@ -442,7 +334,7 @@ class PublisherModel(RuleBasedStateMachine):
         self.committers: list[list[str]] = [[] for _ in range(SLICES)]
         self.closed: EpochClose | None = None
 
-    def write(self, sealed: list[Sealed]) -> None:
+    def write(self, sealed: list[SealedBatch]) -> None:
         for one in sealed:
             batch = Batch(one.encoded)
             assert batch.writer == WRITER

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenflow.slices.publisher.slice_writer import Outlet
+from evenflow.slices.publisher.slice_writer import SliceWriter
 
 
 class FullableWriter:
@@ -22,34 +22,34 @@ class FullableWriter:
         return self.caught_up
 
 
-def put(outlet: Outlet, *numbers: int) -> None:
+def put(slice_writer: SliceWriter, *numbers: int) -> None:
     for number in numbers:
-        outlet.put(number, b"%d" % number)
-    outlet.drain()
+        slice_writer.put(number, b"%d" % number)
+    slice_writer.drain()
 
 
 def test_writes_in_order() -> None:
     writer = FullableWriter()
-    outlet = Outlet(writer)  # type: ignore[arg-type]
-    put(outlet, 1, 2)
-    put(outlet, 3)
+    slice_writer = SliceWriter(writer)  # type: ignore[arg-type]
+    put(slice_writer, 1, 2)
+    put(slice_writer, 3)
     assert writer.written == [b"1", b"2", b"3"]
-    assert (outlet.written, outlet.congested, outlet.skipped) == (True, False, 0)
+    assert (slice_writer.written, slice_writer.congested, slice_writer.skipped) == (True, False, 0)
 
 
 def test_a_full_writer_is_not_tried_again_until_its_readers_caught_up() -> None:
     writer = FullableWriter()
-    outlet = Outlet(writer)  # type: ignore[arg-type]
-    put(outlet, 1)
+    slice_writer = SliceWriter(writer)  # type: ignore[arg-type]
+    put(slice_writer, 1)
     writer.full, writer.caught_up = True, False
-    put(outlet, 2)
+    put(slice_writer, 2)
     writer.full = False
-    put(outlet, 3)
-    outlet.recover()
-    put(outlet, 4)
-    assert (outlet.congested, outlet.hole, outlet.skipped) == (True, 4, 3)
+    put(slice_writer, 3)
+    slice_writer.recover()
+    put(slice_writer, 4)
+    assert (slice_writer.congested, slice_writer.hole, slice_writer.skipped) == (True, 4, 3)
     writer.caught_up = True
-    outlet.recover()
-    put(outlet, 5)
-    assert (outlet.congested, outlet.hole, outlet.skipped) == (False, 4, 3)
+    slice_writer.recover()
+    put(slice_writer, 5)
+    assert (slice_writer.congested, slice_writer.hole, slice_writer.skipped) == (False, 4, 3)
     assert writer.written == [b"1", b"5"]

@@ -269,9 +269,9 @@ class TestPublisher:
 
     def test_forgets_what_all_consumers_have_committed_and_tells_the_nodes(self) -> None:
         core = self.core()
-        core.consume(ConsumerCommit("items", "b", 1, (), (), False), 0.0)
-        assert core.consume(self.commit("a", 1, 2), 0.0) == []
-        assert core.consume(self.commit("b", 2, 1), 0.0) == [
+        core.handle_consumer(ConsumerCommit("items", "b", 1, (), (), False), 0.0)
+        assert core.handle_consumer(self.commit("a", 1, 2), 0.0) == []
+        assert core.handle_consumer(self.commit("b", 2, 1), 0.0) == [
             Committed(0, 1, 1, "b"),
             Committed(2, 1, 1, "b"),
         ]
@@ -282,20 +282,20 @@ class TestPublisher:
 
     def test_keeps_everything_for_one_that_it_only_heard_of(self) -> None:
         core = self.core()
-        core.consume(Progress("items", "node-1", "", (), (), ("a", "b")), 0.0)
-        assert core.consume(self.commit("a", 1, 3), 0.0) == []
+        core.handle_consumer(Progress("items", "node-1", "", (), (), ("a", "b")), 0.0)
+        assert core.handle_consumer(self.commit("a", 1, 3), 0.0) == []
         assert core.uncommitted == 6
 
     def test_ignores_an_epoch_that_has_not_ended(self) -> None:
         core = self.core()
-        assert core.consume(self.commit("a", 1, 4), 0.0) == []
+        assert core.handle_consumer(self.commit("a", 1, 4), 0.0) == []
         assert core.counts.impossible == 1
         assert core.uncommitted == 6
 
     def test_tells_the_last_commit_even_when_nothing_is_left(self) -> None:
         core = self.core()
         core.close_epoch(0.1)
-        core.consume(self.commit("a", 1, 3), 0.0)
+        core.handle_consumer(self.commit("a", 1, 3), 0.0)
         told = core.close_epoch(0.2)
         assert told is not None
         assert (told.committed, told.slices) == (3, ())

@@ -1,0 +1,173 @@
+"""Epochs: when they end, when they are announced, and what is said of them.
+
+An epoch ends ``epoch_s`` after its first item, or as soon as somebody waits for it
+(:meth:`Epochs.hurry`). Ending seals the open batches, so no batch spans two epochs, and fixes the
+newest numbers. An epoch without items is never ended: epochs count data, not time.
+
+**When an ended epoch is announced.** Once its last batch is written, the readers of the slices that
+were written have :data:`ACK_WAIT_S` to acknowledge; then it is announced in any case. Announcing
+early costs at most a replay of what was just on its way; announcing late would hide from the nodes
+that something is missing. A slice that is congested is not waited for.
+
+**What is announced.** An ``EpochClose`` is cumulative: it names every slice with uncommitted items
+and its newest number, so a later one makes up for a lost one, and a node that never saw a batch
+still learns that it exists. It is repeated while items stay uncommitted; when all are committed,
+one last message without slices says so, and then there is silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from evenflow.model.messages import EpochClose
+
+if TYPE_CHECKING:
+    from evenflow.slices.publisher.batching import Batching
+
+ACK_WAIT_S: Final = 0.05
+"""How long an epoch that has ended waits for acknowledgements before it is announced."""
+
+
+class Epochs:
+    """The epochs of one writer.
+
+    Args:
+        topic: The topic.
+        writer: The writer.
+        slice_count: How many slices there are.
+        batching: Where the items of the current epoch are.
+        epoch_s: How long an epoch lasts, from its first item.
+    """
+
+    def __init__(
+        self, topic: str, writer: int, slice_count: int, batching: Batching, epoch_s: float
+    ) -> None:
+        self.committed = 0
+        """Of a served topic: the newest epoch that every consumer has committed."""
+        self._topic = topic
+        self._writer = writer
+        self._slice_count = slice_count
+        self._batching = batching
+        self._epoch_s = epoch_s
+        self._due: float | None = None
+        self._hurried = False
+        self._ended = [0] * slice_count
+        """The newest number of every slice when the last epoch ended."""
+        self._ended_items = 0
+        self._unacknowledged: list[int] | None = None
+        """Slices of the ended epoch that are still waited for; None when no epoch is ending."""
+        self._acks_due = 0.0
+        self._announced = 0
+        self._announced_clean = True
+        self._announced_committed = 0
+
+    @property
+    def newest(self) -> int:
+        """The newest epoch that has items."""
+        return self._batching.epoch if self._batching.has_items else self.ended
+
+    @property
+    def ended(self) -> int:
+        """The newest epoch that has ended."""
+        return self._batching.epoch - 1
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether an epoch has ended and waits to be announced."""
+        return self._unacknowledged is not None
+
+    # -- ending ------------------------------------------------------------------------------------
+
+    def item_accepted(self, now: float) -> None:
+        """The current epoch has an item; the first one starts its time."""
+        if self._due is None:
+            self._due = now + self._epoch_s
+
+    def hurry(self) -> None:
+        """End the current epoch at the next opportunity."""
+        self._hurried = True
+
+    def deadline(self) -> float | None:
+        """When the epoch is due; None when it has no items, or while another is being announced."""
+        return None if self.is_ending else self._due
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is time to end the epoch, or to repeat what is uncommitted."""
+        if self.is_ending:
+            return False
+        return self._hurried or (self._due is not None and self._due <= now)
+
+    def end(self, published: int) -> None:
+        """End the epoch, if it has items; everything that waited must be sealed.
+
+        Args:
+            published: How many items were accepted so far.
+        """
+        self._due = None
+        self._hurried = False
+        if self._batching.next_epoch():
+            self._ended = self._batching.retention.newest_of_all()
+            self._ended_items = published
+
+    # -- announcing --------------------------------------------------------------------------------
+
+    def await_acks(self, slices: Iterable[int], now: float) -> None:
+        """The ended epoch is written: give the readers of these slices time to acknowledge."""
+        self._unacknowledged = list(slices)
+        self._acks_due = now + ACK_WAIT_S
+
+    def is_announceable(self, now: float, is_acknowledged: Callable[[int], bool]) -> bool:
+        """Whether an ended epoch need not wait any longer.
+
+        Args:
+            now: The time.
+            is_acknowledged: Whether a slice's readers have acknowledged it, or it is congested.
+        """
+        waiting = self._unacknowledged
+        if waiting is None:
+            return False
+        while waiting and is_acknowledged(waiting[-1]):
+            waiting.pop()
+        return not waiting or now >= self._acks_due
+
+    def close(
+        self, now: float, *, closing: bool = False, committed_items: int = 0
+    ) -> EpochClose | None:
+        """Announce what is uncommitted of the ended epochs; nothing when that would be no news.
+
+        Args:
+            now: The time; the next close is due one epoch later, if there will be anything to say.
+            closing: Say that no more items come. Announced even when all is committed.
+            committed_items: Of a served topic: items that every consumer has committed.
+        """
+        retention = self._batching.retention
+        slices = tuple(s for s in retention.dirty() if retention.floor(s) < self._ended[s])
+        news = closing or self._is_news(slices)
+        self._unacknowledged = None
+        self._announced, self._announced_clean = self.ended, not slices
+        self._announced_committed = self.committed
+        more = slices or self._batching.has_items
+        self._due = now + self._epoch_s if more else None
+        if not news:
+            return None
+        return EpochClose(
+            writer=self._writer,
+            topic=self._topic,
+            epoch=self.ended,
+            slice_count=self._slice_count,
+            slices=slices,
+            last=tuple(self._ended[s] for s in slices),
+            closing=closing,
+            committed=self.committed,
+            items=self._ended_items,
+            committed_items=committed_items,
+        )
+
+    def _is_news(self, slices: tuple[int, ...]) -> bool:
+        return (
+            bool(slices)
+            or not self._announced_clean
+            or self.ended > self._announced
+            or self.committed > self._announced_committed
+        )

@@ -1,0 +1,44 @@
+"""Fencing: which node may commit a slice, when more than one believes that it owns it.
+
+Fencing is what makes "exactly once" hold. For each slice the publisher keeps the highest term of
+ownership it has met in a commit or a replay request, the fencing token.
+
+- A newer term raises it: from then on the older owner is shut out, whether it knows or not.
+- A commit of an older term is refused: what the old owner processed and had not committed does
+  not count, because the new owner has been told the floor and processes everything above it.
+- A replay request of an older term is refused too. Either refusal is answered with the newer term,
+  so an old owner that cannot hear the balancer learns from the publisher that it lost the slice.
+
+So the floor of a slice moves only in the hands of its newest owner, every number is committed
+once, by one node, and what a new owner was told about the floor stays true until it commits
+itself. The balancer gives each term to one owner alone; the publisher needs to trust nothing
+else. Messages may be repeated, reordered or lost: terms only grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Fencing:
+    """The newest term of ownership of each slice, as one publisher knows it."""
+
+    __slots__ = ("_terms",)
+
+    def __init__(self, slice_count: int) -> None:
+        self._terms = [0] * slice_count
+
+    def admit(self, slice_id: int, term: int) -> bool:
+        """Whether no newer term was met for a slice; a newer one raises the bar for the others."""
+        if term < self._terms[slice_id]:
+            return False
+        self._terms[slice_id] = term
+        return True
+
+    def term(self, slice_id: int) -> int:
+        """The newest term met for a slice; 0 before the first."""
+        return self._terms[slice_id]
+
+    def terms(self, slices: Iterable[int]) -> tuple[int, ...]:
+        """The newest terms of these slices."""
+        return tuple(self._terms[slice_id] for slice_id in slices)

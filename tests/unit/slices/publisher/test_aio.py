@@ -1,0 +1,71 @@
+"""The publisher of asyncio programs: immediate while there is room, in order when there is none."""
+
+from __future__ import annotations
+
+import asyncio
+from threading import Event
+from typing import Any
+
+import pytest
+
+from evenflow.errors import ClosedError, PublishTimeout
+from evenflow.slices.publisher.aio import AsyncPublisher
+
+
+class Congested:
+    """A publisher that has no room until it is told so."""
+
+    def __init__(self) -> None:
+        self.room = Event()
+        self.accepted: list[tuple[Any, float | None]] = []
+        self.left = False
+
+    def publish(self, payload: Any, *, timeout: float | None = None, **_: Any) -> None:
+        if timeout == 0.0 and not self.room.is_set():
+            raise PublishTimeout("items", 0.0, 1, 1, uncommitted=1, cause="test")
+        assert self.room.wait(10.0)
+        self.accepted.append((payload, timeout))
+
+    def __exit__(self, *_: object) -> None:
+        self.left = True
+
+
+def opened_on(publisher: Congested) -> AsyncPublisher:
+    found = AsyncPublisher("items")
+    found._open = lambda: publisher  # type: ignore[assignment]
+    return found
+
+
+def test_is_immediate_while_there_is_room() -> None:
+    congested = Congested()
+    congested.room.set()
+
+    async def publish() -> None:
+        async with opened_on(congested) as publisher:
+            await publisher.publish(b"a")
+            await publisher.publish(b"b", timeout=3.0)
+
+    asyncio.run(publish())
+    assert congested.accepted == [(b"a", 0.0), (b"b", 0.0)]
+    assert congested.left
+
+
+def test_what_waits_for_room_is_accepted_in_the_order_of_the_calls() -> None:
+    congested = Congested()
+
+    async def publish() -> None:
+        async with opened_on(congested) as publisher:
+            first = asyncio.create_task(publisher.publish(b"a", timeout=3.0))
+            second = asyncio.create_task(publisher.publish(b"b", timeout=4.0))
+            await asyncio.sleep(0)
+            congested.room.set()
+            # There is room now, but others wait: it must not overtake them.
+            await asyncio.gather(first, second, publisher.publish(b"c", timeout=5.0))
+
+    asyncio.run(publish())
+    assert congested.accepted == [(b"a", 3.0), (b"b", 4.0), (b"c", 5.0)]
+
+
+def test_must_be_opened_first() -> None:
+    with pytest.raises(ClosedError, match="not opened yet"):
+        _ = AsyncPublisher("items").stats
