@@ -1,88 +1,62 @@
 """Experiments: each measures Evenflow and prints the papers' figures beside ours.
 
-An experiment is one module with ``HELP``, ``add_arguments(parser)`` and ``run(args) -> int``, and
-one line in the registry below. ``evenflow experiment`` gives each the options ``--json FILE``,
-``--plot FILE`` and ``--quick``; `report` writes and prints what they find.
+An experiment is one module with one command, made by `options.experiment`, and one line in the
+registry below; other distributions offer theirs by the entry point group ``evenflow.experiments``.
+``evenflow experiment`` gives each the options ``--json FILE``, ``--plot FILE`` and ``--quick``;
+`report` writes and prints what they find.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
+from evenflow.cli.commands import Later
 from evenflow.registry import Registry
 
 if TYPE_CHECKING:
-    import argparse
+    import rich_click as click
 
-__all__ = ["EXPERIMENTS", "Experiment", "ExperimentModule"]
+__all__ = ["EXPERIMENTS"]
 
-
-class ExperimentModule(Protocol):
-    """What an experiment's module offers."""
-
-    HELP: str
-    """What is measured, how, and with which figure of which paper it compares."""
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the experiment's own arguments."""
-        ...
-
-    def run(self, args: argparse.Namespace) -> int:
-        """Measure, report and return the exit code; `args` has json, plot and quick."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Experiment:
-    """An experiment before its module is imported."""
-
-    module: str
-    """Module that holds it."""
-    help: str
-    """One line that says what it measures."""
-
-    def load(self) -> ExperimentModule:
-        """Import the module."""
-        return cast("ExperimentModule", import_module(self.module))
-
-
-EXPERIMENTS: Registry[Experiment] = Registry(
+EXPERIMENTS: Registry[click.Command] = Registry(
     "experiment",
     {
-        "codec": Experiment(
-            "evenflow_experiments.slices.codec", "items per second: stock codec, ours, and batches"
+        "codec": Later(
+            "evenflow_experiments.slices.codec:codec",
+            "items per second: stock codec, ours, and batches",
         ),
-        "exactly-once": Experiment(
-            "evenflow_experiments.spark.exactly_once",
+        "exactly-once": Later(
+            "evenflow_experiments.spark.exactly_once:exactly_once",
             "every id once, while nodes and Spark are killed",
         ),
-        "handover": Experiment(
-            "evenflow_experiments.slices.handover", "time of moving slices (MAPE-SDDL, Table II)"
+        "handover": Later(
+            "evenflow_experiments.slices.handover:handover",
+            "time of moving slices (MAPE-SDDL, Table II)",
         ),
-        "overhead": Experiment(
-            "evenflow_experiments.slices.overhead",
+        "overhead": Later(
+            "evenflow_experiments.slices.overhead:overhead",
             "cost of a processing node (MAPE-SDDL, Figures 18, 19)",
         ),
-        "overlay": Experiment(
-            "evenflow_experiments.sedax", "even topics on brokers (SeDAX, Tables I-V)"
+        "overlay": Later(
+            "evenflow_experiments.sedax:overlay",
+            "even topics on brokers (SeDAX, Tables I-V)",
         ),
-        "pipeline": Experiment(
-            "evenflow_experiments.spark.pipeline", "items per second and delay through Spark"
+        "pipeline": Later(
+            "evenflow_experiments.spark.pipeline:pipeline",
+            "items per second and delay through Spark",
         ),
-        "skew": Experiment(
-            "evenflow_experiments.balance.skew",
+        "skew": Later(
+            "evenflow_experiments.balance.skew:skew",
             "all balancing algorithms on uneven loads (simulated)",
         ),
-        "store": Experiment(
-            "evenflow_experiments.store.experiment",
+        "store": Later(
+            "evenflow_experiments.store.experiment:store",
             "the overlay store under deaths, returns and moves",
         ),
-        "throughput": Experiment(
-            "evenflow_experiments.slices.throughput",
+        "throughput": Later(
+            "evenflow_experiments.slices.throughput:throughput",
             "five nodes join (MAPE-SDDL, Figures 15-17, Table I)",
         ),
     },
-    group="evenflow_experiments",
+    group="evenflow.experiments",
 )

@@ -7,37 +7,35 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from evenflow.cli.options import load_config
+import rich_click as click
+
+from evenflow.cli.options import Shared, command
 from evenflow.cli.running import StopSignal
 from evenflow.durable.archiver import Archiver
 from evenflow.errors import ConfigError, DomainError, StoreTimeout
 
 if TYPE_CHECKING:
-    import argparse
-
     from evenflow.config import Config
 
 EXAMPLES = """\
-  evenflow archive                       every topic with durable = true in ./evenflow.toml
+  evenflow archive                  every topic configured with durable = true
   evenflow archive --topic fleet
   evenflow archive --set 'store.brokers=["127.0.0.1:7400"]'
 
-One archiver for each topic. It may be killed at any moment: started again, it goes on where the
-archive ends. To read: for item in evenflow.read_from("fleet", start).
+One archiver for each topic. It may be killed at any moment: started again, it
+goes on where the archive ends. To read, in Python:
+  for item in evenflow.read_from("fleet", start): ...
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    parser.add_argument(
-        "--topic", metavar="T", action="append", help="a durable topic (all; may be repeated)"
-    )
-
-
-def run(args: argparse.Namespace) -> int:
-    """Archive until a signal or a fault."""
-    config = load_config(args)
-    topics = args.topic or [topic.name for topic in config.topics if topic.durable]
+@command("archive", examples=EXAMPLES)
+@click.option(
+    "--topic", "topics", metavar="T", multiple=True, help="a durable topic (all; may be repeated)"
+)
+def archive(shared: Shared, topics: tuple[str, ...]) -> int:
+    """Keep durable topics in the overlay store, until a signal or a fault."""
+    config = shared.config()
+    topics = topics or tuple(topic.name for topic in config.topics if topic.durable)
     if not topics:
         raise ConfigError("topics", [one.name for one in config.topics], "no topic is durable")
     stop = StopSignal()

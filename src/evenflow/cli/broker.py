@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import signal
@@ -10,10 +9,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import rich_click as click
+
 from evenflow.autonomic.agent import Agent
 from evenflow.autonomic.history import History
-from evenflow.cli.options import load_config
-from evenflow.cli.running import seconds
+from evenflow.cli.options import Shared, command
+from evenflow.cli.values import seconds
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import OverlayError
 from evenflow.overlay.broker.broker import Broker
@@ -23,54 +24,18 @@ from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from evenflow.config import Config
 
 EXAMPLES = """\
-  evenflow broker --name b1 --at 0.3,0.7 --listen 127.0.0.1:7401 --data store/
-  evenflow broker --name b2 --at 0.6,0.2 --listen 127.0.0.1:7402 --data store/ \\
-      --contact 127.0.0.1:7401
-  evenflow broker --name b3 --listen 127.0.0.1:0 --contact 127.0.0.1:7401 --keep-for 24h
-  evenflow broker --name b4 --listen 127.0.0.1:0 --contact 127.0.0.1:7401 --balance-every 10s
+  evenflow broker --name b1 --at 0.3,0.7 --listen 127.0.0.1:7401
+  evenflow broker --name b2 --listen 127.0.0.1:0 --contact 127.0.0.1:7401
+  evenflow broker --name b3 --listen 127.0.0.1:0 --contact 127.0.0.1:7401 \\
+      --keep-for 24h --balance-every 10s
 
 Clients connect to any broker: evenflow.overlay.Client(["127.0.0.1:7401"]).
 """
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    parser.add_argument("--name", metavar="NAME", required=True, help="the broker's own name")
-    parser.add_argument(
-        "--at", metavar="X,Y", type=place, help="its place in the unit square (from its name)"
-    )
-    parser.add_argument(
-        "--listen", metavar="HOST:PORT", type=address, default="127.0.0.1:7400",
-        help="where brokers and clients connect; port 0 takes any (127.0.0.1:7400)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--contact", metavar="HOST:PORT", type=address, action="append", default=[],
-        help="a broker to join (may be repeated; none for the first)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--data", metavar="FOLDER", type=Path, default=Path("store"), help="its storage (store/)"
-    )
-    parser.add_argument(
-        "--silence", metavar="TIME", type=seconds, default=2.0,
-        help="a neighbour silent for this long is dead (2s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--keep-for", metavar="TIME", type=seconds, default=0.0, help="messages expire after this"
-    )
-    parser.add_argument(
-        "--keep-octets", metavar="N", type=int, default=0, help="payload kept of each topic here"
-    )
-    parser.add_argument(
-        "--balance-every", metavar="TIME", type=interval,
-        help="give a topic away this often if loads become more even; 0: never (store.balance_s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--monitor", action="store_true", help="join the domain and report load, octets and topics"
-    )
 
 
 def interval(text: str) -> float:
@@ -83,9 +48,9 @@ def place(text: str) -> Coordinate:
     try:
         x, y = map(float, text.split(","))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} must be X,Y, as in 0.25,0.75") from None
+        raise click.BadParameter(f"{text!r} must be X,Y, as in 0.25,0.75") from None
     if not (0 < x < 1 and 0 < y < 1):
-        raise argparse.ArgumentTypeError(f"{text!r} is not inside the unit square")
+        raise click.BadParameter(f"{text!r} is not inside the unit square")
     return Coordinate(x, y)
 
 
@@ -94,50 +59,92 @@ def address(text: str) -> str:
     try:
         parse_address(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+        raise click.BadParameter(str(error)) from None
     return text
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run a broker until a signal."""
-    config = load_config(args)
-    if args.balance_every is None:
-        args.balance_every = config.store.balance_s
+@command("broker", examples=EXAMPLES)
+@click.option("--name", metavar="NAME", required=True, help="the broker's own name")
+@click.option("--at", metavar="X,Y", type=place, help="place in the unit square (from its name)")
+@click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    type=address,
+    default="127.0.0.1:7400",
+    help="where brokers and clients connect; port 0 takes any (127.0.0.1:7400)",
+)
+@click.option(
+    "--contact",
+    "contacts",
+    metavar="HOST:PORT",
+    type=address,
+    multiple=True,
+    help="a broker to join (may be repeated; none for the first)",
+)
+@click.option(
+    "--data", metavar="FOLDER", type=Path, default=Path("store"), help="its storage (store/)"
+)
+@click.option(
+    "--silence",
+    metavar="TIME",
+    type=seconds,
+    default="2s",
+    help="a neighbour silent for this long is dead (2s)",
+)
+@click.option(
+    "--keep-for", metavar="TIME", type=interval, default="0", help="messages expire after this"
+)
+@click.option("--keep-octets", metavar="N", type=int, default=0, help="payload kept of each topic")
+@click.option(
+    "--balance-every",
+    metavar="TIME",
+    type=interval,
+    help="give a topic away this often if loads become more even; 0: never (store.balance_s)",
+)
+@click.option("--monitor", is_flag=True, help="join the domain and report load, octets and topics")
+def broker(
+    shared: Shared, *, name: str, at: Coordinate | None, listen: str, contacts: tuple[str, ...],
+    data: Path, silence: float, keep_for: float, keep_octets: int, balance_every: float | None,
+    monitor: bool,
+) -> int:  # fmt: skip
+    """Store topics as part of the overlay, until a signal."""
+    config = shared.config()
+    settings = Settings(
+        silence_s=silence,
+        lease_s=silence / 2,
+        heartbeat_s=silence / 8,
+        age_s=keep_for,
+        shelf_octets=keep_octets,
+        balance_s=config.store.balance_s if balance_every is None else balance_every,
+    )
     with contextlib.ExitStack() as stack:
         history = None
-        if args.balance_every:
+        if settings.balance_s:
             history = stack.enter_context(History(config.history_file, keep=config.history.keep))
-        return asyncio.run(_run(args, config, history))
+        running = Broker(
+            name,
+            at or geographic_hash(name),
+            listen=listen,
+            data=data,
+            contacts=contacts,
+            settings=settings,
+            history=history,
+        )
+        return asyncio.run(_serve(running, _monitored(running, config) if monitor else None))
 
 
-async def _run(args: argparse.Namespace, config: Config, history: History | None) -> int:
-    settings = Settings(
-        silence_s=args.silence,
-        lease_s=args.silence / 2,
-        heartbeat_s=args.silence / 8,
-        age_s=args.keep_for,
-        shelf_octets=args.keep_octets,
-        balance_s=args.balance_every,
-    )
-    broker = Broker(
-        args.name,
-        args.at or geographic_hash(args.name),
-        listen=args.listen,
-        data=args.data,
-        contacts=args.contact,
-        settings=settings,
-        history=history,
-    )
+async def _serve(broker: Broker, monitoring: AbstractContextManager[None] | None) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    asked = broker.address
     try:
         await broker.start()
     except OSError as error:
-        raise OverlayError(f"cannot listen at {args.listen}: {error}") from None
-    print(f"{args.name} listens at {broker.address}", file=sys.stderr, flush=True)
-    with _monitored(broker, config) if args.monitor else contextlib.nullcontext():
+        raise OverlayError(f"cannot listen at {asked}: {error}") from None
+    print(f"{broker.name} listens at {broker.address}", file=sys.stderr, flush=True)
+    with monitoring or contextlib.nullcontext():
         return await _until_stopped(broker, stop)
 
 

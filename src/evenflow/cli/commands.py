@@ -1,67 +1,90 @@
-"""The commands of ``evenflow``: name, module, one line of help.
+"""The commands of ``evenflow``: name, place, one line of help.
 
-The help stands here and not in the modules, so that ``evenflow --help`` imports none of them.
+The line stands here and not in the modules, so that ``evenflow --help`` imports none of them. Other
+distributions add commands by the entry point group ``evenflow.commands``: each names a click
+command, best one made by :func:`evenflow.cli.options.command`, in a module that is quick to import.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Any, cast
 
+import rich_click as click
+
+from evenflow.cli.options import SharedHelp
 from evenflow.registry import Registry
 
-if TYPE_CHECKING:
-    import argparse
+
+class Later(click.RichCommand):
+    """Stands for a command until it is used, and only then imports it.
+
+    Args:
+        target: ``MODULE:NAME`` of the command, which is called the same, with ``-`` for ``_``.
+        line: One line that says what it does.
+    """
+
+    def __init__(self, target: str, line: str) -> None:
+        self.module, _, self._attribute = target.partition(":")
+        super().__init__(name=self._attribute.replace("_", "-"), short_help=line)
+
+    def load(self) -> click.Command:
+        """Import the command."""
+        return cast("click.Command", getattr(import_module(self.module), self._attribute))
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Import the command and let it read its arguments."""
+        return self.load().make_context(info_name, args, parent, **extra)
 
 
-class CommandModule(Protocol):
-    """What a command's module offers."""
+class LazyGroup(SharedHelp, click.RichGroup):  # type: ignore[misc] # so is RichGroup itself
+    """A group whose commands are those of a registry.
 
-    EXAMPLES: str
-    """Shown at the end of the command's ``--help``."""
+    Args:
+        registry: The commands by name; an unknown name is the registry's error.
+    """
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the command's own arguments."""
-        ...
+    def __init__(self, *args: Any, registry: Registry[click.Command], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.registry = registry
 
-    def run(self, args: argparse.Namespace) -> int:
-        """Do the work and return the exit code."""
-        ...
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names."""
+        del ctx
+        return list(self.registry)
 
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command before its module is imported."""
-
-    module: str
-    """Module that holds it."""
-    help: str
-    """One line that says what it does."""
-
-    def load(self) -> CommandModule:
-        """Import the module."""
-        return cast("CommandModule", import_module(self.module))
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """The command of this name."""
+        del ctx
+        return self.registry.get(cmd_name)
 
 
-COMMANDS: Registry[Command] = Registry(
+COMMANDS: Registry[click.Command] = Registry(
     "command",
     {
-        "archive": Command("evenflow.cli.archive", "keep durable topics in the overlay store"),
-        "balancer": Command("evenflow.cli.balancer", "assign slices to nodes and move them"),
-        "broker": Command("evenflow.cli.broker", "store topics as part of the overlay"),
-        "config": Command("evenflow.cli.config", "check the configuration and print it"),
-        "consumers": Command("evenflow.cli.consumers", "list who reads a served topic"),
-        "experiment": Command(
-            "evenflow_experiments.command", "measure, beside the papers' figures"
+        "archive": Later(
+            "evenflow.cli.archive:archive", "keep durable topics in the overlay store"
         ),
-        "history": Command("evenflow.cli.history", "tell what was planned, done, and why"),
-        "node": Command("evenflow.cli.node", "process the items of slices with an application"),
-        "nodes": Command("evenflow.cli.nodes", "list the processing nodes and their load"),
-        "plan": Command("evenflow.cli.plan", "show what an algorithm would move now"),
-        "publish": Command("evenflow.cli.publish", "publish lines, files or generated items"),
-        "slices": Command("evenflow.cli.slices", "list slices and moves, or move some"),
-        "up": Command("evenflow.cli.up", "run everything on this machine, with a live table"),
+        "balancer": Later("evenflow.cli.balancer:balancer", "assign slices to nodes and move them"),
+        "broker": Later("evenflow.cli.broker:broker", "store topics as part of the overlay"),
+        "config": Later("evenflow.cli.config:config", "check the configuration and print it"),
+        "consumers": Later("evenflow.cli.consumers:consumers", "list who reads a served topic"),
+        "experiment": Later(
+            "evenflow_experiments.command:experiment", "measure, beside the papers' figures"
+        ),
+        "history": Later("evenflow.cli.history:history", "tell what was planned, done, and why"),
+        "node": Later("evenflow.cli.node:node", "process the items of slices with an application"),
+        "nodes": Later("evenflow.cli.nodes:nodes", "list the processing nodes and their load"),
+        "plan": Later("evenflow.cli.plan:plan", "show what an algorithm would move now"),
+        "publish": Later("evenflow.cli.publish:publish", "publish lines, files or generated items"),
+        "slices": Later("evenflow.cli.slices:slices", "list slices and moves, or move some"),
+        "up": Later("evenflow.cli.up:up", "run everything on this machine, with a live table"),
     },
     group="evenflow.commands",
 )

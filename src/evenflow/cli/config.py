@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import Final
+
+import rich_click as click
 
 from evenflow.autonomic.design import design
-from evenflow.cli.options import load_config
+from evenflow.cli.options import Shared, command
 
-if TYPE_CHECKING:
-    import argparse
-
-EXAMPLES = """\
-  evenflow config                                   what is in force here, as TOML
-  evenflow config --config site.toml --json         the same as JSON
-  evenflow config --set topics.items.slices=1000    try a value before it is written down
+EXAMPLES: Final = """\
+  evenflow config                                  what is in force, as TOML
+  evenflow config --config site.toml --json        the same as JSON
+  evenflow config --set topics.items.slices=1000   try a value
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    parser.add_argument("--json", action="store_true", help="print JSON instead of TOML")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print the configuration."""
-    config = load_config(args)
-    design(config)
-    print(json.dumps(config.as_tables(), indent=2) if args.json else config.as_toml())
+@command("config", examples=EXAMPLES)
+@click.option("--json", "as_json", is_flag=True, help="print JSON instead of TOML")
+def config(shared: Shared, *, as_json: bool) -> int:
+    """Check the configuration and print it."""
+    found = shared.config()
+    design(found)
+    print(json.dumps(found.as_tables(), indent=2) if as_json else found.as_toml())
     return 0

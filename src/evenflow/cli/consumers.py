@@ -5,54 +5,52 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import rich_click as click
 from rich.console import Console
 from rich.table import Table
 
-from evenflow.cli.options import load_config
+from evenflow.cli.options import Shared, command
 from evenflow.domain.channels import CONSUMERS, EPOCHS, PROGRESS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import UnknownName, UsageError
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress
 from evenflow.slices.consumer.core import ConsumerCore
 
-if TYPE_CHECKING:
-    import argparse
-
 EXAMPLES = """\
-  evenflow consumers                          the consumers of the first served topic
+  evenflow consumers                 the consumers of the first served topic
   evenflow consumers --topic fleet --json
-  evenflow consumers forget alerts            keep nothing for this consumer any more
+  evenflow consumers forget alerts   keep nothing for this consumer any more
 
-A consumer stays registered when its query ends, so that it can go on from its checkpoint. Forget
-one that will not come back: until then publishers and nodes keep everything for it.
+A consumer stays registered when its query ends, so that it can go on from its
+checkpoint. Forget one that will not come back: until then publishers and nodes
+keep everything for it.
 """
 LOOK_S = 1.5
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    parser.add_argument("action", nargs="?", choices=["list", "forget"], default="list")
-    parser.add_argument("name", nargs="?", help="the consumer to forget")
-    parser.add_argument("--topic", metavar="T", help="the topic (the first served one)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def run(args: argparse.Namespace) -> int:
-    """List the consumers, or forget one."""
-    config = load_config(args)
-    served = [topic.name for topic in config.topics if topic.served]
-    topic = config.topic(args.topic or (served[0] if served else config.topics[0].name)).name
+@command("consumers", examples=EXAMPLES)
+@click.argument("action", type=click.Choice(["list", "forget"]), default="list")
+@click.argument("name", required=False, help="the consumer to forget")
+@click.option("--topic", metavar="T", help="the topic (the first served one)")
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+def consumers(
+    shared: Shared, action: str, name: str | None, topic: str | None, *, as_json: bool
+) -> int:
+    """List who reads a served topic, or forget a consumer for good."""
+    config = shared.config()
+    served = [one.name for one in config.topics if one.served]
+    topic = config.topic(topic or (served[0] if served else config.topics[0].name)).name
     with Participant(config.domain) as participant:
         view = _View(topic)
         view.look(participant)
-        if args.action == "forget":
-            if not args.name:
+        if action == "forget":
+            if not name:
                 raise UsageError("say which: evenflow consumers forget NAME")
-            return _forget(participant, view, args.name)
+            return _forget(participant, view, name)
     rows = view.rows()
-    if args.json:
+    if as_json:
         print(json.dumps({"topic": topic, "consumers": rows}, indent=2))
     else:
         table = Table("consumer", "running", "items behind", title=f"topic {topic}")

@@ -10,6 +10,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+import rich_click as click
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
@@ -17,7 +18,7 @@ from rich.table import Table
 from evenflow.autonomic.elastic import START_NODE, STOP_NODE
 from evenflow.autonomic.history import Deed, History, Story
 from evenflow.autonomic.ledger import Entry
-from evenflow.cli.options import load_config
+from evenflow.cli.options import Shared, command
 from evenflow.errors import ConfigError
 from evenflow.model.ranges import ranges
 from evenflow.overlay.broker import move_history
@@ -25,50 +26,48 @@ from evenflow.slices.balancer.deeds import moves_slice
 from evenflow.slices.balancer.planner import MOVE_SLICES, decoded
 
 if TYPE_CHECKING:
-    import argparse
-
     from evenflow.autonomic.actions import Action
     from evenflow.autonomic.events import EventNotification
     from evenflow.autonomic.executor import Note
 
 EXAMPLES = """\
-  evenflow history                      plans and moves of this configuration, newest first
-  evenflow history --plan ID            one plan: the event, what was seen, every step
-  evenflow history --slice 17           every move of one slice, and why
-  evenflow history --events             the events
+  evenflow history              plans and moves, newest first
+  evenflow history --plan ID    one plan: the event, what was seen, every step
+  evenflow history --slice 17   every move of one slice, and why
+  evenflow history --events     the events
   evenflow history --json --limit 10
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--plan", metavar="ID", help="tell everything about one plan")
-    parser.add_argument("--slice", metavar="N", type=int, help="list the moves of one slice")
-    parser.add_argument("--events", action="store_true", help="list events instead of plans")
-    parser.add_argument("--limit", metavar="N", type=int, default=50, help="at most so many (50)")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Read the history and tell it."""
-    file = load_config(args).history_file
+@command("history", examples=EXAMPLES)
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+@click.option("--plan", "plan_id", metavar="ID", help="tell everything about one plan")
+@click.option("--slice", "slice_id", metavar="N", type=int, help="list the moves of one slice")
+@click.option("--events", is_flag=True, help="list events instead of plans")
+@click.option("--limit", metavar="N", type=int, default=50, help="at most this many (50)")
+def history(
+    shared: Shared, *, as_json: bool, plan_id: str | None, slice_id: int | None, events: bool,
+    limit: int,
+) -> int:  # fmt: skip
+    """Tell what was planned, done, and why."""
+    file = shared.config().history_file
     if not file.is_file():
         raise ConfigError(
             "history.path",
             str(file),
             "there is no history here: has a balancer run with this file?",
         )
-    with History(file, read_only=True) as history:
-        if args.plan:
-            _tell_plan(history, args.plan, as_json=args.json)
-        elif args.events:
-            _list_events(history.entries(kind="event", limit=args.limit), as_json=args.json)
-        elif args.slice is not None:
-            deeds = [deed for deed in history.deeds(limit=ALL) if moves_slice(deed, args.slice)]
-            _list([], deeds[: args.limit], as_json=args.json)
+    with History(file, read_only=True) as past:
+        if plan_id:
+            _tell_plan(past, plan_id, as_json=as_json)
+        elif events:
+            _list_events(past.entries(kind="event", limit=limit), as_json=as_json)
+        elif slice_id is not None:
+            deeds = [deed for deed in past.deeds(limit=ALL) if moves_slice(deed, slice_id)]
+            _list([], deeds[:limit], as_json=as_json)
         else:
-            unplanned = history.deeds(limit=args.limit, unplanned=True)
-            _list(list(history.stories(limit=args.limit)), unplanned, as_json=args.json)
+            unplanned = past.deeds(limit=limit, unplanned=True)
+            _list(list(past.stories(limit=limit)), unplanned, as_json=as_json)
     return 0
 
 

@@ -7,61 +7,58 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+import rich_click as click
+
 from evenflow.autonomic.agent import Agent
 from evenflow.autonomic.design import design
-from evenflow.cli.options import load_config
-from evenflow.cli.running import StopSignal, seconds
+from evenflow.cli.options import Shared, command
+from evenflow.cli.running import StopSignal
+from evenflow.cli.values import seconds
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ConfigError
 from evenflow.slices.node.node import Node
 from evenflow.slices.node.sensors import node_sensors
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
 
     from evenflow.config import Config
 
 EXAMPLES = """\
-  evenflow node --app myapp:on_new_data                 process the topic of ./evenflow.toml
+  evenflow node --app myapp:on_new_data              the first configured topic
   evenflow node --app myapp:work --topic images --name cam-1
-  evenflow node --app evenflow.apps:echo --for 60s      print items for a minute, then leave
-  evenflow node --serve --topic fleet                   keep the items for Spark, which reads them
+  evenflow node --app evenflow.apps:echo --for 60s   print items for a minute
+  evenflow node --serve --topic fleet                keep items for Spark
 
-The application is called with a batch; 'for item in batch' gives (sender, id, time, payload).
-It may have a mapping 'properties' of names to callables that give numbers: they are monitored.
+The application is called with a batch; 'for item in batch' gives (sender, id,
+time, payload). It may have a mapping 'properties' of names to callables that
+give numbers: they are monitored.
 """
 PROPERTIES = "properties"
 """The attribute of an application that holds its own properties."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    parser.add_argument(
-        "--app", metavar="MODULE:CALLABLE", help="what to do with items (else node.app)"
-    )
-    parser.add_argument(
-        "--serve", action="store_true", help="no application: keep items for consumers (Spark)"
-    )
-    parser.add_argument(
-        "--topic", metavar="T", action="append", help="topic to process (may be repeated)"
-    )
-    parser.add_argument("--name", metavar="NAME", default="", help="name of the node (host-pid)")
-    parser.add_argument(
-        "--for", metavar="TIME", type=seconds, dest="duration", help="leave by itself, as in 60s"
-    )
-    parser.add_argument(
-        "--leave-within", metavar="TIME", type=seconds, default=10.0,
-        help="how long to wait at the end until all slices are given away (10s)",
-    )  # fmt: skip
-
-
-def run(args: argparse.Namespace) -> int:
-    """Run one node for each topic until a signal, the end of the time, or a fault."""
-    config = load_config(args)
+@command("node", examples=EXAMPLES)
+@click.option("--app", metavar="MODULE:CALLABLE", help="what to do with items (else node.app)")
+@click.option("--serve", is_flag=True, help="no application: keep items for consumers (Spark)")
+@click.option(
+    "--topic", "topics", metavar="T", multiple=True, help="topic to process (may be repeated)"
+)
+@click.option("--name", metavar="NAME", default="", help="name of the node (host-pid)")
+@click.option("--for", "duration", metavar="TIME", type=seconds, help="leave by itself, as in 60s")
+@click.option(
+    "--leave-within", metavar="TIME", type=seconds, default="10s",
+    help="how long to wait at the end until all slices are given away (10s)",
+)  # fmt: skip
+def node(
+    shared: Shared, *, app: str | None, serve: bool, topics: tuple[str, ...], name: str,
+    duration: float | None, leave_within: float,
+) -> int:  # fmt: skip
+    """Process the items of slices with an application; one node for each topic, until stopped."""
+    config = shared.config()
     design(config)
-    application = None if args.serve else load_application(args.app or config.node.app)
-    topics = args.topic or [config.topics[0].name]
+    application = None if serve else load_application(app or config.node.app)
+    topics = topics or (config.topics[0].name,)
     for topic in topics:
         config.topic(topic)
     stop = StopSignal()
@@ -70,20 +67,20 @@ def run(args: argparse.Namespace) -> int:
             Node(
                 topic,
                 application,
-                name=args.name,
+                name=name,
                 config=_with_port_of(config, number),
                 participant=participant,
             )
             for number, topic in enumerate(topics)
         ]
-        does = "serves" if args.serve else "processes"
+        does = "serves" if serve else "processes"
         print(f"{nodes[0].id} {does} {', '.join(topics)}", file=sys.stderr, flush=True)
         sensors = {**node_sensors(nodes), **getattr(application, PROPERTIES, {})}
         with Agent(nodes[0].id, config, participant, sensors):
-            _run_until_stopped(nodes, stop, args.duration)
-        for node in nodes:
-            _leave(node, args.leave_within)
-    faults = [node.error for node in nodes if node.error is not None]
+            _run_until_stopped(nodes, stop, duration)
+        for each in nodes:
+            _leave(each, leave_within)
+    faults = [each.error for each in nodes if each.error is not None]
     for fault in faults:
         print(f"evenflow: error: the node stopped: {fault!r}", file=sys.stderr)
     return 1 if faults else 0

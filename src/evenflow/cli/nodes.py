@@ -4,41 +4,36 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import rich_click as click
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from evenflow.cli.options import load_config
+from evenflow.cli.options import Shared, command
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
 from evenflow.model.messages import NodeReport, SliceState
 
-if TYPE_CHECKING:
-    import argparse
-
 EXAMPLES = """\
-  evenflow nodes                 the nodes of the first configured topic
+  evenflow nodes                        the nodes of the first configured topic
   evenflow nodes --topic images --json
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    parser.add_argument("--topic", metavar="T", help="the topic (the first configured)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Look at the domain and list its nodes."""
-    config = load_config(args)
-    topic = config.topic(args.topic) if args.topic else config.topics[0]
+@command("nodes", examples=EXAMPLES)
+@click.option("--topic", metavar="T", help="the topic (the first configured)")
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+def nodes(shared: Shared, topic: str | None, *, as_json: bool) -> int:
+    """List the processing nodes and their load."""
+    config = shared.config()
+    topic = config.topic(topic).name if topic else config.topics[0].name
     with Participant(config.domain) as participant:
-        view = Observer(participant).look_around(topic.name)
+        view = Observer(participant).look_around(topic)
     rows = [as_row(report) for _, report in sorted(view.nodes.items())]
-    if args.json:
-        print(json.dumps({"topic": topic.name, "balancer": view.balancer, "nodes": rows}, indent=2))
+    if as_json:
+        print(json.dumps({"topic": topic, "balancer": view.balancer, "nodes": rows}, indent=2))
     else:
         print_nodes(rows)
         if view.balancer is None:

@@ -1,60 +1,152 @@
-"""Options that all commands share, and the configuration they lead to."""
+"""What all commands share: their options, the configuration these lead to, the shape of the help.
+
+A command is a function under the decorator `command`::
+
+    @command("nodes", examples=EXAMPLES)
+    @click.option("--topic", metavar="T", help="the topic (the first configured)")
+    def nodes(shared: Shared, topic: str | None) -> int:
+        \"\"\"List the processing nodes and their load.\"\"\"
+
+The shared options may stand before the command's name or after it: both places fill the same
+`Shared` object, which the function is given first. The function returns the exit code.
+"""
 
 from __future__ import annotations
 
-import argparse
 import logging
-import tomllib
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+import rich_click as click
+
+from evenflow.cli.values import setting
 from evenflow.config import Config
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
-def add_shared(parser: argparse.ArgumentParser) -> None:
-    """Add the options that every command understands."""
-    shared = parser.add_argument_group("shared options")
-    shared.add_argument(
-        "--config",
-        metavar="FILE",
-        help="configuration file (else $EVENFLOW_CONFIG, else ./evenflow.toml)",
-    )
-    shared.add_argument("--domain", metavar="N", type=int, help="DDS domain id")
-    shared.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        type=parse_setting,
-        dest="settings",
-        help="set one configuration key, as in node.deliver_items=64 (may be repeated)",
-    )
-    shared.add_argument(
-        "-v", "--verbose", action="count", default=0, help="log more (twice: everything)"
-    )
+HELP_STYLE = {
+    "theme": "default-slim",
+    "show_arguments": True,
+    "style_helptext": "",
+}
+"""How rich-click draws the help: without frames, so that 80 columns are enough."""
+SHARED = "Shared options"
+PANELS = ("Arguments", "Options", SHARED)
+"""The parts of the help after the commands, in their order."""
 
 
-def parse_setting(text: str) -> tuple[str, Any]:
-    """Split ``KEY=VALUE``; the value is read as TOML, and as a plain string when it is none."""
-    key, found, value = text.partition("=")
-    key = key.strip()
-    if not found or not key:
-        raise argparse.ArgumentTypeError(f"{text!r} must be KEY=VALUE, as in node.deliver_items=64")
-    try:
-        return key, tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return key, value
+@dataclass(slots=True)
+class Shared:
+    """What the shared options say."""
+
+    file: str | None = None
+    """The configuration file; None for the usual places."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Configuration keys given on the command line; they win over the file."""
+    verbose: int = 0
+    """How many times ``-v`` was given."""
+
+    def config(self, defaults: Mapping[str, Any] | None = None) -> Config:
+        """Read the configuration; ``defaults`` win over the file but not over the command line."""
+        return Config.load(self.file, {**(defaults or {}), **self.settings})
 
 
-def overrides(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the configuration keys that were given on the command line."""
-    given = dict(args.settings or ())
-    if args.domain is not None:
-        given["domain.id"] = args.domain
-    return given
+pass_shared = click.make_pass_decorator(Shared, ensure=True)
 
 
-def load_config(args: argparse.Namespace) -> Config:
-    """Read the configuration that the shared options ask for."""
-    return Config.load(args.config, overrides(args))
+def _keep(context: click.Context, option: click.Parameter, value: Any) -> None:
+    """Write a shared option that was given into the context's `Shared`."""
+    shared = context.ensure_object(Shared)
+    match option.name, value:
+        case "config", str():
+            shared.file = value
+        case "domain", int():
+            shared.settings["domain.id"] = value
+        case "set", pairs:
+            shared.settings.update(pairs)
+        case "verbose", flags:
+            shared.verbose += len(flags)
+
+
+def shared_options() -> list[click.Parameter]:
+    """Make the options that every command understands."""
+    common: dict[str, Any] = {"expose_value": False, "callback": _keep, "panel": SHARED}
+    return [
+        click.RichOption(
+            ["--config"],
+            metavar="FILE",
+            help="configuration file (else $EVENFLOW_CONFIG, else ./evenflow.toml)",
+            **common,
+        ),
+        click.RichOption(["--domain"], metavar="N", type=int, help="DDS domain id", **common),
+        click.RichOption(
+            ["--set"],
+            metavar="KEY=VALUE",
+            type=setting,
+            multiple=True,
+            help="set a configuration key, as in node.deliver_items=64 (may be repeated)",
+            **common,
+        ),
+        click.RichOption(
+            ["-v", "--verbose"],
+            is_flag=True,
+            multiple=True,
+            help="log more (twice: everything)",
+            **common,
+        ),
+    ]
+
+
+class SharedHelp(click.RichCommand):
+    """Understands the shared options, and prints its examples as they are written.
+
+    Args:
+        examples: Command lines with what they do, at the end of the help.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        examples: str,
+        params: Sequence[click.Parameter] | None = None,
+        **more: Any,
+    ) -> None:
+        params = [*(params or ()), *shared_options()]
+        more["panels"] = [click.RichCommandPanel("Commands"), *map(click.RichOptionPanel, PANELS)]
+        super().__init__(*args, params=params, epilog=examples.rstrip(), **more)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Print the examples line by line, where rich-click would flow them together."""
+        del ctx
+        from rich.text import Text  # noqa: PLC0415 - only the help needs it
+
+        assert isinstance(formatter, click.RichHelpFormatter)
+        formatter.write(Text(f"Examples:\n{self.epilog}"))
+
+
+class Command(SharedHelp):
+    """A command of ours."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Start the log, then run."""
+        start_logging(ctx.ensure_object(Shared).verbose)
+        return super().invoke(ctx)
+
+
+def command(name: str, *, examples: str) -> Callable[[Callable[..., int]], Command]:
+    """Make a command of a function that takes `Shared` and its own options.
+
+    Args:
+        name: What the user types.
+        examples: Command lines with what they do, at the end of the help.
+    """
+
+    def make(function: Callable[..., int]) -> Command:
+        decorate = click.command(name, cls=Command, examples=examples)
+        return decorate(pass_shared(function))
+
+    return make
 
 
 def start_logging(verbose: int) -> None:

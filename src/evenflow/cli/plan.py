@@ -12,14 +12,15 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+import rich_click as click
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
 from evenflow.autonomic.design import design
 from evenflow.balance import ALGORITHMS, algorithm_named
-from evenflow.cli.options import load_config, parse_setting
-from evenflow.cli.running import seconds
+from evenflow.cli.options import Shared, command
+from evenflow.cli.values import seconds, setting
 from evenflow.domain.channels import LOADS, MAPS, REPORTS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError, PlanError
@@ -30,51 +31,46 @@ from evenflow.slices.balancer.balancer import load_weights
 from evenflow.slices.balancer.loads import Loads
 
 if TYPE_CHECKING:
-    import argparse
-
     from evenflow.balance import Algorithm
     from evenflow.config import Config
     from evenflow.model.load import LoadWeights
     from evenflow.model.plan import Plan
 
 EXAMPLES = """\
-  evenflow plan --dry-run                              with the topic's planner
+  evenflow plan --dry-run                        with the topic's planner
   evenflow plan --dry-run --algorithm weighted --with tolerance=0.02 --json
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    parser.add_argument("--dry-run", action="store_true", help="show the plan, move nothing")
-    parser.add_argument("--algorithm", metavar="A", help="who plans (else the topic's planner)")
-    parser.add_argument(
-        "--with", metavar="KEY=VALUE", action="append", type=parse_setting, dest="given",
-        help="a setting of the algorithm (may be repeated)",
-    )  # fmt: skip
-    parser.add_argument("--topic", metavar="T", help="the topic (the first configured)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--look", metavar="TIME", type=seconds, default=5.0, help="how long to listen (5s)"
-    )
-
-
-def run(args: argparse.Namespace) -> int:
-    """Listen, plan and show."""
-    config = load_config(args)
-    if not args.dry_run:
+@command("plan", examples=EXAMPLES)
+@click.option("--dry-run", is_flag=True, help="show the plan, move nothing")
+@click.option("--algorithm", metavar="A", help="who plans (else the topic's planner)")
+@click.option(
+    "--with", "given", metavar="KEY=VALUE", type=setting, multiple=True,
+    help="a setting of the algorithm (may be repeated)",
+)  # fmt: skip
+@click.option("--topic", metavar="T", help="the topic (the first configured)")
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+@click.option("--look", metavar="TIME", type=seconds, default="5s", help="how long to listen (5s)")
+def plan(
+    shared: Shared, *, dry_run: bool, algorithm: str | None, given: tuple[tuple[str, Any], ...],
+    topic: str | None, as_json: bool, look: float,
+) -> int:  # fmt: skip
+    """Show what an algorithm would move now, and the loads expected after it."""
+    config = shared.config()
+    if not dry_run:
         raise PlanError(
             "say --dry-run: plans are made and carried out by the balancer; "
             "'evenflow slices move' moves slices by hand"
         )
-    topic = config.topic(args.topic) if args.topic else config.topics[0]
-    algorithm = _algorithm(config, topic.name, args.algorithm, dict(args.given or ()))
+    topic = config.topic(topic).name if topic else config.topics[0].name
+    planner = _algorithm(config, topic, algorithm, dict(given))
     with Participant(config.domain) as participant:
         weights = load_weights(config.balancer)
-        snapshot = Listener(participant, topic.name, weights).listen(args.look)
-    plan = algorithm.analyze_load(snapshot)
-    row = as_row(algorithm.name, algorithm.measure(snapshot), plan)
-    if args.json:
-        print(json.dumps({"topic": topic.name, **row}, indent=2))
+        snapshot = Listener(participant, topic, weights).listen(look)
+    row = as_row(planner.name, planner.measure(snapshot), planner.analyze_load(snapshot))
+    if as_json:
+        print(json.dumps({"topic": topic, **row}, indent=2))
     else:
         show(row)
     return 0

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
 from dataclasses import asdict
-from itertools import chain
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import rich_click as click
 
-from evenflow.cli.options import load_config
-from evenflow.cli.running import StopSignal, seconds
-from evenflow.cli.sources import Pace, generated, lines, objects, whole_files
+from evenflow.cli.options import Shared, command
+from evenflow.cli.running import StopSignal
+from evenflow.cli.sources import Pace, Source
+from evenflow.cli.values import COUNT, POSITIVE, seconds
 from evenflow.errors import AssignmentError, DeliveryTimeout, PublishTimeout, UsageError
 from evenflow.slices.publisher.publisher import Publisher
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from evenflow.config import Config
-
 EXAMPLES = """\
-  tail -f access.log | evenflow publish --assignment random   every line is an item
-  evenflow publish --json-lines --assignment hash:car f.jsonl   every line is a JSON object
-  evenflow publish --whole --topic images *.jpg           every file is an item
-  evenflow publish --size 100 --rate 5000 --for 60s       generated items, 5,000 a second
-  evenflow publish --size 7300 --count 10000 --json       as fast as possible; a summary in JSON
+  tail -f access.log | evenflow publish --assignment random
+  evenflow publish --json-lines --assignment hash:car fixes.jsonl
+  evenflow publish --whole --topic images *.jpg       every file is an item
+  evenflow publish --size 100 --rate 5000 --for 60s   generated items
+  evenflow publish --size 7300 --count 10000 --json   as fast as possible
 
-Ends when everything is committed. Exit code 1: something was refused or stayed uncommitted.
+Ends when everything is committed. Exit code 1: something was refused or stayed
+uncommitted.
 """
 
 _SHOWN_FAULTS: Final = 5
@@ -40,127 +36,123 @@ _PATIENCE_S: Final = 0.2
 """How long one attempt to publish waits before it looks whether it shall stop."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    parser.add_argument(
-        "files", metavar="FILE", nargs="*", help="where items come from; - is the standard input"
-    )
-    parser.add_argument("--topic", metavar="T", help="topic to publish to (the first configured)")
-    parser.add_argument("--sender", metavar="NAME", default="", help="who sends (host-pid)")
-    parser.add_argument(
-        "--assignment", metavar="SPEC", help="which slice an item gets, in place of the topic's own"
-    )
-    kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("--json-lines", action="store_true", help="every line is a JSON object")
-    kind.add_argument("--whole", action="store_true", help="every file is an item")
-    kind.add_argument("--size", metavar="BYTES", type=whole_number, help="generate items")
-    parser.add_argument(
-        "--senders", metavar="N", type=whole_number, default=1_000,
-        help="generated items come from so many senders (1000)",
-    )  # fmt: skip
-    parser.add_argument("--rate", metavar="N", type=positive, help="items a second, at most")
-    parser.add_argument("--count", metavar="N", type=whole_number, help="stop after so many items")
-    parser.add_argument(
-        "--for", metavar="TIME", type=seconds, dest="duration", help="stop after a time, as in 60s"
-    )
-    parser.add_argument(
-        "--within", metavar="TIME", type=seconds, default=30.0,
-        help="how long to wait at the end until everything is committed (30s)",
-    )  # fmt: skip
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
-
-
-def whole_number(text: str) -> int:
-    """Read a whole number above 0."""
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number above 0")
-    return int(text)
-
-
-def positive(text: str) -> float:
-    """Read a number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} must be a number above 0")
-    return number
-
-
-def run(args: argparse.Namespace) -> int:
-    """Publish until the source or the limits end, then wait for the commits."""
-    config = load_config(args)
-    if args.size is not None and args.files:
-        raise UsageError("--size generates items: give it, or files, but not both")
-    topic = (config.topic(args.topic) if args.topic else config.topics[0]).name
+@command("publish", examples=EXAMPLES)
+@click.argument("files", metavar="[FILE]...", nargs=-1, help="where items come from; - is stdin")
+@click.option("--topic", metavar="T", help="topic to publish to (the first configured)")
+@click.option("--sender", metavar="NAME", default="", help="who sends (host-pid)")
+@click.option(
+    "--assignment", metavar="SPEC", help="which slice an item gets, in place of the topic's own"
+)
+@click.option("--json-lines", is_flag=True, help="every line is a JSON object")
+@click.option("--whole", is_flag=True, help="every file is an item")
+@click.option("--size", metavar="BYTES", type=COUNT, help="generate items of this size")
+@click.option(
+    "--senders",
+    metavar="N",
+    type=COUNT,
+    default=1_000,
+    help="how many senders generated items come from (1000)",
+)
+@click.option("--rate", metavar="N", type=POSITIVE, help="items a second, at most")
+@click.option("--count", metavar="N", type=COUNT, help="stop after this many items")
+@click.option("--for", "duration", metavar="TIME", type=seconds, help="stop after a time: 60s")
+@click.option(
+    "--within",
+    metavar="TIME",
+    type=seconds,
+    default="30s",
+    help="how long to wait at the end until everything is committed (30s)",
+)
+@click.option("--quiet", is_flag=True, help="show no progress")
+@click.option("--json", "as_json", is_flag=True, help="print the summary as JSON")
+def publish(
+    shared: Shared, *, files: tuple[str, ...], topic: str | None, sender: str,
+    assignment: str | None, json_lines: bool, whole: bool, size: int | None, senders: int,
+    rate: float | None, count: int | None, duration: float | None, within: float, quiet: bool,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """Publish lines, files or generated items, then wait until they are committed."""
+    config = shared.config()
+    topic = (config.topic(topic) if topic else config.topics[0]).name
     stop = StopSignal()
+    source = Source(
+        files, stop, config.publisher.retention_bytes, size, json_lines=json_lines, whole=whole
+    )
     began = time.monotonic()
-    publisher = Publisher(topic, config=config, assignment=args.assignment)
-    feed = Feed(publisher, args, config, stop)
-    progress = Progress(publisher, shown=not args.quiet)
+    publisher = Publisher(topic, config=config, assignment=assignment)
+    names = Senders(sender, senders if source.generates else 0)
+    feed = Feed(publisher, source, names, config.publisher.block_s, stop)
     late: DeliveryTimeout | None = None
-    with progress, publisher:
-        feed.run()
+    with Progress(publisher, shown=not quiet), publisher:
+        feed.run(Pace(stop, rate, count, duration))
         try:
-            publisher.close(args.within)
+            publisher.close(within)
         except DeliveryTimeout as error:
             late = error
     if late is not None:
         print(f"evenflow: error: {late}", file=sys.stderr)
     summary = summarize(feed, time.monotonic() - began)
-    if args.json:
-        print(json.dumps(summary, indent=2))
-    else:
-        print(
-            "published {published} items in {seconds:.1f} s ({items_per_s:.0f}/s): {committed} "
-            "committed, {uncommitted} uncommitted, {refused} refused".format(**summary),
-            file=sys.stderr,
-        )
+    show(summary, as_json=as_json)
     return 1 if summary["uncommitted"] or summary["refused"] else 0
 
 
+class Senders:
+    """Who sends: one name for all items, or generated names in turn.
+
+    Args:
+        name: The name; empty for the publisher's own.
+        count: How many generated names; 0 for none.
+    """
+
+    def __init__(self, name: str, count: int) -> None:
+        self._name = name
+        self._names = pa.array([f"sender-{number}" for number in range(0 if name else count)])
+        self._next = 0
+
+    def take(self, count: int) -> Any:
+        """The senders of the next items, as the publisher wants them."""
+        if not len(self._names):
+            return self._name
+        numbers = np.arange(self._next, self._next + count, dtype=np.int64) % len(self._names)
+        self._next += count
+        return pa.DictionaryArray.from_arrays(pa.array(numbers), self._names)
+
+
 class Feed:
-    """Passes items from the source to the publisher."""
+    """Passes items from the source to the publisher.
+
+    Args:
+        publisher: Who publishes them.
+        source: Where they come from.
+        senders: Who sends them.
+        block_s: How long to wait for room before giving up.
+        stop: When to end.
+    """
 
     def __init__(
-        self, publisher: Publisher, args: argparse.Namespace, config: Config, stop: StopSignal
-    ) -> None:
+        self, publisher: Publisher, source: Source, senders: Senders, block_s: float,
+        stop: StopSignal,
+    ) -> None:  # fmt: skip
         self.publisher = publisher
         self.refused = 0
         """Items and lines that could not be published."""
-        self._args = args
-        self._longest = config.publisher.retention_bytes
-        self._block_s = config.publisher.block_s
+        self._source = source
+        self._senders = senders
+        self._block_s = block_s
         self._stop = stop
-        self._number = 0
-        self._names = pa.array([f"sender-{number}" for number in range(args.senders)])
 
-    def run(self) -> None:
+    def run(self, pace: Pace) -> None:
         """Publish what the source gives, until it or the limits end."""
-        args = self._args
-        pace = Pace(self._stop, args.rate, args.count, args.duration)
-        for group in self._source():
+        for group in self._source.groups():
             for part in pace.parts(group):
                 self._publish(part)
             if pace.over:
                 return
 
-    def _source(self) -> Iterator[Any]:
-        args = self._args
-        if args.size is not None:
-            return generated(args.size, self._stop)
-        paths = args.files or ["-"]
-        if args.whole:
-            return whole_files(paths, self._stop)
-        return chain.from_iterable(lines(path, self._stop, self._longest) for path in paths)
-
     def _publish(self, part: Any) -> None:
-        if self._args.json_lines:
-            part, faults = objects(part)
-            for fault in faults:
-                self._refuse(fault)
+        part, faults = self._source.read(part)
+        for fault in faults:
+            self._refuse(fault)
         try:
             self._persist(part)
         except (AssignmentError, UsageError):
@@ -173,7 +165,7 @@ class Feed:
 
     def _persist(self, part: Any) -> None:
         """Publish all of a part, waiting for room as long as the configuration says."""
-        senders = self._senders(len(part))
+        senders = self._senders.take(len(part))
         deadline = time.monotonic() + self._block_s
         while len(part):
             try:
@@ -193,14 +185,6 @@ class Feed:
             else:
                 return
 
-    def _senders(self, count: int) -> Any:
-        args = self._args
-        if args.sender or args.size is None:
-            return args.sender
-        numbers = np.arange(self._number, self._number + count, dtype=np.int64) % args.senders
-        self._number += count
-        return pa.DictionaryArray.from_arrays(pa.array(numbers), self._names)
-
     def _refuse(self, fault: str) -> None:
         self.refused += 1
         if self.refused <= _SHOWN_FAULTS:
@@ -217,6 +201,18 @@ def summarize(feed: Feed, elapsed: float) -> dict[str, Any]:
         "items_per_s": round(stats["published"] / elapsed, 1),
         **stats,
     }
+
+
+def show(summary: dict[str, Any], *, as_json: bool) -> None:
+    """Print what was done."""
+    if as_json:
+        print(json.dumps(summary, indent=2))
+        return
+    print(
+        "published {published} items in {seconds:.1f} s ({items_per_s:.0f}/s): {committed} "
+        "committed, {uncommitted} uncommitted, {refused} refused".format(**summary),
+        file=sys.stderr,
+    )
 
 
 class Progress:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import re
 import signal
 import threading
 from typing import TYPE_CHECKING
@@ -13,8 +11,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
     Handler = Callable[[int, FrameType | None], object] | signal.Handlers
-
-_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class StopSignal:
@@ -42,11 +38,3 @@ class StopSignal:
     def given(self) -> bool:
         """Whether it is time to stop."""
         return self._event.is_set()
-
-
-def seconds(text: str) -> float:
-    """Read a length of time: ``90``, ``500ms``, ``60s``, ``5m``, ``1h``."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?", text.strip())
-    if not found or float(found[1]) <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a time such as 500ms, 60s, 5m or 1h")
-    return float(found[1]) * _UNITS[found[2] or ""]

@@ -6,14 +6,15 @@ import json
 import secrets
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import rich_click as click
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from evenflow.cli.options import load_config
-from evenflow.cli.running import seconds
+from evenflow.cli.options import Shared, command
+from evenflow.cli.values import seconds
 from evenflow.domain.channels import MOVES, REPLIES
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
@@ -21,12 +22,9 @@ from evenflow.errors import DomainError, MoveRefused
 from evenflow.model.messages import MoveReply, MoveRequest, Receipt, SliceMap
 from evenflow.model.ranges import ranges
 
-if TYPE_CHECKING:
-    import argparse
-
 EXAMPLES = """\
-  evenflow slices                                      how many slices each node owns, and which
-  evenflow slices --moves                              the receipts of all moves
+  evenflow slices                  how many slices each node owns, and which
+  evenflow slices --moves          the receipts of all moves
   evenflow slices --moves --json
   evenflow slices move --from node-1 --to node-2 --count 10
   evenflow slices move --from node-1 --to node-2 --slices 3,4,5
@@ -35,46 +33,49 @@ ROOM_FOR_REASONS = 100
 """Columns a terminal needs to say why slices moved."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    parser.add_argument(
-        "action", nargs="?", choices=["list", "move"], default="list", help="list (default) or move"
-    )
-    parser.add_argument("--topic", metavar="T", help="the topic (the first configured)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--moves", action="store_true", help="list the receipts of moves")
-    move = parser.add_argument_group("move")
-    move.add_argument("--from", metavar="NODE", dest="giver", help="node that gives")
-    move.add_argument("--to", metavar="NODE", dest="taker", help="node that takes")
-    move.add_argument("--count", metavar="N", type=int, default=0, help="how many slices")
-    move.add_argument("--slices", metavar="A,B,..", type=numbers, default=(), help="which slices")
-    move.add_argument(
-        "--within", metavar="TIME", type=seconds, default=30.0, help="how long to wait (30s)"
-    )
-
-
 def numbers(text: str) -> tuple[int, ...]:
     """Read ``3,4,5``."""
-    return tuple(int(part) for part in text.split(","))
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{text!r} must be numbers such as 3,4,5") from None
 
 
-def run(args: argparse.Namespace) -> int:
-    """List the assignment or the receipts, or move slices."""
-    config = load_config(args)
-    topic = (config.topic(args.topic) if args.topic else config.topics[0]).name
+@command("slices", examples=EXAMPLES)
+@click.argument("action", type=click.Choice(["list", "move"]), default="list")
+@click.option("--topic", metavar="T", help="the topic (the first configured)")
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+@click.option("--moves", is_flag=True, help="list the receipts of moves")
+@click.option("--from", "giver", metavar="NODE", help="move: node that gives")
+@click.option("--to", "taker", metavar="NODE", help="move: node that takes")
+@click.option("--count", metavar="N", type=int, default=0, help="move: how many slices")
+@click.option("--slices", "which", metavar="A,B,..", type=numbers, help="move: which slices")
+@click.option(
+    "--within", metavar="TIME", type=seconds, default="30s", help="move: how long to wait (30s)"
+)
+def slices(
+    shared: Shared, action: str, topic: str | None, giver: str | None, taker: str | None,
+    count: int, which: tuple[int, ...] | None, within: float, *, as_json: bool, moves: bool,
+) -> int:  # fmt: skip
+    """List slices and moves, or move some."""
+    config = shared.config()
+    topic = (config.topic(topic) if topic else config.topics[0]).name
     with Participant(config.domain) as participant:
         observer = Observer(participant)
-        if args.action == "move":
-            return _move(args, participant, observer, topic)
+        if action == "move":
+            if not giver or not taker or not (count > 0 or which):
+                raise MoveRefused("say --from NODE --to NODE and --count N or --slices A,B,..")
+            request = MoveRequest(topic, secrets.randbits(63), giver, taker, count, which or ())
+            return _move(request, participant, observer, within, as_json=as_json)
         view = observer.look_around(topic)
-    if args.moves:
-        show_receipts(view.receipts, as_json=args.json)
+    if moves:
+        show_receipts(view.receipts, as_json=as_json)
     elif view.map is None:
         raise DomainError(
             f"topic {topic}", "nobody has assigned its slices: start 'evenflow balancer' first"
         )
     else:
-        show_map(view.map, as_json=args.json)
+        show_map(view.map, as_json=as_json)
     return 0
 
 
@@ -141,19 +142,15 @@ def show_receipts(receipts: list[Receipt], *, as_json: bool) -> None:
 
 
 def _move(
-    args: argparse.Namespace, participant: Participant, observer: Observer, topic: str
-) -> int:
-    if not args.giver or not args.taker or not (args.count > 0 or args.slices):
-        raise MoveRefused("say --from NODE --to NODE and --count N or --slices A,B,..")
-    observer.look_around(topic)
-    if observer.view(topic).balancer is None:
+    request: MoveRequest, participant: Participant, observer: Observer, within: float, *,
+    as_json: bool,
+) -> int:  # fmt: skip
+    observer.look_around(request.topic)
+    if observer.view(request.topic).balancer is None:
         raise MoveRefused("no balancer is running in this domain: start 'evenflow balancer' first")
-    request = MoveRequest(
-        topic, secrets.randbits(63), args.giver, args.taker, args.count, args.slices
-    )
     replies = participant.reader(REPLIES)
     participant.writer(MOVES).write(request)
-    deadline = time.monotonic() + args.within
+    deadline = time.monotonic() + within
     reply: MoveReply | None = None
     while time.monotonic() < deadline:
         observer.look(0.05)
@@ -162,9 +159,9 @@ def _move(
             continue
         if not reply.accepted:
             raise MoveRefused(reply.reason)
-        done = [r for r in observer.view(topic).receipts if r.term == reply.term]
+        done = [r for r in observer.view(request.topic).receipts if r.term == reply.term]
         if done:
-            show_receipts(done, as_json=args.json)
+            show_receipts(done, as_json=as_json)
             return 0 if done[-1].outcome == "done" else 1
-    print(f"evenflow: error: no receipt within {args.within:g} s", file=sys.stderr)
+    print(f"evenflow: error: no receipt within {within:g} s", file=sys.stderr)
     return 1

@@ -11,6 +11,7 @@ import os
 import select
 import sys
 import time
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -103,6 +104,51 @@ def generated(size: int, stop: StopSignal, seed: int = 1) -> Iterator[Any]:
     rows = random.integers(0, 256, (count, size), dtype=np.uint8)
     while not stop.given:
         yield rows
+
+
+class Source:
+    """Where the items come from, as the options say.
+
+    Args:
+        files: Paths; none for the standard input.
+        stop: When to end.
+        longest: Bytes that a line may have.
+        size: Bytes of generated items; None to read files.
+        json_lines: Whether every line is a JSON object.
+        whole: Whether every file is an item.
+    """
+
+    def __init__(
+        self, files: Sequence[str], stop: StopSignal, longest: int, size: int | None, *,
+        json_lines: bool, whole: bool,
+    ) -> None:  # fmt: skip
+        if size is not None and files:
+            raise UsageError("--size generates items: give it, or files, but not both")
+        if json_lines + whole + (size is not None) > 1:
+            raise UsageError("--json-lines, --whole, --size: give one of them, not several")
+        self._files = files or ["-"]
+        self._stop = stop
+        self._longest = longest
+        self._size = size
+        self._json_lines = json_lines
+        self._whole = whole
+
+    @property
+    def generates(self) -> bool:
+        """Whether items are generated."""
+        return self._size is not None
+
+    def groups(self) -> Iterator[Any]:
+        """Yield payloads in groups."""
+        if self._size is not None:
+            return generated(self._size, self._stop)
+        if self._whole:
+            return whole_files(self._files, self._stop)
+        return chain.from_iterable(lines(path, self._stop, self._longest) for path in self._files)
+
+    def read(self, group: Any) -> tuple[Any, list[str]]:
+        """Return the items of a group, and what is wrong with the others."""
+        return objects(group) if self._json_lines else (group, [])
 
 
 class Pace:

@@ -8,7 +8,6 @@ whether a report was lost or repeated.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import signal
 import sys
@@ -16,16 +15,17 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import rich_click as click
 from rich.console import Console
 from rich.live import Live
 
 from evenflow.cli.frame import INTERRUPTED
-from evenflow.cli.options import overrides
-from evenflow.cli.running import StopSignal, seconds
+from evenflow.cli.options import Shared, command
+from evenflow.cli.running import StopSignal
+from evenflow.cli.values import COUNT, Number, seconds
 from evenflow.cli.watch import Watch
-from evenflow.config import Config
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
 from evenflow.errors import DomainError, SparkFailed
@@ -35,11 +35,12 @@ from evenflow.fleet.rules import ANSWERS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evenflow.config import Config
     from evenflow.fleet.local import Books
 
 EXAMPLES = """\
-  evenflow up                                        three nodes, 200 vehicles, until Ctrl-C
-  evenflow up --for 60s                              ends by itself with a summary
+  evenflow up             three nodes, 200 vehicles, until Ctrl-C
+  evenflow up --for 60s   ends by itself with a summary
   evenflow up --nodes 5 --vehicles 1000 --rate 5 --for 60s
 
 While it runs, look and interfere from another terminal:
@@ -48,10 +49,11 @@ While it runs, look and interfere from another terminal:
   evenflow slices move --from node-1 --to node-2 --count 10
   evenflow history
 
-The time of --for counts from Spark's first results. The exit code is 1 when a report was lost or
-repeated, 130 when Ctrl-C came before the first results.
+The time of --for counts from Spark's first results. The exit code is 1 when a
+report was lost or repeated, 130 when Ctrl-C came before the first results.
 """
 
+DEFAULT: Final = Numbers()
 READY_WITHIN_S: Final = 300.0
 """How long Spark may take to its first results."""
 STUCK_S: Final = 60.0
@@ -65,63 +67,45 @@ LINE_S: Final = 5.0
 """How often a log gets a line."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    default = Numbers()
-    add = parser.add_argument
-    add("--nodes", metavar="N", type=count, default=default.nodes, help="processing nodes (3)")
-    add("--vehicles", metavar="N", type=count, default=default.vehicles, help="vehicles (200)")
-    add(
-        "--rate", metavar="R", type=rate, default=default.rate,
-        help="reports of each vehicle a second, 1 or more (2)",
-    )  # fmt: skip
-    add(
-        "--troubles", metavar="N", type=amount, default=default.troubles,
-        help="stops and deviations of the whole fleet a minute (20)",
-    )  # fmt: skip
-    add("--slices", metavar="N", type=count, help="slices of the topic (as configured: 100)")
-    add("--cores", metavar="N", type=count, default=default.cores, help="Spark's cores (2)")
-    add("--for", metavar="TIME", type=seconds, dest="duration", help="stop by itself, as in 60s")
-
-
-def count(text: str) -> int:
-    """Read a whole number above 0."""
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number above 0")
-    return int(text)
-
-
-def amount(text: str) -> float:
-    """Read a number, 0 or more."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} must be a number, 0 or more")
-    return value
-
-
-def rate(text: str) -> float:
-    """Read a vehicle's reports a second."""
-    value = amount(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} must be 1 or more: fewer tell too little")
-    return value
-
-
-def run(args: argparse.Namespace) -> int:
-    """Run until a signal or the end of the time, then tell how it went."""
+@command("up", examples=EXAMPLES)
+@click.option(
+    "--nodes", metavar="N", type=COUNT, default=DEFAULT.nodes, help="processing nodes (3)"
+)
+@click.option(
+    "--vehicles", metavar="N", type=COUNT, default=DEFAULT.vehicles, help="vehicles (200)"
+)
+@click.option(
+    "--rate",
+    metavar="R",
+    type=Number(min=1),
+    default=DEFAULT.rate,
+    help="reports of each vehicle a second, 1 or more (2)",
+)
+@click.option(
+    "--troubles",
+    metavar="N",
+    type=Number(min=0),
+    default=DEFAULT.troubles,
+    help="stops and deviations of the whole fleet a minute (20)",
+)
+@click.option("--slices", metavar="N", type=COUNT, help="slices of the topic (as configured: 100)")
+@click.option("--cores", metavar="N", type=COUNT, default=DEFAULT.cores, help="Spark's cores (2)")
+@click.option("--for", "duration", metavar="TIME", type=seconds, help="stop by itself, as in 60s")
+def up(
+    shared: Shared, nodes: int, vehicles: int, rate: float, troubles: float, slices: int | None,
+    cores: int, duration: float | None,
+) -> int:  # fmt: skip
+    """Run everything on this machine, with a live table, and tell in the end how it went."""
     stop = StopSignal(then=signal.default_int_handler)
-    config = configured(args)
+    config = configured(shared, slices)
     check_free(config)
-    numbers = Numbers(args.nodes, args.vehicles, args.rate, args.troubles, args.cores)
+    numbers = Numbers(nodes, vehicles, rate, troubles, cores)
     with (
         tempfile.TemporaryDirectory("", "evenflow-up-", ignore_cleanup_errors=True) as folder,
         LocalFleet(config, config.topics[0].name, numbers, Path(folder)) as fleet,
     ):
         watch = Watch(Observer(fleet.participant), fleet, config.domain.id)
-        books = _run(fleet, watch, stop, args.duration)
+        books = _run(fleet, watch, stop, duration)
     if books is None:
         print("stopped before Spark had its first results", file=sys.stderr)
         return INTERRUPTED
@@ -141,14 +125,13 @@ def check_free(config: Config) -> None:
             )
 
 
-def configured(args: argparse.Namespace) -> Config:
+def configured(shared: Shared, slices: int | None = None) -> Config:
     """The configuration: vehicles report to its first topic, which Spark reads."""
-    given = overrides(args)
-    topic = Config.load(args.config, given).topics[0].name
-    forced = {f"topics.{topic}.served": True, f"topics.{ANSWERS}.slices": 8}
-    if args.slices:
-        forced[f"topics.{topic}.slices"] = args.slices
-    config = Config.load(args.config, {**forced, **given})
+    topic = shared.config().topics[0].name
+    forced: dict[str, Any] = {f"topics.{topic}.served": True, f"topics.{ANSWERS}.slices": 8}
+    if slices:
+        forced[f"topics.{topic}.slices"] = slices
+    config = shared.config(forced)
     # The children read a file of theirs; the history belongs to the operator's.
     history = replace(config.history, path=str(config.history_file.resolve()))
     return replace(config, history=history)

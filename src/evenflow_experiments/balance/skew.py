@@ -32,6 +32,7 @@ from statistics import fmean
 from time import process_time
 from typing import TYPE_CHECKING
 
+import rich_click as click
 from matplotlib.figure import Figure
 
 from evenflow.balance import ALGORITHMS, algorithm_named
@@ -46,10 +47,10 @@ from evenflow_experiments.balance.skew_scenarios import (
     Scenario,
     scenarios,
 )
+from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, print_table, write_json, write_plot
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping
 
 
@@ -85,25 +86,22 @@ class Row:
     """Part of the time in which some node was above the tolerance; only under drift."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's own arguments."""
-    parser.add_argument("--slices", type=int, default=1000, help="how many slices (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="of loads and deal (%(default)s)")
-
-
-def run(args: argparse.Namespace) -> int:
+@experiment("skew", HELP)
+@click.option("--slices", metavar="N", type=int, default=1000, help="how many slices (1000)")
+@click.option("--seed", metavar="N", type=int, default=1, help="of loads and deal (1)")
+def skew(given: Given, slices: int, seed: int) -> int:
     """Run every algorithm in every scenario; returns 1 if what is promised does not hold."""
     progress = Progress("skew")
     rows: list[Row] = []
     courses: dict[str, list[tuple[float, float]]] = {}
-    for scenario in scenarios(args.slices, args.seed, quick=args.quick):
+    for scenario in scenarios(slices, seed, quick=given.quick):
         rows.append(bound_row(scenario))
         rows.append(from_nothing_row(scenario))
         if scenario.name == "overload":
-            done = simulate(scenario, "weighted", args.seed, sees_arrivals=False)
+            done = simulate(scenario, "weighted", seed, sees_arrivals=False)
             rows.append(row_of(scenario, BY_PROCESSED, done))
         for name in ALGORITHMS:
-            outcome = simulate(scenario, name, args.seed)
+            outcome = simulate(scenario, name, seed)
             rows.append(row_of(scenario, name, outcome))
             if scenario.name == "drift":
                 courses[name] = outcome.strains
@@ -111,13 +109,13 @@ def run(args: argparse.Namespace) -> int:
                     (time, bound_at(scenario, time)) for time, _ in outcome.strains
                 ]
         progress(f"{scenario.name}: {len(ALGORITHMS)} algorithms done")
-    times = {name: planning_s(name, args.seed) for name in ALGORITHMS}
+    times = {name: planning_s(name, seed) for name in ALGORITHMS}
     promises = {**check(rows), "every plan for 10,000 slices in 1 s": max(times.values()) < 1.0}
     report(rows, times, promises)
     figures = {"rows": [asdict(row) for row in rows], "planning_s": times, "promises": promises}
-    write_json(args.json, figures)
-    if args.plot is not None:
-        write_plot(args.plot, plot(rows, courses))
+    write_json(given.json, figures)
+    if given.plot is not None:
+        write_plot(given.plot, plot(rows, courses))
     return 0 if all(promises.values()) else 1
 
 

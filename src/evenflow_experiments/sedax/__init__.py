@@ -11,9 +11,13 @@ docs/overlay.md.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenflow.errors import ExperimentError
+import rich_click as click
+
+from evenflow.cli.values import COUNT
+from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, write_json, write_plot
 from evenflow_experiments.sedax.engine import engine_named
 from evenflow_experiments.sedax.filling import Filled, figures, fill
@@ -25,7 +29,6 @@ from evenflow_experiments.sedax.statistics import Reading
 from evenflow_experiments.sedax.tables import TABLES, Readings, Table
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
 HELP = """\
@@ -35,94 +38,111 @@ Runs are spread over Spark. The defaults are the readings that reproduce the pap
 
 SCALE = "scale"
 QUICK_RUNS = 2
+OPEN = "Readings of what the paper leaves open"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's own arguments."""
-    parser.add_argument(
-        "--table",
-        choices=[*TABLES, SCALE, "all"],
-        default="all",
-        help="what to run; all is everything but scale (%(default)s)",
-    )
-    parser.add_argument(
-        "--runs", type=int, help="repetitions (100; better: 30, fig7: 1, with --quick 2)"
-    )
-    parser.add_argument(
-        "--engine",
-        choices=["spark", "local"],
-        help="where the runs happen (spark; local with --quick or without PySpark and Java)",
-    )
-    parser.add_argument(
-        "--master", default="local[*]", help="Spark cluster that does the runs (%(default)s)"
-    )
-    reading = parser.add_argument_group("readings of what the paper leaves open")
-    reading.add_argument(
-        "--quantile",
-        type=Reading,
-        choices=list(Reading),
-        default=Reading.RUN,
-        help="of a run and averaged, the same interpolated, or of all runs pooled (%(default)s)",
-    )
-    reading.add_argument(
-        "--ties", type=Ties, choices=list(Ties), default=Ties.FIRST, help="(%(default)s)"
-    )
-    reading.add_argument(
-        "--own-cell",
-        choices=["counts", "apart"],
-        default="counts",
-        help="whether the delegating node's own cell is one of the queries (%(default)s)",
-    )
-    reading.add_argument(
-        "--growth-order",
-        choices=["addition", "random"],
-        default="addition",
-        help="how growth rates are given to topics (%(default)s)",
-    )
-    scale = parser.add_argument_group("for --table scale")
-    scale.add_argument("--nodes", type=int, default=10_000, help="(%(default)s)")
-    scale.add_argument("--topics", type=int, default=1_000_000, help="(%(default)s)")
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How often and where the runs happen."""
+
+    runs: int | None
+    """Repetitions; None for those of the table, or the few of a quick look."""
+    engine: str | None
+    master: str
+    quick: bool
+
+    def runs_of(self, table: Table) -> int:
+        """How often the rows of a table are run."""
+        chosen = self.runs or (QUICK_RUNS if self.quick else table.runs)
+        return 1 if table.runs == 1 else chosen
 
 
-def run(args: argparse.Namespace) -> int:
+@experiment("overlay", HELP)
+@click.option(
+    "--table", metavar="NAME", type=click.Choice([*TABLES, SCALE, "all"]), default="all",
+    help=f"what to run: {', '.join(TABLES)}, {SCALE}, or all but {SCALE} (all)",
+)  # fmt: skip
+@click.option(
+    "--runs",
+    metavar="N",
+    type=COUNT,
+    help="repetitions (100; better: 30, fig7: 1, with --quick 2)",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["spark", "local"]),
+    help="where the runs happen (spark; local with --quick or without PySpark and Java)",
+)
+@click.option(
+    "--master", metavar="URL", default="local[*]", help="Spark cluster of the runs (local[*])"
+)
+@click.option(
+    "--quantile",
+    type=click.Choice([one.value for one in Reading]),
+    default=Reading.RUN.value,
+    panel=OPEN,
+    help="of a run and averaged, the same interpolated, or of all runs pooled (run)",
+)
+@click.option(
+    "--ties",
+    type=click.Choice([one.value for one in Ties]),
+    default=Ties.FIRST.value,
+    panel=OPEN,
+    help="(first)",
+)
+@click.option(
+    "--own-cell",
+    type=click.Choice(["counts", "apart"]),
+    default="counts",
+    panel=OPEN,
+    help="whether the delegating node's own cell is one of the queries (counts)",
+)
+@click.option(
+    "--growth-order",
+    type=click.Choice(["addition", "random"]),
+    default="addition",
+    panel=OPEN,
+    help="how growth rates are given to topics (addition)",
+)
+@click.option("--nodes", metavar="N", type=int, default=10_000, help="for scale (10000)")
+@click.option("--topics", metavar="N", type=int, default=1_000_000, help="for scale (1000000)")
+def overlay(
+    given: Given, table: str, runs: int | None, engine: str | None, master: str, quantile: str,
+    ties: str, own_cell: str, growth_order: str, nodes: int, topics: int,
+) -> int:  # fmt: skip
     """Run the tables asked for; returns 1 if equation 11 was ever violated."""
     progress = Progress("overlay")
-    if args.table == SCALE:
-        rows = measure(args.nodes, args.topics, progress, quick=args.quick)
+    if table == SCALE:
+        rows = measure(nodes, topics, progress, quick=given.quick)
         print_rows("Time and memory of a run", rows)
-        write_json(args.json, {"table": SCALE, "rows": rows})
+        write_json(given.json, {"table": SCALE, "rows": rows})
         return 0
-    if args.runs is not None and args.runs < 1:
-        raise ExperimentError("overlay", f"--runs {args.runs}: at least one run is needed")
-    readings = Readings(args.ties, args.own_cell == "counts", args.growth_order == "random")
-    names = list(TABLES) if args.table == "all" else [args.table]
-    filled = _run_tables(names, readings, args, progress)
+    readings = Readings(Ties(ties), own_cell == "counts", growth_order == "random")
+    reading = Reading(quantile)
+    names = list(TABLES) if table == "all" else [table]
+    filled = _run_tables(names, readings, Effort(runs, engine, master, given.quick), progress)
     rows = []
     for name in names:
-        found = [{"table": name, **figures(row, args.quantile)} for row in filled[name]]
+        found = [{"table": name, **figures(row, reading)} for row in filled[name]]
         print_rows(TABLES[name].title, found)
         rows.extend(found)
-        if args.plot is not None:
-            path = args.plot if len(names) == 1 else args.plot.with_stem(f"{args.plot.stem}-{name}")
-            write_plot(path, plot(name, TABLES[name].title, filled[name], args.quantile))
-    write_json(args.json, {"table": args.table, "rows": rows})
+        if given.plot is not None:
+            path = given.plot
+            path = path if len(names) == 1 else path.with_stem(f"{path.stem}-{name}")
+            write_plot(path, plot(name, TABLES[name].title, filled[name], reading))
+    write_json(given.json, {"table": table, "rows": rows})
     return int(any(row.get("violations") for row in rows))
 
 
 def _run_tables(
-    names: Sequence[str], readings: Readings, args: argparse.Namespace, progress: Progress
+    names: Sequence[str], readings: Readings, effort: Effort, progress: Progress
 ) -> dict[str, list[Filled]]:
     # Starting Spark takes longer than the few runs of a quick look.
-    engine = engine_named(args.engine or ("local" if args.quick else None), args.master)
+    engine = engine_named(effort.engine or ("local" if effort.quick else None), effort.master)
     wanted = [
-        (row, _runs(TABLES[name], args)) for name in names for row in TABLES[name].rows(readings)
+        (row, effort.runs_of(TABLES[name])) for name in names for row in TABLES[name].rows(readings)
     ]
     progress(f"{len(wanted)} rows, engine {engine.name}, {os.cpu_count()} cores here")
     filled = iter(fill(wanted, engine))
     progress("all runs done")
     return {name: [next(filled) for _ in TABLES[name].rows(readings)] for name in names}
-
-
-def _runs(table: Table, args: argparse.Namespace) -> int:
-    chosen: int = args.runs or (QUICK_RUNS if args.quick else table.runs)
-    return 1 if table.runs == 1 else chosen

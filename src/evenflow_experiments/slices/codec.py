@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-from evenflow.cli.options import overrides
-from evenflow.config import Config
+import rich_click as click
+
 from evenflow.errors import ExperimentError
+from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, own_domain, print_table, write_json, write_plot
 from evenflow_experiments.slices.codec_ends import (
     DEADLINE_S,
@@ -33,10 +34,11 @@ from evenflow_experiments.slices.codec_ends import (
 )
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
     from multiprocessing.connection import Connection
     from pathlib import Path
+
+    from evenflow.config import Config
 
 HELP = """\
 Items per second between two processes over DDS, at 100 B and 8 kB: Cyclone's stock Python codec,
@@ -47,19 +49,16 @@ BATCHES: Final = (1, 10, 100, 1_000)
 LEAST_SAMPLES: Final = 20
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's own arguments."""
-    parser.add_argument(
-        "--rounds", metavar="N", type=int, default=0, help="rounds over all rows (9; quick: 5)"
-    )
-
-
-def run(args: argparse.Namespace) -> int:
+@experiment("codec", HELP)
+@click.option(
+    "--rounds", metavar="N", type=int, default=0, help="rounds over all rows (9; quick: 5)"
+)
+def codec(given: Given, rounds: int) -> int:
     """Measure all rows and report."""
     progress = Progress("codec")
-    rounds = args.rounds or (5 if args.quick else 9)
-    seconds = 0.3 if args.quick else 0.8
-    config = Config.load(args.config, {"domain.id": own_domain(), **overrides(args)})
+    rounds = rounds or (5 if given.quick else 9)
+    seconds = 0.3 if given.quick else 0.8
+    config = given.config({"domain.id": own_domain()})
     with two_ends(config) as ends:
         bench = Bench(*ends)
         for row in ROWS:
@@ -73,9 +72,9 @@ def run(args: argparse.Namespace) -> int:
     figures = figures_of({row: median(found) for row, found in rates.items()})
     figures |= {"lost": bench.lost, "repeated": bench.repeated}
     show(figures)
-    write_json(args.json, figures)
-    if args.plot:
-        plot(args.plot, figures["rows"])
+    write_json(given.json, figures)
+    if given.plot:
+        plot(given.plot, figures["rows"])
     return 1 if bench.lost or bench.repeated else 0
 
 

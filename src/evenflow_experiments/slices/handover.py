@@ -17,20 +17,18 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import rich_click as click
 
-from evenflow.cli.options import overrides
-from evenflow.config import Config
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
 from evenflow.errors import ExperimentError
 from evenflow.processes import LocalCluster
+from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, own_domain, print_table, write_json, write_plot
 from evenflow_experiments.slices.arrivals import FILE_VARIABLE, Arrivals
 from evenflow_experiments.slices.stream import SteadyStream
 
 if TYPE_CHECKING:
-    import argparse
-
     from evenflow.model.messages import Receipt
 
 HELP = """\
@@ -47,42 +45,33 @@ QUICK = ((10, 1.4), (100, 4.0), (1000, 10.0))
 APP = "evenflow_experiments.slices.arrivals:note"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's own arguments."""
-    parser.add_argument(
-        "--moves", metavar="N", type=int, default=0, help="moves of each cell (7; quick: 3)"
-    )
-
-
-def run(args: argparse.Namespace) -> int:
+@experiment("handover", HELP)
+@click.option("--moves", metavar="N", type=int, default=0, help="moves of each cell (7; quick: 3)")
+def handover(given: Given, moves: int) -> int:
     """Measure every cell and report."""
     progress = Progress("handover")
-    moves = args.moves or (3 if args.quick else 7)
+    moves = moves or (3 if given.quick else 7)
     cells = []
-    for slices, rate in QUICK if args.quick else PAPER_MS:
+    for slices, rate in QUICK if given.quick else PAPER_MS:
         progress(f"{slices} slices at {rate:g} MB/s, {moves} moves")
         with tempfile.TemporaryDirectory(prefix="evenflow-handover-") as folder:
-            cells.append(measure(args, slices, rate, moves, Path(folder)))
+            cells.append(measure(given, slices, rate, moves, Path(folder)))
     show(cells)
-    write_json(args.json, {"cells": cells})
-    if args.plot:
-        plot(args.plot, cells)
+    write_json(given.json, {"cells": cells})
+    if given.plot:
+        plot(given.plot, cells)
     return 1 if any(cell["lost"] or cell["repeated"] for cell in cells) else 0
 
 
-def measure(
-    args: argparse.Namespace, slices: int, rate: float, moves: int, folder: Path
-) -> dict[str, Any]:
+def measure(given: Given, slices: int, rate: float, moves: int, folder: Path) -> dict[str, Any]:
     """Measure one cell of the table."""
-    config = Config.load(
-        args.config,
+    config = given.config(
         {
             "domain.id": own_domain(),
             "topics": {"items": {"slices": slices}},
             "publisher.linger_ms": 0,
             "node.app": APP,
-            **overrides(args),
-        },
+        }
     )
     with (
         LocalCluster(config, log_dir=folder) as cluster,

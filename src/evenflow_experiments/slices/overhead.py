@@ -21,21 +21,23 @@ from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
-from evenflow.cli.options import overrides
-from evenflow.config import Config
+import rich_click as click
+
 from evenflow.domain.channels import data, slice_partition
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ExperimentError
 from evenflow.model.batch import Item, encode_item
 from evenflow.processes import LocalCluster, wait_until
 from evenflow.slices.publisher.publisher import Publisher
+from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, own_domain, print_table, write_json, write_plot
 from evenflow_experiments.slices.images import colour_jpeg
 from evenflow_experiments.slices.overhead_worker import BALANCED, CORE, PLAIN, REPLIES
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
+
+    from evenflow.config import Config
 
 HELP = """\
 Throughput and round-trip delay of an image application behind a plain DDS reader and behind a
@@ -57,33 +59,28 @@ class Burst:
     """Mean round-trip delay."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's own arguments."""
-    parser.add_argument("--pairs", metavar="N", type=int, default=0, help="pairs of bursts (30)")
-    parser.add_argument("--items", metavar="N", type=int, default=0, help="items a burst (1000)")
-
-
-def run(args: argparse.Namespace) -> int:
+@experiment("overhead", HELP)
+@click.option("--pairs", metavar="N", type=int, default=0, help="pairs of bursts (30)")
+@click.option("--items", metavar="N", type=int, default=0, help="items a burst (1000)")
+def overhead(given: Given, pairs: int, items: int) -> int:
     """Measure and report."""
     progress = Progress("overhead")
-    pairs = args.pairs or (10 if args.quick else 30)
-    items = args.items or (700 if args.quick else 1_000)
-    config = Config.load(
-        args.config,
+    pairs = pairs or (10 if given.quick else 30)
+    items = items or (700 if given.quick else 1_000)
+    config = given.config(
         {
             "domain.id": own_domain(),
             "topics": {name: {"slices": SLICES} for name in (PLAIN, BALANCED, REPLIES)},
             "publisher.linger_ms": 0,
-            **overrides(args),
-        },
+        }
     )
     with tempfile.TemporaryDirectory(prefix="evenflow-overhead-") as folder:
         bursts = measure(config, Path(folder), pairs, items, progress)
     figures = summary(bursts)
     show(figures)
-    write_json(args.json, figures)
-    if args.plot:
-        plot(args.plot, bursts)
+    write_json(given.json, figures)
+    if given.plot:
+        plot(given.plot, bursts)
     return 0
 
 

@@ -31,13 +31,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import psutil
+import rich_click as click
 
-from evenflow.cli.options import overrides
-from evenflow.config import Config
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
 from evenflow.errors import ExperimentError
 from evenflow.processes import LocalCluster, wait_until
+from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, own_domain, write_json
 from evenflow_experiments.slices.cpu_share import CpuShare
 from evenflow_experiments.slices.images import colour_jpeg, to_grayscale
@@ -47,8 +47,7 @@ from evenflow_experiments.slices.throughput_figures import Run, plot, show, summ
 from evenflow_experiments.slices.throughput_worker import TOPIC
 
 if TYPE_CHECKING:
-    import argparse
-
+    from evenflow.config import Config
     from evenflow.model.batch import Int64s
 
 HELP = """\
@@ -85,20 +84,16 @@ class Schedule:
         return Schedule(joins, self.rise * factor, self.end * factor)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's own arguments."""
-    parser.add_argument(
-        "--share", metavar="S", type=float, default=0.0,
-        help="share of a core for each node (as much as 48 images a second need)",
-    )  # fmt: skip
-
-
-def run(args: argparse.Namespace) -> int:
+@experiment("throughput", HELP)
+@click.option(
+    "--share", metavar="S", type=float, default=0.0,
+    help="share of a core for each node (as much as 48 images a second need)",
+)  # fmt: skip
+def throughput(given: Given, share: float) -> int:
     """Measure and report."""
     progress = Progress("throughput")
-    schedule = Schedule().faster(QUICK) if args.quick else Schedule()
-    config = Config.load(
-        args.config,
+    schedule = Schedule().faster(QUICK) if given.quick else Schedule()
+    config = given.config(
         {
             "domain.id": own_domain(),
             "topics": {TOPIC: {"slices": SLICES}, REPLIES: {"slices": 1}},
@@ -112,10 +107,9 @@ def run(args: argparse.Namespace) -> int:
             "domain.liveliness_s": 10.0,
             "domain.participant_lease_s": 20.0,
             "node.stall_s": 30.0,
-            **overrides(args),
-        },
+        }
     )
-    share = args.share or share_for(PAPER_NODE) + NODE_SHARE
+    share = share or share_for(PAPER_NODE) + NODE_SHARE
     if not 0 < NODES * share <= 0.9 * (os.cpu_count() or 1):
         raise ExperimentError("throughput", f"{NODES} nodes of {share:g} cores do not fit here")
     progress(f"{NODES} nodes, each held to {100 * share:.1f} % of a core")
@@ -123,9 +117,9 @@ def run(args: argparse.Namespace) -> int:
         measured = Stage(config, Path(folder), share, stack, progress).play(schedule)
     figures = summary(measured)
     show(figures)
-    write_json(args.json, figures)
-    if args.plot:
-        plot(args.plot, measured)
+    write_json(given.json, figures)
+    if given.plot:
+        plot(given.plot, measured)
     return 0 if not figures["lost"] and not figures["repeated"] else 1
 
 

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import rich_click as click
 
-from evenflow.cli.options import overrides
-from evenflow.config import Config
 from evenflow.domain.channels import MOVES
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
@@ -28,11 +27,12 @@ from evenflow.errors import ExperimentError
 from evenflow.model.messages import MoveRequest
 from evenflow.processes import LocalCluster
 from evenflow.slices.publisher.publisher import Publisher
+from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, own_domain, print_table, write_json
 from evenflow_experiments.spark.query import QueryProcess
 
 if TYPE_CHECKING:
-    import argparse
+    from evenflow.config import Config
 
 HELP = """\
 Numbered items through publisher, DDS, serving nodes and Spark into Parquet, while slices move, a
@@ -48,27 +48,22 @@ SECONDS = 30.0
 """How long publishing is stretched, so that there is time to fail."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's own arguments."""
-    parser.add_argument("--items", metavar="N", type=int, default=0, help="items (1000000)")
-    parser.add_argument("--seed", metavar="S", type=int, default=1, help="of the moves")
-
-
-def run(args: argparse.Namespace) -> int:
+@experiment("exactly-once", HELP)
+@click.option("--items", metavar="N", type=int, default=0, help="items (1000000)")
+@click.option("--seed", metavar="S", type=int, default=1, help="of the moves")
+def exactly_once(given: Given, items: int, seed: int) -> int:
     """Run once and count."""
-    items = args.items or (100_000 if args.quick else 1_000_000)
-    config = Config.load(
-        args.config,
+    items = items or (100_000 if given.quick else 1_000_000)
+    config = given.config(
         {
             "domain.id": own_domain(),
             "topics": {TOPIC: {"slices": 60, "served": True, "assignment": "hash:id"}},
             "publisher.block_s": 120.0,
-            **overrides(args),
-        },
+        }
     )
-    seconds = SECONDS / 2 if args.quick else SECONDS
+    seconds = SECONDS / 2 if given.quick else SECONDS
     with tempfile.TemporaryDirectory(prefix="evenflow-exactly-once-") as folder:
-        trial = Trial(config, Path(folder), Progress("exactly-once"), args.seed)
+        trial = Trial(config, Path(folder), Progress("exactly-once"), seed)
         figures = trial.run(items, seconds)
     print_table(
         "Every id once",
@@ -76,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         [[figures[name] for name in
           ("items", "lost", "repeated", "kills", "moves", "batches", "seconds")]],
     )  # fmt: skip
-    write_json(args.json, figures)
+    write_json(given.json, figures)
     return 1 if figures["lost"] or figures["repeated"] else 0
 
 

@@ -25,9 +25,9 @@ from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import rich_click as click
 
-from evenflow.cli.options import overrides
-from evenflow.config import Config
+from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, own_domain, print_table, write_json, write_plot
 from evenflow_experiments.spark import pipeline_skew
 from evenflow_experiments.spark.exactly_once import TOPIC
@@ -37,8 +37,7 @@ from evenflow_experiments.spark.query import QueryProcess
 from evenflow_experiments.spark.turns import in_turns
 
 if TYPE_CHECKING:
-    import argparse
-
+    from evenflow.config import Config
     from evenflow.slices.publisher.publisher import Publisher
 
 HELP = """\
@@ -63,53 +62,54 @@ SKEW_BATCHES, QUICK_SKEW_BATCHES = 20, 8
 PARTS = ("throughput", "delay", "skew")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's own arguments."""
-    parser.add_argument("--seconds", metavar="S", type=float, default=0.0, help="each path (30)")
-    parser.add_argument(
-        "--bytes", metavar="B", type=int, action="append", help="payload (100 and 7300)"
-    )
-    parser.add_argument(
-        "--part", choices=PARTS, action="append", help="measure this part alone (may be repeated)"
-    )
-    parser.add_argument("--nodes", metavar="N", type=int, default=NODES, help="serving nodes (2)")
-
-
-def run(args: argparse.Namespace) -> int:
+@experiment("pipeline", HELP)
+@click.option("--seconds", metavar="S", type=float, default=0.0, help="each path (30)")
+@click.option(
+    "--bytes", "sizes", metavar="B", type=int, multiple=True, help="payload (100 and 7300)"
+)
+@click.option(
+    "--part",
+    "parts",
+    type=click.Choice(PARTS),
+    multiple=True,
+    help="measure this part alone (may be repeated)",
+)
+@click.option("--nodes", metavar="N", type=int, default=NODES, help="serving nodes (2)")
+def pipeline(
+    given: Given, seconds: float, sizes: tuple[int, ...], parts: tuple[str, ...], nodes: int
+) -> int:
     """Measure all paths and report."""
     progress = Progress("pipeline")
-    seconds = args.seconds or (10.0 if args.quick else 30.0)
-    parts = args.part or PARTS
+    seconds = seconds or (10.0 if given.quick else 30.0)
+    parts = parts or PARTS
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="evenflow-pipeline-") as name:
-        warm_s = QUICK_WARM_S if args.quick else WARM_S
-        bench = Bench(_config(args), Path(name), progress, warm_s, seconds, args.nodes)
+        warm_s = QUICK_WARM_S if given.quick else WARM_S
+        bench = Bench(_config(given), Path(name), progress, warm_s, seconds, nodes)
         if "throughput" in parts:
-            sizes = args.bytes or ([100] if args.quick else [100, 7_300])
+            sizes = sizes or ((100,) if given.quick else (100, 7_300))
             figures["rows"] = [row for octets in sizes for row in bench.throughput(octets)]
         if "delay" in parts:
             figures |= bench.delay()
         if "skew" in parts:
-            batches = QUICK_SKEW_BATCHES if args.quick else SKEW_BATCHES
-            figures["skew"] = measure_skew(_config(args), Path(name), batches, progress)
+            batches = QUICK_SKEW_BATCHES if given.quick else SKEW_BATCHES
+            figures["skew"] = measure_skew(_config(given), Path(name), batches, progress)
     show(figures)
-    write_json(args.json, figures)
-    if args.plot and "rows" in figures:
-        plot(args.plot, figures["rows"])
+    write_json(given.json, figures)
+    if given.plot and "rows" in figures:
+        plot(given.plot, figures["rows"])
     return 0
 
 
-def _config(args: argparse.Namespace) -> Config:
-    return Config.load(
-        args.config,
+def _config(given: Given) -> Config:
+    return given.config(
         {
             "domain.id": own_domain(),
             "topics": {TOPIC: {"slices": 32, "served": True, "assignment": "hash:sender"}},
             "publisher.retention_bytes": 256 << 20,
             "publisher.batch_items": 10_000,
             "node.cache_bytes": 512 << 20,
-            **overrides(args),
-        },
+        }
     )
 
 

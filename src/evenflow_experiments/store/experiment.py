@@ -23,16 +23,19 @@ import asyncio
 import random
 import tempfile
 import time
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import rich_click as click
 
 from evenflow.config import Config
 from evenflow.overlay.broker.local import LocalBrokers
 from evenflow.overlay.client.aio import AsyncClient
 from evenflow.overlay.space.coordinate import Coordinate
+from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, write_json
 from evenflow_experiments.sedax.simulation import draw_world
 from evenflow_experiments.store.balance import measure_balance, places_of, setting
@@ -47,7 +50,6 @@ from evenflow_experiments.store.tables import (
 )
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
 HELP = """\
@@ -62,83 +64,105 @@ MOST_OFF_PERCENT = 10
 PARTS = ("deaths", "moves", "balance", "continuous")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's own arguments."""
-    parser.add_argument("--brokers", metavar="N", type=int, default=0, help="(20; quick: 5)")
-    parser.add_argument("--topics", metavar="N", type=int, default=0, help="(500; quick: 30)")
-    parser.add_argument("--kills", metavar="N", type=int, default=0, help="per level (4; quick: 1)")
-    parser.add_argument(
-        "--history", metavar="N", type=int, default=0,
-        help="messages of each topic before the first death (200; quick: 20)",
-    )  # fmt: skip
-    parser.add_argument("--rate", metavar="R", type=float, default=0, help="messages/s (250; 100)")
-    parser.add_argument("--moves", metavar="N", type=int, default=10, help="moves of a topic (10)")
-    parser.add_argument(
-        "--part", choices=[*PARTS, "all"], default="all", help="what to measure (all)"
-    )
-    parser.add_argument("--seed", metavar="N", type=int, default=1, help="places and victims (1)")
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is measured."""
+
+    brokers: int
+    topics: int
+    kills: int
+    """Brokers killed at each level."""
+    history: int
+    """Messages of each topic before the first death."""
+    rate: float
+    """Messages written a second."""
+    moves: int
+    """Moves of one topic."""
+    seed: int
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run both parts and report."""
+@experiment("store", HELP)
+@click.option("--brokers", metavar="N", type=int, default=0, help="(20; quick: 5)")
+@click.option("--topics", metavar="N", type=int, default=0, help="(500; quick: 30)")
+@click.option("--kills", metavar="N", type=int, default=0, help="per level (4; quick: 1)")
+@click.option(
+    "--history",
+    metavar="N",
+    type=int,
+    default=0,
+    help="messages of each topic before the first death (200; quick: 20)",
+)
+@click.option("--rate", metavar="R", type=float, default=0, help="messages/s (250; 100)")
+@click.option("--moves", metavar="N", type=int, default=10, help="moves of a topic (10)")
+@click.option(
+    "--part", type=click.Choice([*PARTS, "all"]), default="all", help="what to measure (all)"
+)
+@click.option("--seed", metavar="N", type=int, default=1, help="places and victims (1)")
+def store(
+    given: Given, brokers: int, topics: int, kills: int, history: int, rate: float, moves: int,
+    part: str, seed: int,
+) -> int:  # fmt: skip
+    """Run the parts asked for and report."""
     progress = Progress("store")
-    args.brokers = args.brokers or (5 if args.quick else 20)
-    args.topics = args.topics or (30 if args.quick else 500)
-    args.kills = args.kills or (1 if args.quick else 4)
-    args.history = args.history or (20 if args.quick else 200)
-    args.rate = args.rate or (100.0 if args.quick else 250.0)
-    chosen = PARTS if args.part == "all" else (args.part,)
+    scale = Scale(
+        brokers=brokers or (5 if given.quick else 20),
+        topics=topics or (30 if given.quick else 500),
+        kills=kills or (1 if given.quick else 4),
+        history=history or (20 if given.quick else 200),
+        rate=rate or (100.0 if given.quick else 250.0),
+        moves=moves,
+        seed=seed,
+    )
+    chosen = PARTS if part == "all" else (part,)
     found: dict[str, Any] = {"runs": [], "moves": {}, "balance": {}, "continuous": {}}
     if "deaths" in chosen or "moves" in chosen:
-        run_deaths(args, chosen, found, progress)
+        run_deaths(scale, chosen, found, progress)
     if "balance" in chosen:
-        found["balance"] = run_balance(args, progress)
+        found["balance"] = run_balance(seed, progress, quick=given.quick)
     if "continuous" in chosen:
-        found["continuous"] = run_continuous(args, progress)
+        found["continuous"] = run_continuous(seed, progress, quick=given.quick)
     show(found)
-    write_json(args.json, found)
-    if args.plot:
-        plot(args.plot, found["runs"])
+    write_json(given.json, found)
+    if given.plot:
+        plot(given.plot, found["runs"])
     return 1 if wrong(found) else 0
 
 
-def run_deaths(
-    args: argparse.Namespace, chosen: Sequence[str], found: dict[str, Any], say: Progress
-) -> None:
+def run_deaths(scale: Scale, chosen: Sequence[str], found: dict[str, Any], say: Progress) -> None:
     """Kill brokers at each level, and move a topic."""
     for level in (2, 3) if "deaths" in chosen else (2,):
         with tempfile.TemporaryDirectory(prefix="evenflow-store-") as name:
-            rng = random.Random(args.seed)
+            rng = random.Random(scale.seed)
             places = {
                 f"b{number:02}": Coordinate(rng.uniform(0.02, 0.98), rng.uniform(0.02, 0.98))
-                for number in range(args.brokers)
+                for number in range(scale.brokers)
             }
             with LocalBrokers(places, Path(name), silence_s=SILENCE_S) as brokers:
-                say(f"level {level}: starting {args.brokers} brokers")
+                say(f"level {level}: starting {scale.brokers} brokers")
                 brokers.start_all()
                 if level == 2 and "moves" in chosen:
-                    found["moves"] = asyncio.run(measure_moves(brokers, args.moves, rng, say))
+                    found["moves"] = asyncio.run(measure_moves(brokers, scale.moves, rng, say))
                 if "deaths" in chosen:
-                    one = asyncio.run(measure_deaths(brokers, level, args, rng, say))
+                    one = asyncio.run(measure_deaths(brokers, level, scale, rng, say))
                     found["runs"].append(one)
 
 
-def run_balance(args: argparse.Namespace, say: Progress) -> dict[str, Any]:
+def run_balance(seed: int, say: Progress, *, quick: bool) -> dict[str, Any]:
     """Compare the loads of growing topics, live and simulated."""
-    count = 5 if args.quick else 10
-    world = draw_world(setting(count, count), args.seed)
+    count = 5 if quick else 10
+    world = draw_world(setting(count, count), seed)
     with tempfile.TemporaryDirectory(prefix="evenflow-store-") as name:
         places = places_of(world)
         with LocalBrokers(places, Path(name), silence_s=SILENCE_S) as brokers:
             say(f"balance: starting {count} brokers")
             brokers.start_all()
-            return asyncio.run(measure_balance(brokers, world, say, failures=not args.quick))
+            return asyncio.run(measure_balance(brokers, world, say, failures=not quick))
 
 
-def run_continuous(args: argparse.Namespace, say: Progress) -> dict[str, Any]:
+def run_continuous(seed: int, say: Progress, *, quick: bool) -> dict[str, Any]:
     """Compare the loads of growing topics under continuous balancing, live and simulated."""
-    count, period_s = (5, 15.0) if args.quick else (10, 120.0)
-    world = draw_world(setting(count, count), args.seed)
+    count, period_s = (5, 15.0) if quick else (10, 120.0)
+    world = draw_world(setting(count, count), seed)
     with tempfile.TemporaryDirectory(prefix="evenflow-store-") as name:
         history = Path(name) / "history.db"
         brokers = LocalBrokers(
@@ -178,18 +202,18 @@ def wrong(found: dict[str, Any]) -> bool:
 
 
 async def measure_deaths(
-    brokers: LocalBrokers, level: int, args: argparse.Namespace, rng: random.Random, say: Progress
+    brokers: LocalBrokers, level: int, scale: Scale, rng: random.Random, say: Progress
 ) -> dict[str, Any]:
     """Kill brokers under steady writes, and count."""
-    topics = [f"deaths-{number}" for number in range(args.topics)]
+    topics = [f"deaths-{number}" for number in range(scale.topics)]
     before = sum(condition.shelves for condition in await brokers.settled())
     async with AsyncClient(list(brokers.addresses.values()), timeout_s=120) as client:
-        writer = Writer(client, topics, level, args.rate)
-        await writer.begin(args.history)
-        say(f"level {level}: {len(topics)} topics of {args.history} messages made")
+        writer = Writer(client, topics, level, scale.rate)
+        await writer.begin(scale.history)
+        say(f"level {level}: {len(topics)} topics of {scale.history} messages made")
         await brokers.settled()
         heals, returns, away = [], [], []
-        for victim in rng.sample(sorted(brokers.addresses), args.kills):
+        for victim in rng.sample(sorted(brokers.addresses), scale.kills):
             brokers.kill(victim)
             heals.append(await _timed(brokers))
             say(f"level {level}: {victim} killed, all copies made after {heals[-1]:.1f} s")
@@ -206,13 +230,13 @@ async def measure_deaths(
     shelves = sum(condition.shelves for condition in found)
     return {
         "level": level,
-        "brokers": args.brokers,
+        "brokers": scale.brokers,
         "topics": len(topics),
-        "rate": args.rate,
+        "rate": scale.rate,
         "acknowledged": sum(writer.acknowledged.values()),
         **books,
         "stale": max(0, shelves - before - 2 * len(topics)),
-        "kills": args.kills,
+        "kills": scale.kills,
         "heal_s": [round(seconds, 2) for seconds in heals],
         "return_s": [round(seconds, 2) for seconds in returns],
         "ack_ms_median": round(float(np.median(writer.delays_ms)), 1),

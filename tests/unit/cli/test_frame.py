@@ -7,14 +7,15 @@ import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
+import rich_click as click
 
-from evenflow.cli import commands, main
-from evenflow.cli.commands import COMMANDS, Command
+from evenflow.cli import frame, main
+from evenflow.cli.commands import COMMANDS, Later
+from evenflow.cli.options import Shared, command
 from evenflow.errors import ConfigError
 from evenflow.registry import Registry
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
     from pathlib import Path
 
@@ -23,55 +24,71 @@ if TYPE_CHECKING:
 def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EVENFLOW_CONFIG", raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
 
 
-class Probe:
-    """A command that does what its test says."""
+def mount(monkeypatch: pytest.MonkeyPatch, run: Callable[[Shared, int], int]) -> None:
+    """Offer one command, which does what its test says."""
 
-    EXAMPLES = "  evenflow probe"
+    @command("probe", examples="  evenflow probe")
+    @click.option("--depth", type=int)
+    def probe(shared: Shared, depth: int) -> int:
+        """Look at the frame."""
+        return run(shared, depth)
 
-    def __init__(self, run: Callable[[argparse.Namespace], int]) -> None:
-        self.run = run
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--depth", type=int)
+    registry: Registry[click.Command] = Registry("command", {"probe": probe})
+    monkeypatch.setattr(frame, "COMMANDS", registry)
 
 
-def mount(monkeypatch: pytest.MonkeyPatch, run: Callable[[argparse.Namespace], int]) -> None:
-    probe = Command("probe", "look at the frame")
-    monkeypatch.setattr(Command, "load", lambda self: Probe(run))
-    registry = Registry("command", {"probe": probe})
-    monkeypatch.setattr(commands, "COMMANDS", registry)
-    monkeypatch.setattr("evenflow.cli.frame.COMMANDS", registry)
+def ours() -> dict[str, Later]:
+    """The commands that are listed before they are imported."""
+    found = {name: COMMANDS.get(name) for name in COMMANDS}
+    return {name: one for name, one in found.items() if isinstance(one, Later)}
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(["--help"])
-    assert left.value.code == 0
+    assert main(["--help"]) == 0
     shown = capsys.readouterr().out
     for name in COMMANDS:
-        assert f"  {name} " in shown
-        assert COMMANDS.get(name).help in shown
+        line = COMMANDS.get(name).short_help
+        assert line
+        assert any(row.split() == [name, *line.split()] for row in shown.splitlines()), name
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as left:
-        main([name, "--help"])
-    assert left.value.code == 0
+    assert main([name, "--help"]) == 0
     shown = capsys.readouterr().out
     assert f"evenflow {name}" in shown
-    assert "examples:" in shown
+    assert "Examples:" in shown
     assert "--config" in shown
 
 
+@pytest.mark.parametrize("name", ours())
+def test_examples_fit_a_terminal_of_80_columns(name: str) -> None:
+    examples = ours()[name].load().epilog
+    assert examples
+    assert [line for line in examples.splitlines() if len(line) > 79] == []
+
+
+@pytest.mark.parametrize("name", ours())
+def test_a_command_says_of_itself_what_the_list_says(name: str) -> None:
+    one = ours()[name]
+    assert (one.load().help or "").lower().startswith((one.short_help or "").lower())
+
+
 def test_help_imports_no_command() -> None:
-    script = "import sys, evenflow.cli; print(*sys.modules)"
+    script = "import sys, evenflow.cli; evenflow.cli.main(['--help']); print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(ran.stdout.split())
-    assert not loaded & {COMMANDS.get(name).module for name in COMMANDS}
-    assert not loaded & {"cyclonedds", "numpy", "pyspark", "matplotlib", "rich"}
+    assert not loaded & {one.module for one in ours().values()}
+    assert not loaded & {"cyclonedds", "numpy", "pyarrow", "pyspark", "matplotlib"}
+
+
+def test_without_a_command_the_help_is_shown_and_it_is_an_error() -> None:
+    with pytest.raises(SystemExit) as left:
+        main([])
+    assert left.value.code == 2
 
 
 def test_an_unknown_command_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,10 +98,33 @@ def test_an_unknown_command_is_one_line(capsys: pytest.CaptureFixture[str]) -> N
     assert said.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["config", "--jso"], "Did you mean"),
+        (["config", "--set", "node.commit_ms"], "must be KEY=VALUE"),
+        (["config", "much"], "unexpected extra argument"),
+        (["--domain", "x", "config"], "'x' is not a valid integer"),
+        (["balancer", "--for", "-1s"], "must be a time such as 500ms"),
+        (["broker"], "Missing option '--name'"),
+        (["slices", "mve"], "'mve' is not one of 'list', 'move'"),
+    ],
+)
+def test_a_usage_error_is_one_line_that_says_where_to_look(
+    arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("evenflow: error: ")
+    assert reason in said
+    assert "--help' tells more)" in said
+    assert said.count("\n") == 1
+
+
 def test_our_error_is_one_line_and_two(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def run(args: argparse.Namespace) -> int:
+    def run(shared: Shared, depth: int) -> int:
         raise ConfigError("node.app", "x", "must be 'MODULE:CALLABLE'")
 
     mount(monkeypatch, run)
@@ -96,7 +136,7 @@ def test_our_error_is_one_line_and_two(
 
 
 def test_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(args: argparse.Namespace) -> int:
+    def run(shared: Shared, depth: int) -> int:
         raise KeyboardInterrupt
 
     mount(monkeypatch, run)
@@ -104,7 +144,7 @@ def test_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_exit_code_is_the_commands_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    mount(monkeypatch, lambda args: args.depth)
+    mount(monkeypatch, lambda shared, depth: depth)
     assert main(["probe", "--depth", "7"]) == 7
 
 
@@ -130,15 +170,3 @@ def test_config_prints_what_it_would_read(
     (tmp_path / "evenflow.toml").write_text(printed, encoding="utf-8")
     assert main(["config"]) == 0
     assert capsys.readouterr().out == printed
-
-
-def test_a_setting_without_a_value_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(["config", "--set", "node.commit_ms"])
-    assert left.value.code == 2
-    assert "must be KEY=VALUE" in capsys.readouterr().err
-
-
-def test_an_unknown_experiment_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["experiment", "no-such"]) == 2
-    assert "unknown experiment 'no-such'" in capsys.readouterr().err

@@ -1,25 +1,18 @@
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
 
-from evenflow.cli.options import add_shared
-from evenflow.cli.up import add_arguments, configured, summary
+from evenflow.cli import main
+from evenflow.cli.options import Shared
+from evenflow.cli.up import configured, summary
 from evenflow.fleet.local import Books
 from evenflow.fleet.vehicles import FleetBooks
 
 FLEET = FleetBooks(
     reports=1_000, planted=3, found=2, false=0, answers=4, round_trips_s=(3.0, 1.0, 2.0, 9.0)
 )
-
-
-def parsed(*arguments: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    add_shared(parser)
-    return parser.parse_args(arguments)
 
 
 @pytest.fixture(autouse=True)
@@ -30,30 +23,36 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 class TestConfiguration:
     def test_the_first_topic_is_served_and_answers_have_one(self) -> None:
-        config = configured(parsed())
+        config = configured(Shared())
         assert (config.topics[0].name, config.topics[0].served) == ("items", True)
         assert not config.topic("alerts").served
 
     def test_a_file_and_the_command_line_are_followed(self, tmp_path: Path) -> None:
         (tmp_path / "evenflow.toml").write_text("[topics.cars]\nslices = 7\n")
-        config = configured(parsed("--set", "topics.alerts.slices=3", "--domain", "9"))
+        config = configured(Shared(settings={"topics.alerts.slices": 3, "domain.id": 9}))
         assert (config.topics[0].name, config.topics[0].slices) == ("cars", 7)
         assert config.topic("alerts").slices == 3
         assert config.domain.id == 9
-        assert configured(parsed("--slices", "12")).topics[0].slices == 12
+        assert configured(Shared(), 12).topics[0].slices == 12
 
     def test_the_history_is_the_operators(self, tmp_path: Path) -> None:
-        assert Path(configured(parsed()).history.path).parent == tmp_path
+        assert Path(configured(Shared()).history.path).parent == tmp_path
 
     @pytest.mark.parametrize(
-        "wrong", [("--nodes", "0"), ("--vehicles", "x"), ("--rate", "0.5"), ("--troubles", "-1")]
+        "wrong",
+        [
+            ("--nodes", "0"),
+            ("--vehicles", "x"),
+            ("--rate", "0.5"),
+            ("--rate", "inf"),
+            ("--troubles", "-1"),
+        ],
     )
     def test_wrong_numbers_are_refused(
         self, wrong: tuple[str, str], capsys: pytest.CaptureFixture[str]
     ) -> None:
-        with pytest.raises(SystemExit):
-            parsed(*wrong)
-        assert f"argument {wrong[0]}" in capsys.readouterr().err
+        assert main(["up", *wrong]) == 2
+        assert f"Invalid value for '{wrong[0]}'" in capsys.readouterr().err
 
 
 class TestBooks:

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import rich_click as click
 
-from evenflow.errors import ExperimentError
-from evenflow_experiments import sedax
+from evenflow_experiments.sedax import overlay
 from evenflow_experiments.sedax.engine import LocalEngine, Run
 from evenflow_experiments.sedax.filling import figures, fill
 from evenflow_experiments.sedax.plots import plot
@@ -93,13 +92,11 @@ def test_readings_reach_the_settings() -> None:
         assert row.task.growth is None or row.task.growth.shuffle
 
 
-def parse(*words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--plot", type=Path)
-    parser.add_argument("--quick", action="store_true")
-    sedax.add_arguments(parser)
-    return parser.parse_args(words)
+def run(*words: str) -> int:
+    """Run the experiment as from the command line; return its exit code."""
+    code = overlay.main(list(words), "overlay", standalone_mode=False)
+    assert isinstance(code, int)
+    return code
 
 
 def test_the_command_writes_what_it_prints(
@@ -107,7 +104,7 @@ def test_the_command_writes_what_it_prints(
 ) -> None:
     out, drawing = tmp_path / "out.json", tmp_path / "out.png"
     words = ["--table", "IV", "--runs", "3", "--engine", "local"]
-    assert sedax.run(parse(*words, "--json", str(out), "--plot", str(drawing))) == 0
+    assert run(*words, "--json", str(out), "--plot", str(drawing)) == 0
     written = json.loads(out.read_text())
     assert written["table"] == "IV"
     assert [row["order"] for row in written["rows"]] == ["ascending", "descending", "shuffled"]
@@ -117,5 +114,5 @@ def test_the_command_writes_what_it_prints(
 
 
 def test_no_runs_are_refused() -> None:
-    with pytest.raises(ExperimentError, match="at least one run"):
-        sedax.run(parse("--runs", "0", "--table", "IV", "--engine", "local"))
+    with pytest.raises(click.BadParameter, match="0 is not in the range"):
+        run("--runs", "0", "--table", "IV", "--engine", "local")

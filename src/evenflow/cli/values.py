@@ -1,0 +1,53 @@
+"""Values that options read: times, settings, finite numbers.
+
+Each refuses what it cannot use with a `click.BadParameter` that says what it wants; click adds the
+name of the option.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from typing import Any
+
+import rich_click as click
+
+_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds(text: str) -> float:
+    """Read a length of time: ``90``, ``500ms``, ``60s``, ``5m``, ``1h``."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?", text.strip())
+    if not found or float(found[1]) <= 0:
+        raise click.BadParameter(f"{text!r} must be a time such as 500ms, 60s, 5m or 1h")
+    return float(found[1]) * _UNITS[found[2] or ""]
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """Split ``KEY=VALUE``; the value is read as TOML, and as a plain string when it is none."""
+    key, found, value = text.partition("=")
+    key = key.strip()
+    if not found or not key:
+        raise click.BadParameter(f"{text!r} must be KEY=VALUE, as in node.deliver_items=64")
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key, value
+
+
+class Number(click.FloatRange):
+    """A finite number within bounds."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read it; "nan" and "inf" are no numbers here."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} must be a finite number", param, ctx)
+        return number
+
+
+COUNT = click.IntRange(min=1)
+"""A whole number above 0."""
+POSITIVE = Number(min=0, min_open=True)
+"""A number above 0."""
