@@ -17,6 +17,7 @@ from evenflow.autonomic.history import History
 from evenflow.config import Config
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
+from evenflow.model.ids import NodeId
 from evenflow.processes import LocalCluster, wait_until
 from evenflow.slices.publisher.publisher import Publisher
 
@@ -89,7 +90,7 @@ def owners(domain_config):
             slice_map = observer.view("items").map
             if slice_map is None:
                 return []
-            names = ("", *(node.partition("~")[0] for node in slice_map.nodes))
+            names = ("", *(NodeId(node).name for node in slice_map.nodes))
             return [names[owner] for owner in slice_map.owners]
 
         yield look

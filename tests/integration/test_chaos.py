@@ -15,6 +15,7 @@ from evenflow.config import Config
 from evenflow.domain.channels import MOVES, REPLIES
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
+from evenflow.model.ids import NodeId
 from evenflow.model.messages import MoveRequest
 from evenflow.processes import LocalCluster, wait_until
 from evenflow.slices.publisher.publisher import Publisher
@@ -74,7 +75,7 @@ class Arena:
     @property
     def names(self):
         """Nodes that take part: those whose processes run and whose reports are seen."""
-        seen = {node.partition("~")[0] for node in self.view.nodes}
+        seen = {NodeId(node).name for node in self.view.nodes}
         return sorted(name for name in self.cluster.processes if name in seen)
 
     def wait_balanced(self, nodes, timeout_s=20):

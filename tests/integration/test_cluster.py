@@ -12,6 +12,8 @@ import pyarrow.dataset as ds
 import pytest
 from tests.integration.hosts import HUB, Hosts, require_hosts
 
+from evenflow.model.ids import NodeId
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -53,7 +55,7 @@ def slices_of(hosts: Hosts, configs: dict[str, Path]) -> dict[str, int]:
     """How many slices each node holds, seen from the hub."""
     command = [EVENFLOW, "nodes", "--json", "--config", configs[HUB]]
     nodes = json.loads(hosts.run(HUB, command))["nodes"]
-    return {row["node"].partition("~")[0]: row["slices"] for row in nodes}
+    return {NodeId(row["node"]).name: row["slices"] for row in nodes}
 
 
 @pytest.mark.parametrize("peers", [False, True], ids=["multicast", "peers"])

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from evenflow.config import Config
+from evenflow.model.ids import NodeId
 from evenflow.processes import LocalCluster, wait_until
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes]
@@ -43,7 +44,7 @@ def owned(cluster):
         return {}
     counts = {}
     for row in json.loads(listing.stdout)["slices"]:
-        name = row["node"].partition("~")[0]
+        name = NodeId(row["node"]).name
         counts[name] = counts.get(name, 0) + 1
     return counts
 

@@ -15,6 +15,7 @@ from evenflow.config import Config
 from evenflow.domain.channels import MOVES
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ConfigError, DomainError, ReadFailed
+from evenflow.model.ids import Position
 from evenflow.model.messages import MoveRequest
 from evenflow.slices.balancer.balancer import Balancer
 from evenflow.slices.consumer.follower import Follower
@@ -24,6 +25,7 @@ from evenflow.slices.publisher.publisher import Publisher
 
 pytestmark = pytest.mark.domain
 Eventually = Callable[..., None]
+START = Position()
 
 
 @pytest.fixture
@@ -76,12 +78,12 @@ def nodes(
 def follower(config: Config, nodes: list[Node]) -> Iterator[Follower]:
     follower = Follower("items", "spark", config, read_timeout_s=20.0)
     follower.wait_until_served()
-    follower.register({})
+    follower.register(START)
     yield follower
     follower.close()
 
 
-def ids_between(follower: Follower, start: dict[int, int], end: dict[int, int]) -> list[int]:
+def ids_between(follower: Follower, start: Position, end: Position) -> list[int]:
     return [
         number
         for share in follower.shares(start, end)
@@ -93,37 +95,36 @@ def ids_between(follower: Follower, start: dict[int, int], end: dict[int, int]) 
 @pytest.fixture
 def published(
     config: Config, participant: Participant, follower: Follower, eventually: Eventually
-) -> Iterator[tuple[Publisher, dict[int, int]]]:
+) -> Iterator[tuple[Publisher, Position]]:
     """100 items, 0 to 99, that can be read."""
     publisher = Publisher("items", config=config, participant=participant)
     for number in range(100):
         publisher.publish(b"x" * 10, id=number)
     eventually(
-        lambda: len(ids_between(follower, {}, follower.latest({}))) == 100, "all items can be read"
+        lambda: len(ids_between(follower, START, follower.latest(START))) == 100,
+        "all items can be read",
     )
-    end = follower.latest({})
+    end = follower.latest(START)
     yield publisher, end
     follower.commit(end)
     publisher.close()
 
 
-def test_every_item_is_read_once(
-    follower: Follower, published: tuple[Publisher, dict[int, int]]
-) -> None:
+def test_every_item_is_read_once(follower: Follower, published: tuple[Publisher, Position]) -> None:
     _, end = published
-    assert sorted(ids_between(follower, {}, end)) == list(range(100))
-    assert sorted(ids_between(follower, {}, end)) == list(range(100))
+    assert sorted(ids_between(follower, START, end)) == list(range(100))
+    assert sorted(ids_between(follower, START, end)) == list(range(100))
     assert ids_between(follower, end, end) == []
 
 
 def test_a_commit_lets_publisher_and_nodes_forget(
-    follower: Follower, published: tuple[Publisher, dict[int, int]], eventually: Eventually
+    follower: Follower, published: tuple[Publisher, Position], eventually: Eventually
 ) -> None:
     publisher, end = published
-    before = {writer: epoch - 1 for writer, epoch in end.items()}
+    before = Position({writer: epoch - 1 for writer, epoch in end.items()})
     follower.commit(end)
     eventually(lambda: publisher.stats.uncommitted == 0, "the publisher forgets")
-    eventually(lambda: ids_between(follower, {}, end) == [], "the nodes forget")
+    eventually(lambda: ids_between(follower, START, end) == [], "the nodes forget")
     if min(before.values()) > 0:
         with pytest.raises(ReadFailed, match="forgotten"):
             ids_between(follower, before, end)
@@ -133,11 +134,11 @@ def test_a_reader_follows_slices_that_moved_and_nodes_that_left(
     follower: Follower,
     nodes: list[Node],
     participant: Participant,
-    published: tuple[Publisher, dict[int, int]],
+    published: tuple[Publisher, Position],
     eventually: Eventually,
 ) -> None:
     _, end = published
-    planned = follower.shares({}, end)
+    planned = follower.shares(START, end)
     request = MoveRequest("items", 1, nodes[0].id, nodes[1].id, 3, ())
     participant.writer(MOVES).write(request)
     eventually(lambda: len(nodes[1].slices) == 7, "three slices have moved")
@@ -167,15 +168,17 @@ def test_what_memory_has_no_room_for_waits_on_disk(
         payloads = [b"%0*d" % (size, number) for number in range(count)]
         publisher.publish_many(payloads, ids=range(count), timeout=20)
         eventually(
-            lambda: len(ids_between(follower, {}, follower.latest({}))) == count, "all can be read"
+            lambda: len(ids_between(follower, START, follower.latest(START))) == count,
+            "all can be read",
         )
         backlog = sum(node._core.cache.octets for node in nodes)
         assert backlog > count * size > 8 * config.node.cache_bytes
-        end = follower.latest({})
+        end = follower.latest(START)
         nodes[0].close()
         eventually(lambda: len(nodes[1].slices) == 8, "the other node takes over")
         eventually(
-            lambda: sorted(ids_between(follower, {}, end)) == list(range(count)), "all again"
+            lambda: sorted(ids_between(follower, START, end)) == list(range(count)),
+            "all again",
         )
         follower.commit(end)
         eventually(lambda: publisher.stats.uncommitted == 0, "the publisher forgets")
@@ -183,26 +186,26 @@ def test_what_memory_has_no_room_for_waits_on_disk(
 
 
 def test_a_share_of_slices_that_nobody_has_fails_in_words(
-    follower: Follower, published: tuple[Publisher, dict[int, int]]
+    follower: Follower, published: tuple[Publisher, Position]
 ) -> None:
     _, end = published
-    share = follower.shares({}, end)[0]
+    share = follower.shares(START, end)[0]
     beyond = replace(share, asked=replace(share.asked, slices=(99,)), timeout_s=0.3)
     with pytest.raises(ReadFailed, match="evenflow nodes"):
         list(read_share(beyond))
 
 
 def test_a_wrong_ticket_is_refused_and_harms_nobody(
-    follower: Follower, published: tuple[Publisher, dict[int, int]]
+    follower: Follower, published: tuple[Publisher, Position]
 ) -> None:
     _, end = published
-    address = follower.shares({}, end)[0].address
+    address = follower.shares(START, end)[0].address
     with flight.FlightClient(address) as client:
         for ticket in (b"", b"{}", json.dumps({"topic": "other"}).encode()):
             with pytest.raises(flight.FlightServerError) as caught:
                 client.do_get(flight.Ticket(ticket)).read_all()
             assert caught.value.extra_info == b"wrong"
-    assert sorted(ids_between(follower, {}, end)) == list(range(100))
+    assert sorted(ids_between(follower, START, end)) == list(range(100))
 
 
 @pytest.mark.parametrize("more", [{"publisher.epoch_ms": 60_000}])
@@ -212,8 +215,8 @@ def test_what_is_flushed_can_be_read_at_once(
     with Publisher("items", config=config, participant=participant) as publisher:
         publisher.publish_many([b"x"] * 10)
         publisher.flush(10.0)
-        end = follower.reached({publisher.writer: 1}, 5.0)
-        assert len(ids_between(follower, {}, end)) == 10
+        end = follower.reached(Position({publisher.writer: 1}), 5.0)
+        assert len(ids_between(follower, START, end)) == 10
         follower.commit(end)
 
 
@@ -248,13 +251,13 @@ def test_of_two_queries_with_one_name_that_start_at_once_one_stops(config: Confi
     followers = [Follower("items", "spark", config) for _ in range(2)]
     try:
         for follower in followers:
-            follower.register({})
+            follower.register(START)
         # The one that began later goes on.
         with pytest.raises(DomainError, match="has taken this name over: choose another name"):
-            followers[0].reached({1: 1}, 5.0)
+            followers[0].reached(Position({1: 1}), 5.0)
         with pytest.raises(DomainError, match="has taken this name over"):
-            followers[0].commit({1: 1})
-        followers[1].commit({1: 1})
+            followers[0].commit(Position({1: 1}))
+        followers[1].commit(Position({1: 1}))
     finally:
         for follower in followers:
             follower.close()
@@ -263,31 +266,31 @@ def test_of_two_queries_with_one_name_that_start_at_once_one_stops(config: Confi
 def test_what_two_queries_read_is_kept_until_both_have_committed(
     config: Config,
     follower: Follower,
-    published: tuple[Publisher, dict[int, int]],
+    published: tuple[Publisher, Position],
     eventually: Eventually,
 ) -> None:
     publisher, end = published
     other = Follower("items", "other", config)
     try:
         other.wait_until_served()
-        other.register({})
+        other.register(START)
         eventually(
             lambda: publisher._core.consumers.names() == ("other", "spark"), "both are registered"
         )
         follower.commit(end)
-        assert sorted(ids_between(other, {}, end)) == list(range(100))
+        assert sorted(ids_between(other, START, end)) == list(range(100))
         assert publisher.stats.uncommitted == 100
         other.commit(end)
         eventually(lambda: publisher.stats.uncommitted == 0, "all is forgotten")
         # A query that ended stays registered: what comes now is kept for it.
     finally:
-        other.commit({writer: epoch + 1_000 for writer, epoch in end.items()})
+        other.commit(Position({writer: epoch + 1_000 for writer, epoch in end.items()}))
         other.close()
 
 
 def test_a_consumer_that_will_not_come_back_is_forgotten(
     config: Config,
-    published: tuple[Publisher, dict[int, int]],
+    published: tuple[Publisher, Position],
     follower: Follower,
     eventually: Eventually,
     tmp_path: Path,
@@ -297,7 +300,7 @@ def test_a_consumer_that_will_not_come_back_is_forgotten(
     file = tmp_path / "evenflow.toml"
     file.write_text(config.as_toml())
     other = Follower("items", "other", config)
-    other.register({})
+    other.register(START)
     eventually(
         lambda: publisher._core.consumers.names() == ("other", "spark"), "both are registered"
     )

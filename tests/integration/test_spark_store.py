@@ -14,6 +14,7 @@ import pytest
 from evenflow.durable.frames import archive_topic, encode_bundle, numbered
 from evenflow.durable.spark import Payloads, publisher_of, register, store
 from evenflow.durable.spark_options import WriteOptions
+from evenflow.model.ids import Position
 from evenflow.overlay.broker.local import LocalBrokers
 from evenflow.overlay.client.blocking import Client
 from evenflow.overlay.space.coordinate import Coordinate
@@ -106,9 +107,9 @@ def test_items_of_a_durable_topic_are_a_table(spark: Any, brokers: str, client: 
         },
         schema=SCHEMA,
     )
-    bundle = encode_bundle([numbered(batch, [Run(1, 2**63 + 1, 1, 2)])], {2**63 + 1: 1})
+    bundle = encode_bundle([numbered(batch, [Run(1, 2**63 + 1, 1, 2)])], Position({2**63 + 1: 1}))
     for _ in range(2):  # an archiver that died wrote it again
-        client.publish_all(archive_topic("fleet"), encode_bundle([], {}) + bundle)
+        client.publish_all(archive_topic("fleet"), encode_bundle([], Position()) + bundle)
     rows = reading(spark, brokers, "fleet", rows="items").orderBy("id").collect()
     assert [(row.sender, row.id, bytes(row.payload)) for row in rows] == [
         ("a", 7, b"x"),

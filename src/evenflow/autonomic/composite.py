@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 from evenflow.autonomic.events import EventNotification, Held, Phase, Property
 from evenflow.autonomic.expression import Expression
 from evenflow.errors import ConfigError
+from evenflow.model.ids import NodeId
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -191,7 +192,7 @@ def _matches(node: str, pattern: str) -> bool:
     """
     if node.count("/") != pattern.count("/"):
         return False
-    return fnmatchcase(node, pattern) or fnmatchcase(node.partition("~")[0], pattern)
+    return fnmatchcase(node, pattern) or fnmatchcase(NodeId(node).name, pattern)
 
 
 def aggregate_names(properties: Iterable[str]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from evenflow.autonomic.actions import Action, ActionPlan
 from evenflow.errors import ConfigError
+from evenflow.model.ids import NodeId
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +92,7 @@ class Elastic:
         if event.event_id == self.shrink_on and fleet.nodes and size > self.limits.least:
             node = fleet.nodes[0]
             why = "is idle" if node in fleet.idle else "has the least to do"
-            reason = f"{size} nodes are too many, {node.partition('~')[0]} {why}"
+            reason = f"{size} nodes are too many, {NodeId(node).name} {why}"
             return self._one(event, STOP_NODE, node.encode(), reason, now)
         return None
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from evenflow.autonomic.elastic import START_NODE
 from evenflow.autonomic.executor import Answer
+from evenflow.model.ids import NodeId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -104,7 +105,7 @@ class NodeStarter:
 
     def _start(self, job: _Job, now: float) -> Answer | None:
         name = _name_of(job.order)
-        if any(node.partition("~")[0] == name for node in self._nodes()):
+        if any(NodeId(node).name == name for node in self._nodes()):
             return _answer(job.order, ok=True, reason=f"{name} has joined")
         if job.process is not None:
             code = job.process.poll()

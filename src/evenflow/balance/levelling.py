@@ -25,6 +25,7 @@ from evenflow.balance.draft import Sketch
 from evenflow.balance.levelling_steps import Drawing, Economy
 from evenflow.balance.shares import Shares, Weight, fair_shares, misfits
 from evenflow.errors import ConfigError
+from evenflow.model.ids import NodeId
 from evenflow.model.plan import Plan, grouped
 
 if TYPE_CHECKING:
@@ -134,11 +135,11 @@ def _in_words(
 ) -> str:
     """Why something has to move: who is furthest from its share, and what becomes of it."""
     if leaving and any(before[name] != after[name] for name in leaving):
-        return f"{', '.join(sorted(name.partition('~')[0] for name in leaving))} must be emptied"
+        return f"{', '.join(sorted(NodeId(node).name for node in leaving))} must be emptied"
     bands = shares.bands
     worst = min(bands, key=lambda name: (-bands[name].outside(before[name]), name))
     return (
-        f"{worst.partition('~')[0]} carries {before[worst]:.4g}, its share is "
+        f"{NodeId(worst).name} carries {before[worst]:.4g}, its share is "
         f"{bands[worst].share:.4g}; afterwards {after[worst]:.4g}"
     )
 

@@ -15,6 +15,7 @@ from evenflow.cli.options import Shared, command
 from evenflow.domain.channels import CONSUMERS, EPOCHS, PROGRESS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import UnknownName, UsageError
+from evenflow.model.ids import Position
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress
 from evenflow.slices.consumer.core import ConsumerCore
 
@@ -96,9 +97,9 @@ class _View:
         found = []
         for name in self.core.others.names():
             told = self.running.get(name)
-            position = dict(zip(told.writers, told.epochs, strict=True)) if told else {}
+            position = Position.of(told.writers, told.epochs) if told else Position()
             # Where one that is away stands is not told: it may lack all that is kept.
-            behind = self.core.items_behind(self.core.earliest() | position)
+            behind = self.core.items_behind(self.core.earliest().merged(position))
             found.append({"consumer": name, "running": told is not None, "behind": behind})
         return found
 

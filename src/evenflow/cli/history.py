@@ -20,6 +20,7 @@ from evenflow.autonomic.history import Deed, History, Story
 from evenflow.autonomic.ledger import Entry
 from evenflow.cli.options import Shared, command
 from evenflow.errors import ConfigError
+from evenflow.model.ids import NodeId
 from evenflow.model.ranges import ranges
 from evenflow.overlay.broker import move_history
 from evenflow.slices.balancer.deeds import moves_slice
@@ -133,14 +134,14 @@ def in_words(action: Action) -> str:
     """What an action does."""
     if action.kind == MOVE_SLICES:
         move = decoded(action.args)
-        names = (move.giver.partition("~")[0], move.taker.partition("~")[0])
+        names = (NodeId(move.giver).name, NodeId(move.taker).name)
         return f"slices {ranges(sorted(move.slices))} from {names[0]} to {names[1]}"
     if action.kind == move_history.MOVE_TOPIC:
         return move_history.in_words(action.args)
     if action.kind == START_NODE:
         return "start a node"
     if action.kind == STOP_NODE:
-        return f"stop {action.args.decode().partition('~')[0]}"
+        return f"stop {NodeId(action.args.decode()).name}"
     return f"{action.kind} at {action.executor_id}"
 
 

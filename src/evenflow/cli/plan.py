@@ -24,6 +24,7 @@ from evenflow.cli.values import seconds, setting
 from evenflow.domain.channels import LOADS, MAPS, REPORTS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError, PlanError
+from evenflow.model.ids import NodeId
 from evenflow.model.messages import NodeReport, SliceLoads, SliceMap
 from evenflow.model.ranges import ranges
 from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
@@ -167,7 +168,7 @@ def show(row: dict[str, Any]) -> None:
     """Print what would move and the loads."""
     print(f"{row['algorithm']}: {row['reason'] or 'nothing to do'}")
     for move in row["moves"]:
-        names = (move["from"].partition("~")[0], move["to"].partition("~")[0])
+        names = (NodeId(move["from"]).name, NodeId(move["to"]).name)
         print(f"  slices {ranges(move['slices'])} from {names[0]} to {names[1]}")
     table = Table("node", "load now", "load after", box=SIMPLE)
     for load in row["loads"]:

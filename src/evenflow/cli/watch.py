@@ -15,6 +15,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from evenflow.model.ids import NodeId
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -219,7 +221,7 @@ class Watch:
         table = _list("node", "slices>", "read/s>", "kept>", "lost>", "CPU %>")
         for node, report in sorted(self._view.nodes.items()):
             table.add_row(
-                _name(node),
+                NodeId(node).name,
                 str(len(report.slices)),
                 f"{self._read[node].per_s():,.0f}",
                 f"{report.backlog_items:,}",
@@ -261,8 +263,8 @@ def _list(*columns: str) -> Table:
 def _move(receipt: Receipt) -> tuple[str, ...]:
     return (
         receipt.cause,
-        _name(receipt.giver) or "-",
-        _name(receipt.taker),
+        NodeId(receipt.giver).name or "-",
+        NodeId(receipt.taker).name,
         str(len(receipt.slices)),
         f"{receipt.ms:.0f}",
         f"{receipt.moved + receipt.replayed:,}",
@@ -272,11 +274,6 @@ def _move(receipt: Receipt) -> tuple[str, ...]:
 
 def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
-
-
-def _name(node: str) -> str:
-    """A node's name, without the number of its run."""
-    return node.partition("~")[0]
 
 
 def _percent(usage: Usage) -> str:

@@ -24,6 +24,7 @@ from evenflow.domain.codec import codec_of
 from evenflow.errors import ConfigError
 from evenflow.model import messages
 from evenflow.model.batch import Batch
+from evenflow.model.ids import WriterId
 
 if TYPE_CHECKING:
     from evenflow.model.wire import Message
@@ -131,7 +132,7 @@ def slice_partition(slice_id: int) -> str:
 
 def writer_partition(writer: int) -> str:
     """Return the partition of a publisher's writer."""
-    return f"{writer:016x}"
+    return WriterId.text(writer)
 
 
 def node_partition(node: str) -> str:

@@ -19,6 +19,7 @@ from evenflow.closing import Closing
 from evenflow.durable.frames import Assembly, archive_topic, encode_bundle
 from evenflow.durable.live import Live
 from evenflow.errors import ConfigError, DecodeError, ReadFailed, StoreTimeout
+from evenflow.model.ids import Position
 from evenflow.overlay.client.blocking import Client
 from evenflow.slices.consumer.registry import ARCHIVE
 
@@ -105,7 +106,7 @@ class Archiver(Closing):
         self._open.close()
 
 
-def last_position(client: Client, topic: str, level: int) -> dict[int, int]:
+def last_position(client: Client, topic: str, level: int) -> Position:
     """Return the end of the last whole bundle of an archive; empty when there is none."""
     client.ensure(topic, level=level)
     end, window = time.time_ns(), FIRST_WINDOW_NS
@@ -118,5 +119,5 @@ def last_position(client: Client, topic: str, level: int) -> dict[int, int]:
             except DecodeError as error:
                 _log.warning("the archive %s has a message that is none of its: %s", topic, error)
         if found is not None or start == 1:
-            return found.end if found is not None else {}
+            return found.end if found is not None else Position()
         window *= 8

@@ -14,19 +14,20 @@ next archiver writes all of it again.
 
 from __future__ import annotations
 
-import json
 import secrets
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from evenflow.errors import DecodeError
+from evenflow.model.checked_json import CheckedJson, Whole, WriterText, encode_json
+from evenflow.model.ids import Position
 from evenflow.slices.consumer.arrow_batches import SCHEMA
-from evenflow.slices.consumer.ticket import position_from_json, position_to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from evenflow.slices.consumer.row_numbers import Run
 
@@ -68,7 +69,7 @@ def numbered(rows: pa.RecordBatch, runs: Iterable[Run]) -> pa.RecordBatch:
 
 
 def encode_bundle(
-    rows: Iterable[pa.RecordBatch], end: Mapping[int, int], piece: int = LARGEST_PIECE
+    rows: Iterable[pa.RecordBatch], end: Position, piece: int = LARGEST_PIECE
 ) -> list[bytes]:
     """Return the messages of a bundle, in order."""
     sink = pa.BufferOutputStream()
@@ -77,9 +78,9 @@ def encode_bundle(
             stream.write_batch(batch)
     octets = sink.getvalue().to_pybytes()
     parts = [octets[at : at + piece] for at in range(0, len(octets), piece)]
-    head = {"bundle": secrets.token_hex(8), "pieces": len(parts), "end": position_to_json(end)}
+    bundle, reached = secrets.token_hex(8), end.to_json()
     return [
-        _joined(json.dumps({**head, "piece": number}).encode(), part)
+        _joined(encode_json(_Head(bundle, number, len(parts), reached)), part)
         for number, part in enumerate(parts)
     ]
 
@@ -88,13 +89,25 @@ def _joined(head: bytes, part: bytes) -> bytes:
     return MAGIC + len(head).to_bytes(4, "little") + head + part
 
 
+class _Head(msgspec.Struct, forbid_unknown_fields=True):
+    """What stands before the octets of a piece, as JSON."""
+
+    bundle: str
+    piece: Whole
+    pieces: Whole
+    end: dict[WriterText, Whole]
+
+
+_HEAD: Final = CheckedJson("head of a piece", _Head)
+
+
 class Piece(NamedTuple):
     """One message, read."""
 
     bundle: str
     number: int
     pieces: int
-    end: dict[int, int]
+    end: Position
     octets: bytes
 
 
@@ -103,26 +116,18 @@ def decode_piece(message: bytes) -> Piece:
     size = int.from_bytes(message[4:8], "little")
     if message[:4] != MAGIC or len(message) < 8 + size:
         raise DecodeError("no piece of an archive", size=len(message))
-    try:
-        head: Any = json.loads(message[8 : 8 + size])
-    except (ValueError, RecursionError):
-        raise DecodeError("the head of a piece is not JSON", size=len(message)) from None
-    if not isinstance(head, dict) or head.keys() != {"bundle", "piece", "pieces", "end"}:
-        raise DecodeError("the head of a piece lacks fields", size=len(message))
-    bundle, number, pieces = head["bundle"], head["piece"], head["pieces"]
-    if not isinstance(bundle, str) or not all(type(n) is int for n in (number, pieces)):
-        raise DecodeError("the head of a piece has wrong fields", size=len(message))
-    if not 0 <= number < pieces <= MOST_PIECES:
-        raise DecodeError(f"piece {number} of {pieces}", size=len(message))
-    end = position_from_json(head["end"])
-    return Piece(bundle, number, pieces, end, message[8 + size :])
+    head = _HEAD.decode(message[8 : 8 + size])
+    if not head.piece < head.pieces <= MOST_PIECES:
+        raise DecodeError(f"piece {head.piece} of {head.pieces}", size=len(message))
+    end = Position.of_texts(head.end)
+    return Piece(head.bundle, head.piece, head.pieces, end, message[8 + size :])
 
 
 class Bundle(NamedTuple):
     """What the archiver wrote at once."""
 
     rows: pa.Table
-    end: dict[int, int]
+    end: Position
     """The position that is reached with it."""
 
 
@@ -157,5 +162,5 @@ class Assembly:
         except (pa.ArrowException, OSError) as error:
             raise DecodeError(f"a bundle that is no Arrow stream: {error}") from None
         if rows.schema != KEPT:
-            raise DecodeError(f"a bundle with columns {rows.schema.names}")
+            raise DecodeError("a bundle with other columns than an item's")
         return Bundle(rows, piece.end)

@@ -15,13 +15,12 @@ from evenflow.slices.consumer.follower import Follower
 from evenflow.slices.consumer.reading import read_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
     from evenflow.config import Config
-
-    Position = dict[int, int]
+    from evenflow.model.ids import Position
 
 READ_S: Final = 30.0
 """How long items that nobody gives are asked for."""
@@ -47,19 +46,19 @@ class Live(Closing):
             self._follower.close()
             raise
 
-    def register(self, position: Mapping[int, int]) -> None:
+    def register(self, position: Position) -> None:
         """Register at a position."""
         self._follower.register(position)
 
-    def latest(self, start: Mapping[int, int], wait_s: float) -> Position:
+    def latest(self, start: Position, wait_s: float) -> Position:
         """Return the newest position that can be read; wait a moment for one beyond ``start``."""
         return self._follower.latest(start, wait_s)
 
-    def limited(self, start: Mapping[int, int], end: Mapping[int, int], items: int) -> Position:
+    def limited(self, start: Position, end: Position, items: int) -> Position:
         """Return a position between two, about so many items behind the first."""
         return self._follower.limited(start, end, items)
 
-    def read(self, start: Mapping[int, int], end: Mapping[int, int]) -> Iterator[pa.RecordBatch]:
+    def read(self, start: Position, end: Position) -> Iterator[pa.RecordBatch]:
         """Yield the items between two positions, numbered.
 
         Raises:
@@ -69,7 +68,7 @@ class Live(Closing):
             for rows, runs in read_runs(share):
                 yield numbered(rows, runs)
 
-    def commit(self, position: Mapping[int, int]) -> None:
+    def commit(self, position: Position) -> None:
         """Everything up to a position is safe elsewhere."""
         self._follower.commit(position)
 
@@ -78,17 +77,15 @@ class Live(Closing):
         self._follower.close()
 
 
-def read_along(
-    live: Live, start: Mapping[int, int], wait_s: float
-) -> tuple[Position, list[pa.RecordBatch]]:
+def read_along(live: Live, start: Position, wait_s: float) -> tuple[Position, list[pa.RecordBatch]]:
     """Return what is new since a position, and the position that is reached.
 
     What cannot be read, because it was forgotten meanwhile or its node just died, is left out: the
     archive has it, or will have.
     """
     end = live.latest(start, wait_s)
-    if end == dict(start):
-        return dict(start), []
+    if end == start:
+        return start, []
     try:
         return end, list(live.read(start, end))
     except ReadFailed:

@@ -22,8 +22,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from evenflow.model.ids import Position
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
 
@@ -33,20 +35,20 @@ class Merging:
 
     def __init__(self) -> None:
         self._newest: dict[tuple[int, int], int] = {}
-        self.position: dict[int, int] = {}
+        self.position = Position()
         """The newest epoch of each writer up to which everything has come, as far as we know."""
         self.repeated = 0
         """Rows that had come before."""
         self.early = 0
         """Rows that came from a node before their predecessors, and were left for later."""
 
-    def archived(self, rows: pa.Table, end: Mapping[int, int]) -> pa.Table:
+    def archived(self, rows: pa.Table, end: Position) -> pa.Table:
         """Return the rows of a bundle that are new, and count them as seen."""
         found = self._take(rows, live=False)
-        self._advance(end)
+        self.position = self.position.merged(end)
         return found
 
-    def live(self, parts: Iterable[pa.RecordBatch], end: Mapping[int, int]) -> pa.Table | None:
+    def live(self, parts: Iterable[pa.RecordBatch], end: Position) -> pa.Table | None:
         """Return the rows of the nodes up to a position that come next; None when there are none.
 
         The position is reached only when no row had to be left for later.
@@ -54,12 +56,8 @@ class Merging:
         early = self.early
         tables = [self._take(pa.Table.from_batches([part]), live=True) for part in parts]
         if self.early == early:
-            self._advance(end)
+            self.position = self.position.merged(end)
         return pa.concat_tables(tables) if tables else None
-
-    def _advance(self, end: Mapping[int, int]) -> None:
-        for writer, epoch in end.items():
-            self.position[writer] = max(epoch, self.position.get(writer, 0))
 
     def _take(self, table: pa.Table, *, live: bool) -> pa.Table:
         slices = table.column("slice").to_numpy()

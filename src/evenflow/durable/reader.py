@@ -27,6 +27,7 @@ from evenflow.durable.live import Live, read_along
 from evenflow.durable.merging import Merging
 from evenflow.errors import DecodeError, DomainError, EvenflowError
 from evenflow.model.batch import Item
+from evenflow.model.ids import Position
 from evenflow.overlay.client.blocking import Client
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class _Look:
     """What the nodes had beyond a position."""
 
     parts: list[pa.RecordBatch]
-    end: dict[int, int]
+    end: Position
 
 
 class _Following:
@@ -139,7 +140,7 @@ class _Following:
         self._stop = threading.Event()
         self._merged = threading.Event()
         """Whether the newest look at the nodes was merged, so that another makes sense."""
-        self._position: dict[int, int] = {}
+        self._position = Position()
         self._threads: list[threading.Thread] = []
 
     def rows(self, begin: int) -> Iterator[pa.Table]:
@@ -159,7 +160,7 @@ class _Following:
             )
             if near and len(self._threads) == 1:
                 self._start(self._follow_nodes)
-            self._position = dict(taking.merging.position)
+            self._position = taking.merging.position
             if isinstance(found, _Look):
                 self._merged.set()
 

@@ -18,8 +18,8 @@ import pyarrow as pa
 from evenflow.durable.frames import KEPT, Assembly
 from evenflow.durable.merging import Merging
 from evenflow.errors import DecodeError
+from evenflow.model.ids import WriterId
 from evenflow.overlay.client.blocking import Client
-from evenflow.slices.consumer.ticket import writer_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -131,7 +131,8 @@ def items_in(messages: Iterable[Message], part: Part) -> Iterator[pa.RecordBatch
 
 def _items(rows: pa.Table) -> Iterator[pa.RecordBatch]:
     writers = rows.column("writer").combine_chunks().dictionary_encode()
-    names = pa.array([writer_name(each) for each in writers.dictionary.to_pylist()], pa.string())
+    texts = [WriterId.text(writer) for writer in writers.dictionary.to_pylist()]
+    names = pa.array(texts, pa.string())
     column = pa.DictionaryArray.from_arrays(writers.indices, names).cast(pa.string())
     table = pa.Table.from_arrays([column, *rows.columns[1:]], schema=_ITEM)
     yield from table.combine_chunks().to_batches(max_chunksize=1 << 16)

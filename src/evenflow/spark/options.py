@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evenflow.config import Config
 from evenflow.errors import ConfigError, DecodeError
+from evenflow.model.ids import Position
 from evenflow.query_options import a_name, checked, known_options, seconds
 from evenflow.slices.consumer.core import EARLIEST, LATEST
-from evenflow.slices.consumer.ticket import position_from_json
 from evenflow.spark.encodings import AVRO, ENCODINGS, JSON, avro_fields
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class Options:
     config: Config
     consumer: str = "spark"
     """Name by which the query is registered; it must be the same after a restart."""
-    starting: str | Mapping[int, int] = EARLIEST
+    starting: str | Position = EARLIEST
     """Where a query without a checkpoint begins."""
     max_items: int | None = None
     """About how many items a micro-batch may have."""
@@ -155,12 +154,12 @@ def _check_topic(config: Config, name: str) -> None:
         )  # fmt: skip
 
 
-def _starting(value: str) -> str | Mapping[int, int]:
+def _starting(value: str) -> str | Position:
     if value in {EARLIEST, LATEST}:
         return value
     try:
-        return position_from_json(json.loads(value))
-    except (ValueError, DecodeError):
+        return Position.parse(value)
+    except DecodeError:
         raise ConfigError(
             "option startingEpochs",
             value,

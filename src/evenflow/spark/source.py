@@ -27,8 +27,8 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from evenflow.errors import UsageError
+from evenflow.model.ids import Position
 from evenflow.slices.consumer.reading import Share, read_share, tell_reads
-from evenflow.slices.consumer.ticket import position_from_json, position_to_json
 from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of
 from evenflow.spark.encodings import decoder_for
 from evenflow.spark.options import Options, SinkOptions
@@ -141,8 +141,8 @@ class TableReader(_Reading, DataSourceReader):
         """A partition for each node."""
         follower = _enter(self._options)
         try:
-            end = follower.latest({}, IDLE_WAIT_S)
-            return [SharePartition(share) for share in follower.shares({}, end)]
+            end = follower.latest(Position(), IDLE_WAIT_S)
+            return [SharePartition(share) for share in follower.shares(Position(), end)]
         finally:
             follower.close()
 
@@ -155,7 +155,7 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         self._times_at = times_at
         self._follower: Follower | None = None
         self._watch: QueryWatch | None = None
-        self._target: dict[int, int] | None = None
+        self._target: Position | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_follower": None, "_watch": None}
@@ -164,7 +164,7 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         """Where a new query begins."""
         begin = self._entered().begin(self._options.starting)
         self._entered(begin)
-        return _offset(begin)
+        return begin.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """The limit that the query's options set."""
@@ -179,20 +179,21 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         :meth:`commit` for it when the next one is planned. An idle stream would so never be
         committed to its end: the question is taken as the commit of everything before ``start``.
         """
-        begin = position_from_json(start)
+        begin = Position.from_json(start)
         follower = self._entered(begin)
         follower.commit(begin, last=self._target is not None)
         if self._target is None:
             end = follower.latest(begin, IDLE_WAIT_S)
         else:
-            end = _up_to(follower.latest(begin), self._target, begin)
+            newest = follower.latest(begin)
+            end = newest.capped(self._target).merged(begin.capped(newest))
         if isinstance(limit, ReadMaxRows):
             end = follower.limited(begin, end, limit.max_rows)
-        return _offset(end)
+        return end.to_json()
 
     def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802
         """How far the publishers are, for the query's own report of its lag."""
-        return None if self._follower is None else _offset(self._follower.closed())
+        return None if self._follower is None else self._follower.closed().to_json()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Fix what is available now."""
@@ -202,8 +203,8 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """A partition for each node."""
-        begin, finish = position_from_json(start), position_from_json(end)
-        if all(epoch <= begin.get(writer, 0) for writer, epoch in finish.items()):
+        begin, finish = Position.from_json(start), Position.from_json(end)
+        if begin.covers(finish):
             return []
         shares = self._entered(begin).shares(begin, finish)
         if self._watch is not None:
@@ -212,7 +213,7 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
     def commit(self, end: dict[str, int]) -> None:
         """The micro-batch is safe: publishers and nodes may forget it."""
-        position = position_from_json(end)
+        position = Position.from_json(end)
         self._entered(position).commit(position)
 
     def stop(self) -> None:
@@ -238,7 +239,7 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
         return metered(batches, options.topic, options.consumer, damaged, tell)
 
-    def _entered(self, position: Mapping[int, int] | None = None) -> Follower:
+    def _entered(self, position: Position | None = None) -> Follower:
         """The query's place in the domain; at a position, it is registered there."""
         if self._follower is None:
             from evenflow.spark.query_watch import QueryWatch  # noqa: PLC0415 - in the driver alone
@@ -266,19 +267,3 @@ def _enter(options: Options, *, alone: bool = False) -> Follower:
         follower.close()
         raise
     return follower
-
-
-def _offset(position: Mapping[int, int]) -> dict[str, int]:
-    # Spark compares offsets as text, so the order counts.
-    return dict(sorted(position_to_json(position).items()))
-
-
-def _up_to(
-    found: Mapping[int, int], most: Mapping[int, int], start: Mapping[int, int]
-) -> dict[int, int]:
-    """A position that goes no further than another, nor back behind the start."""
-    end = {
-        writer: max(min(epoch, most.get(writer, 0)), start.get(writer, 0))
-        for writer, epoch in found.items()
-    }
-    return {writer: epoch for writer, epoch in end.items() if epoch}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from evenflow.balance import algorithm_named
 from evenflow.model.batch import Batch, Item
+from evenflow.model.ids import NodeId, WriterId
 from evenflow.model.messages import (
     Ack,
     Beat,
@@ -109,13 +110,15 @@ class SimCluster:
     def start_publisher(self) -> str:
         """A new publisher process; returns its writer id, as addresses have it."""
         writer = len(self.publishers) + 1
-        self.publishers[f"{writer:016x}"] = PublisherCore(TOPIC, writer, self.slice_count, LIMITS)
-        return f"{writer:016x}"
+        self.publishers[WriterId.text(writer)] = PublisherCore(
+            TOPIC, writer, self.slice_count, LIMITS
+        )
+        return WriterId.text(writer)
 
     def start_node(self) -> str:
         """A new node process; returns its id."""
         self._started += 1
-        node = f"node-{self._started}~{self._started:x}"
+        node = NodeId.of(f"node-{self._started}", f"{self._started:x}")
         core = NodeCore(TOPIC, node, self.slice_count, self.node_settings, self.now)
         self.nodes[node] = SimNode(core)
         return node

@@ -14,6 +14,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+from evenflow.model.ids import Position
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceMap
 from evenflow.slices.actions import NodeGone
 from evenflow.slices.consumer.core import ConsumerCore
@@ -35,7 +36,7 @@ class SimConsumer:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.offsets: list[dict[int, int]] = [{}]
+        self.offsets = [Position()]
         """The offset log: the end of every planned batch, and the initial position."""
         self.committed = 0
         """The commit log: the newest batch that is done."""

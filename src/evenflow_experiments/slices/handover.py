@@ -22,6 +22,7 @@ import rich_click as click
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
 from evenflow.errors import ExperimentError
+from evenflow.model.ids import NodeId
 from evenflow.processes import LocalCluster
 from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, own_domain, print_table, write_json, write_plot
@@ -118,7 +119,7 @@ def _receipt_to(observer: Observer, name: str, patience_s: float = 10.0) -> Rece
     view = observer.view("items")
     for _ in range(int(patience_s / 0.05)):
         for receipt in view.receipts:
-            if receipt.cause == "handover" and receipt.taker.startswith(f"{name}~"):
+            if receipt.cause == "handover" and NodeId(receipt.taker).name == name:
                 return receipt
         observer.look(0.05)
     raise ExperimentError("handover", f"no receipt of the handover to {name}")

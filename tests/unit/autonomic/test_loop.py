@@ -23,6 +23,7 @@ from evenflow.balance import algorithm_named
 from evenflow.config import BalancerConfig, Config, HistoryConfig, NodeConfig, TopicConfig
 from evenflow.domain.channels import Gone
 from evenflow.loop_config import EventConfig, PlannerConfig, RuleConfig
+from evenflow.model.ids import NodeId
 from evenflow.model.messages import EventNotice, PropertyReport
 from evenflow.model.plan import Move
 from evenflow.slices.balancer.autonomy import SliceLoop
@@ -170,7 +171,7 @@ def test_everything_that_moves_is_in_the_history_with_its_reason(world: World) -
     world.until(lambda: len({d.why for d in world.deeds() if d.cause == "handover"}) > 0)
     first, joined = world.deeds()[0], world.deeds()[-1]
     assert (first.cause, first.why) == ("assign", "nobody had them")
-    assert joined.why.startswith(f"{late.partition('~')[0]} joined: even number of slices")
+    assert joined.why.startswith(f"{NodeId(late).name} joined: even number of slices")
     assert joined.figures["to"] == late
     world.cluster.kill_node(late)
     world.until(lambda: world.deeds()[-1].cause == "takeover")

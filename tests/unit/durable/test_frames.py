@@ -9,6 +9,7 @@ import pytest
 
 from evenflow.durable.frames import KEPT, Assembly, decode_piece, encode_bundle, numbered
 from evenflow.errors import DecodeError
+from evenflow.model.ids import Position
 from evenflow.slices.consumer.arrow_batches import SCHEMA
 from evenflow.slices.consumer.row_numbers import Run
 
@@ -41,7 +42,7 @@ def test_rows_get_their_numbers() -> None:
 
 @pytest.mark.parametrize("piece", [50, 1 << 20])
 def test_a_bundle_comes_back_in_one_piece_or_many(piece: int) -> None:
-    messages = encode_bundle([bundle(10), bundle(5, 11)], {7: 9}, piece)
+    messages = encode_bundle([bundle(10), bundle(5, 11)], Position({7: 9}), piece)
     assert (len(messages) > 1) is (piece == 50)
     assembly = Assembly()
     *others, found = [assembly.add(message) for message in messages]
@@ -53,15 +54,15 @@ def test_a_bundle_comes_back_in_one_piece_or_many(piece: int) -> None:
 
 
 def test_a_bundle_without_rows_still_tells_its_end() -> None:
-    (message,) = encode_bundle([], {7: 3})
+    (message,) = encode_bundle([], Position({7: 3}))
     found = Assembly().add(message)
     assert found is not None
     assert (found.rows.num_rows, found.end) == (0, {7: 3})
 
 
 def test_a_bundle_that_was_broken_off_counts_for_nothing() -> None:
-    broken = encode_bundle([bundle(100)], {7: 1}, 200)[:-1]
-    whole = encode_bundle([bundle(100)], {7: 1}, 200)
+    broken = encode_bundle([bundle(100)], Position({7: 1}), 200)[:-1]
+    whole = encode_bundle([bundle(100)], Position({7: 1}), 200)
     assembly = Assembly()
     found = [assembly.add(message) for message in [*broken, *whole]]
     assert next(one for one in found if one is not None).rows.num_rows == 100
@@ -71,7 +72,7 @@ def test_a_bundle_that_was_broken_off_counts_for_nothing() -> None:
 
 
 def test_what_is_no_piece_is_refused_without_harm() -> None:
-    (good,) = encode_bundle([bundle(3)], {7: 1})
+    (good,) = encode_bundle([bundle(3)], Position({7: 1}))
     rng, refused = random.Random(1), 0
     for _ in range(3000):
         bad = bytearray(good)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from evenflow.durable.frames import KEPT
 from evenflow.durable.merging import Merging
+from evenflow.model.ids import Position
 
 
 def rows(items: list[tuple[int, int, int]]) -> pa.RecordBatch:
@@ -41,23 +42,29 @@ def seen(found: pa.Table | None) -> list[tuple[int, int, int]]:
 
 def test_what_came_before_is_left_out_and_what_comes_too_early_is_left_for_later() -> None:
     merging = Merging()
-    assert seen(merging.archived(table([(1, 5, 1), (1, 5, 2)]), {5: 1})) == [(1, 5, 1), (1, 5, 2)]
-    early = merging.live([rows([(1, 5, 4), (2, 5, 1)])], {5: 3})
+    assert seen(merging.archived(table([(1, 5, 1), (1, 5, 2)]), Position({5: 1}))) == [
+        (1, 5, 1),
+        (1, 5, 2),
+    ]
+    early = merging.live([rows([(1, 5, 4), (2, 5, 1)])], Position({5: 3}))
     assert seen(early) == [(2, 5, 1)]
     assert merging.position == {5: 1}
     assert merging.early == 1
-    nodes = merging.live([rows([(1, 5, 2), (1, 5, 3), (1, 5, 4)])], {5: 3})
+    nodes = merging.live([rows([(1, 5, 2), (1, 5, 3), (1, 5, 4)])], Position({5: 3}))
     assert seen(nodes) == [(1, 5, 3), (1, 5, 4)]
     assert merging.position == {5: 3}
-    assert seen(merging.archived(table([(1, 5, 3), (1, 5, 4), (2, 5, 1)]), {5: 3})) == []
+    assert seen(merging.archived(table([(1, 5, 3), (1, 5, 4), (2, 5, 1)]), Position({5: 3}))) == []
     assert merging.repeated == 4
 
 
 def test_a_reader_that_begins_in_the_middle_begins_with_the_archive() -> None:
     merging = Merging()
-    assert seen(merging.live([rows([(1, 5, 9)])], {5: 3})) == []
-    assert seen(merging.archived(table([(1, 5, 8), (1, 5, 9)]), {5: 3})) == [(1, 5, 8), (1, 5, 9)]
-    assert seen(merging.live([rows([(1, 5, 10)])], {5: 4})) == [(1, 5, 10)]
+    assert seen(merging.live([rows([(1, 5, 9)])], Position({5: 3}))) == []
+    assert seen(merging.archived(table([(1, 5, 8), (1, 5, 9)]), Position({5: 3}))) == [
+        (1, 5, 8),
+        (1, 5, 9),
+    ]
+    assert seen(merging.live([rows([(1, 5, 10)])], Position({5: 4}))) == [(1, 5, 10)]
 
 
 def drawn(
@@ -93,14 +100,14 @@ def test_every_item_comes_once_and_in_order(seed: int, epochs: int) -> None:
             published = min(epochs, published + 1)
         elif act == "archive" and stored < published:
             begin, stored = stored, rng.randint(stored + 1, published)
-            found += seen(merging.archived(table(ordered(begin, stored)), {5: stored}))
+            found += seen(merging.archived(table(ordered(begin, stored)), Position({5: stored})))
         elif act == "again" and stored:
             begin = rng.randrange(stored)
-            found += seen(merging.archived(table(ordered(begin, stored)), {5: stored}))
+            found += seen(merging.archived(table(ordered(begin, stored)), Position({5: stored})))
         elif act == "nodes":
             # They have forgotten what is stored, perhaps; the question says where it begins.
             kept = max(merging.position.get(5, 0), rng.choice([0, stored]))
-            found += seen(merging.live([rows(ordered(kept, published))], {5: published}))
+            found += seen(merging.live([rows(ordered(kept, published))], Position({5: published})))
     assert sorted(found) == ordered(0, epochs)
     for slice_id in numbers:
         mine = [number for where, _, number in found if where == slice_id]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenflow.autonomic.history import Deed
+from evenflow.model.ids import NodeId
 from evenflow.model.ranges import numbers_in, ranges
 from evenflow.slices.balancer.receipts import DONE
 
@@ -24,7 +25,7 @@ PLANNED = "plan "
 
 def deed_of(receipt: Receipt) -> Deed:
     """What a move did, for the history."""
-    giver, taker = (node.partition("~")[0] for node in (receipt.giver, receipt.taker))
+    giver, taker = (NodeId(node).name for node in (receipt.giver, receipt.taker))
     slices = ranges(receipt.slices)
     _, planned, plan_id = receipt.cause.partition(PLANNED)
     return Deed(

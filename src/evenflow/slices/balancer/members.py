@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenflow.model.ids import NodeId
+
 if TYPE_CHECKING:
     from evenflow.model.messages import NodeReport
 
@@ -73,4 +75,4 @@ class Members:
 
 def name_of(node: str) -> str:
     """What an operator calls a node: its id without the part that makes it unique."""
-    return node.partition("~")[0]
+    return NodeId(node).name

@@ -21,14 +21,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evenflow.model.ids import Position
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceMap
 from evenflow.slices.actions import NodeGone, WriterGone
 from evenflow.slices.consumer.registry import Consumers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    Position = dict[int, int]
+    from collections.abc import Iterable
 
 EARLIEST: Final = "earliest"
 """Begin with the oldest item that is kept."""
@@ -122,64 +121,56 @@ class ConsumerCore:
             return f"node {silent[0]} does not serve: start nodes with 'evenflow node --serve'"
         return ""
 
-    def latest(self, start: Mapping[int, int], now: float) -> Position:
+    def latest(self, start: Position, now: float) -> Position:
         """The newest position that can be read whole; never behind ``start``."""
-        end = dict(start)
         if self.lacking():
-            return end
+            return start
+        owners = self.owners()
         claims = [
-            dict(zip(told.writers, told.epochs, strict=True))
+            Position.of(told.writers, told.epochs)
             for node, told in self.progress.items()
-            if node in self.owners()
+            if node in owners
         ]
-        for writer in {writer for claim in claims for writer in claim}:
-            epochs = [claim.get(writer, 0) for claim in claims]
-            epoch = max(epochs) if self._is_final(writer, now) else min(epochs)
-            if epoch > end.get(writer, 0):
-                end[writer] = epoch
-        for writer in start:
-            if self._is_final(writer, now) and not any(writer in claim for claim in claims):
-                del end[writer]
-        return end
+        claimed = {writer for claim in claims for writer in claim}
+        whole = {}
+        for writer in claimed:
+            epochs = [claim[writer] for claim in claims]
+            whole[writer] = max(epochs) if self._is_final(writer, now) else min(epochs)
+        over = [w for w in start if w not in claimed and self._is_final(w, now)]
+        return start.without(over).merged(whole)
 
-    def limited(self, start: Mapping[int, int], end: Mapping[int, int], items: int) -> Position:
+    def limited(self, start: Position, end: Position, items: int) -> Position:
         """A position between two, about so many items behind the first and at least one epoch.
 
         The items of a writer are taken to be spread evenly over the epochs between those whose
         count is known. An epoch is never split.
         """
-        wanted = {w: self._items_between(w, start.get(w, 0), epoch) for w, epoch in end.items()}
+        wanted = {w: self._items_between(w, start[w], epoch) for w, epoch in end.items()}
         total = sum(wanted.values())
         if total <= items:
-            return dict(end)
+            return end
         share = items / total
-        limited = dict(start)
-        for writer, epoch in end.items():
-            first = start.get(writer, 0)
-            step = int((epoch - first) * share)
-            if step:
-                limited[writer] = first + step
-        if limited == dict(start):
-            writer = max(wanted, key=lambda w: wanted[w])
-            limited[writer] = limited.get(writer, 0) + 1
+        limited = start.merged(
+            {w: start[w] + int((epoch - start[w]) * share) for w, epoch in end.items()}
+        )
+        if limited == start:
+            largest = max(wanted, key=lambda w: wanted[w])
+            return start.merged({largest: start[largest] + 1})
         return limited
 
     def earliest(self) -> Position:
         """For each writer the epoch up to which everything may be forgotten."""
-        found = self.others.position()
-        for writer, close in self._closes.items():
-            if close.committed > found.get(writer, 0):
-                found[writer] = close.committed
-        return found
+        committed = {writer: close.committed for writer, close in self._closes.items()}
+        return self.others.position().merged(committed)
 
     def closed(self) -> Position:
         """The newest closed epoch of every writer that is there."""
-        return {writer: close.epoch for writer, close in self._closes.items() if close.epoch}
+        return Position({writer: close.epoch for writer, close in self._closes.items()})
 
-    def items_behind(self, position: Mapping[int, int]) -> int:
+    def items_behind(self, position: Position) -> int:
         """About how many closed items lie behind a position: the lag."""
         return sum(
-            self._items_between(writer, position.get(writer, 0), close.epoch)
+            self._items_between(writer, position[writer], close.epoch)
             for writer, close in self._closes.items()
         )
 
@@ -212,7 +203,7 @@ class ConsumerCore:
 
     # -- committing -------------------------------------------------------------------------------
 
-    def commit(self, position: Mapping[int, int], *, ended: bool = False) -> ConsumerCommit:
+    def commit(self, position: Position, *, ended: bool = False) -> ConsumerCommit:
         """What to tell everybody when all up to a position is processed."""
         self._number += 1
         self._spoken = True
@@ -224,6 +215,4 @@ class ConsumerCore:
         for writer in self._gone.keys() - position.keys() - claimed:
             del self._gone[writer]
             self._counts.pop(writer, None)
-        return ConsumerCommit(
-            self.topic, self.name, self._number, tuple(position), tuple(position.values()), ended
-        )
+        return ConsumerCommit(self.topic, self.name, self._number, *position.columns(), ended)

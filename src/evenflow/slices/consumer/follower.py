@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evenflow.domain.channels import CONSUMERS, EPOCHS, MAPS, PROGRESS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError
+from evenflow.model.ids import Position
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress
 from evenflow.slices.actions import NodeGone, WriterGone
 from evenflow.slices.consumer.core import EARLIEST, LATEST, ConsumerCore
@@ -22,11 +23,9 @@ from evenflow.slices.consumer.reading import Share
 from evenflow.slices.consumer.ticket import Range
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from evenflow.config import Config
-
-    Position = dict[int, int]
 
 TICK_S: Final = 0.1
 REPEAT_S: Final = 1.0
@@ -103,14 +102,14 @@ class Follower:
             if not self._wait_for(lambda: not self._other, lease + LOOK_S):
                 raise self._named_alike("another consumer that runs has this name")
 
-    def begin(self, start: str | Mapping[int, int] = EARLIEST) -> Position:
+    def begin(self, start: str | Position = EARLIEST) -> Position:
         """Where a consumer that has read nothing yet begins: `EARLIEST`, `LATEST` or a position."""
         with self._changed:
             if start == LATEST:
-                return self._core.latest({}, time.monotonic())
+                return self._latest(Position())
             if start != EARLIEST:
                 assert not isinstance(start, str)
-                return dict(start)
+                return start
             position = self._core.earliest()
         # What others commit is forgotten until this one is registered: how far, is told now.
         self.register(position)
@@ -118,7 +117,7 @@ class Follower:
             self._wait_for(lambda: False, LOOK_S)
             return self._core.earliest()
 
-    def register(self, position: Mapping[int, int]) -> None:
+    def register(self, position: Position) -> None:
         """Register at a position, unless that has been done."""
         with self._changed:
             if self._position is not None:
@@ -126,13 +125,13 @@ class Follower:
             self._core.expect(position, time.monotonic())
         self.commit(position)
 
-    def latest(self, start: Mapping[int, int], wait_s: float = 0.0) -> Position:
+    def latest(self, start: Position, wait_s: float = 0.0) -> Position:
         """The newest position that can be read; waits a moment for one beyond ``start``."""
         with self._changed:
             self._wait_for(lambda: self._latest(start) != start, wait_s)
             return self._latest(start)
 
-    def limited(self, start: Mapping[int, int], end: Mapping[int, int], items: int) -> Position:
+    def limited(self, start: Position, end: Position, items: int) -> Position:
         """A position between two, about so many items behind the first."""
         with self._changed:
             return self._core.limited(start, end, items)
@@ -142,15 +141,13 @@ class Follower:
         with self._changed:
             return self._core.closed()
 
-    def reached(self, position: Mapping[int, int], seconds: float) -> Position:
+    def reached(self, position: Position, seconds: float) -> Position:
         """Wait until a position can be read, at most so long; the newest one that can."""
         with self._changed:
-            self._wait_for(
-                lambda: all(self._latest({}).get(w, 0) >= e for w, e in position.items()), seconds
-            )
-            return self._latest({})
+            self._wait_for(lambda: self._latest(Position()).covers(position), seconds)
+            return self._latest(Position())
 
-    def shares(self, start: Mapping[int, int], end: Mapping[int, int]) -> list[Share]:
+    def shares(self, start: Position, end: Position) -> list[Share]:
         """What is to be read of a batch: a share for each node."""
         with self._changed:
             owners = self._core.owners()
@@ -163,13 +160,13 @@ class Follower:
                 self._topic,
                 addresses.get(node, ""),
                 tuple(sorted(addresses.values())),
-                Range(slices, dict(start), dict(end), {}, final),
+                Range(slices, start, end, {}, final),
                 self._read_timeout_s,
             )
             for node, slices in owners.items()
         ]
 
-    def commit(self, position: Mapping[int, int], *, last: bool = True) -> None:
+    def commit(self, position: Position, *, last: bool = True) -> None:
         """Tell everybody, unless it is known, that all up to a position is processed.
 
         Args:
@@ -181,7 +178,7 @@ class Follower:
             self._check()
             if position == self._position:
                 return
-            self._position = dict(position)
+            self._position = position
             self._committed = self._core.commit(position)
             self._next_repeat = time.monotonic() + REPEAT_S
             self._writer.write(self._committed)
@@ -202,14 +199,13 @@ class Follower:
     def lag(self) -> tuple[int, int]:
         """Closed epochs, of the writer that is furthest ahead, and items that are not committed."""
         with self._changed:
-            position = self._position or {}
-            closed = self._core.closed()
-            epochs = max((e - position.get(w, 0) for w, e in closed.items()), default=0)
+            position = self._position or Position()
+            epochs = position.epochs_behind(self._core.closed())
             return max(0, epochs), self._core.items_behind(position)
 
     # -- inside -----------------------------------------------------------------------------------
 
-    def _latest(self, start: Mapping[int, int]) -> Position:
+    def _latest(self, start: Position) -> Position:
         return self._core.latest(start, time.monotonic())
 
     def _named_alike(self, what: str) -> DomainError:

@@ -13,7 +13,6 @@ forget what it asks for.
 from __future__ import annotations
 
 import contextlib
-import json
 import random
 import time
 from dataclasses import dataclass
@@ -22,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pyarrow import ArrowException, flight
 
 from evenflow.domain.codec import encode
-from evenflow.errors import ReadFailed
+from evenflow.errors import DecodeError, ReadFailed
 from evenflow.slices.consumer.idle_limit import streamed
 from evenflow.slices.consumer.row_numbers import decode_runs, reached
-from evenflow.slices.consumer.ticket import READS, Range, encode_ticket
+from evenflow.slices.consumer.ticket import READS, Range, decode_ticket, encode_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,16 +141,15 @@ class _Reading:
         for address in random.sample(sorted(self.addresses), len(self.addresses)):
             try:
                 info = _clients.get(address).get_flight_info(descriptor, options)
-            except (flight.FlightError, ArrowException, OSError) as error:
+                ways = [
+                    (one.locations[0].uri.decode(), decode_ticket(one.ticket.ticket)[1].slices)
+                    for one in info.endpoints
+                ]
+            except (flight.FlightError, ArrowException, OSError, DecodeError) as error:
                 self.said = f"no answer from {address} ({str(error)[:200]})"
                 _clients.drop(address)
                 continue
-            ways = []
-            for endpoint in info.endpoints:
-                owner = endpoint.locations[0].uri.decode()
-                self.addresses.add(owner)
-                slices = tuple(json.loads(endpoint.ticket.ticket)["slices"])
-                ways.append((owner, slices))
+            self.addresses |= {owner for owner, _ in ways}
             return ways
         return []
 

@@ -14,8 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from evenflow.model.ids import Position
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from evenflow.model.messages import ConsumerCommit
 
@@ -27,7 +29,7 @@ ARCHIVE: Final = "archive"
 @dataclass(slots=True)
 class _Consumer:
     number: int
-    epochs: Mapping[int, int]
+    position: Position
     ended: bool
 
 
@@ -42,15 +44,15 @@ class Consumers:
         known = self._known.get(commit.consumer)
         if known is not None and commit.number <= known.number:
             return False
-        epochs = dict(zip(commit.writers, commit.epochs, strict=True))
-        self._known[commit.consumer] = _Consumer(commit.number, epochs, commit.ended)
+        position = Position.of(commit.writers, commit.epochs)
+        self._known[commit.consumer] = _Consumer(commit.number, position, commit.ended)
         return True
 
     def learn(self, names: Iterable[str]) -> None:
         """Hear of consumers; those never heard of are registered, with nothing committed."""
         for name in names:
             if name not in self._known:
-                self._known[name] = _Consumer(0, {}, ended=False)
+                self._known[name] = _Consumer(0, Position(), ended=False)
 
     def gone(self, name: str) -> None:
         """A consumer's process is gone; the next one may number its commits from anywhere."""
@@ -70,15 +72,14 @@ class Consumers:
         """The registered consumers that are furthest behind with a writer, in order."""
         floor = self.floor(writer)
         here = (name for name, one in self._known.items() if not one.ended)
-        return tuple(sorted(n for n in here if self._known[n].epochs.get(writer, 0) == floor))
+        return tuple(sorted(n for n in here if self._known[n].position[writer] == floor))
 
     def floor(self, writer: int) -> int:
         """The epoch of a writer up to which all registered consumers have committed."""
-        positions = [one.epochs.get(writer, 0) for one in self._known.values() if not one.ended]
-        return min(positions, default=0)
+        epochs = [one.position[writer] for one in self._known.values() if not one.ended]
+        return min(epochs, default=0)
 
-    def position(self) -> dict[int, int]:
+    def position(self) -> Position:
         """For each writer the epoch that all registered consumers have committed."""
-        writers = {writer for one in self._known.values() for writer in one.epochs}
-        floors = {writer: self.floor(writer) for writer in writers}
-        return {writer: epoch for writer, epoch in floors.items() if epoch}
+        writers = {writer for one in self._known.values() for writer in one.position}
+        return Position({writer: self.floor(writer) for writer in writers})

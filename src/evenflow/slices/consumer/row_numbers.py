@@ -8,16 +8,26 @@ which nothing else has.
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenflow.errors import DecodeError
-from evenflow.slices.consumer.ticket import cursor_from_json, writer_name
+from evenflow.model.checked_json import (
+    CheckedJson,
+    SliceNumber,
+    Whole,
+    WriterText,
+    encode_json,
+    fits,
+)
+from evenflow.model.ids import WriterId
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.model.batch import Batch
+
+
+_JSON: Final = CheckedJson("runs", list[tuple[SliceNumber, WriterText, Whole, Whole]])
 
 
 class Run(NamedTuple):
@@ -52,24 +62,16 @@ def runs_of(batches: Iterable[Batch]) -> list[Run]:
 
 def encode_runs(runs: Iterable[Run]) -> bytes:
     """Write runs as JSON."""
-    return json.dumps([[r.slice, writer_name(r.writer), r.last, r.first] for r in runs]).encode()
+    return encode_json([(r.slice, WriterId.text(r.writer), r.last, r.first) for r in runs])
 
 
 def decode_runs(encoded: bytes) -> list[Run]:
     """Read runs; `DecodeError` when these are none."""
-    try:
-        found: Any = json.loads(encoded)
-    except (ValueError, RecursionError):
-        raise DecodeError("runs: not JSON", size=len(encoded)) from None
-    if not isinstance(found, list) or not all(isinstance(r, list) and len(r) == 4 for r in found):
-        raise DecodeError("runs: must be rows of slice, writer, last and first", size=len(encoded))
     runs = []
-    for row in found:
-        ((place, last),) = cursor_from_json([row[:3]]).items()
-        ((_, first),) = cursor_from_json([[*row[:2], row[3]]]).items()
-        if first > last:
+    for slice_id, writer, last, first in _JSON.decode(encoded):
+        if first > fits("runs", last):
             raise DecodeError(f"runs: {first} is not up to {last}", size=len(encoded))
-        runs.append(Run(*place, first, last))
+        runs.append(Run(slice_id, int(writer, 16), first, last))
     return runs
 
 

@@ -38,6 +38,7 @@ from evenflow.domain.channels import (
     replay,
 )
 from evenflow.domain.cyclone import Participant
+from evenflow.model.ids import NodeId, WriterId
 from evenflow.model.messages import Ack, EpochClose, Order, SliceMap, Step
 from evenflow.slices.actions import (
     Action,
@@ -94,7 +95,7 @@ class Node(Closing):
         self.topic = self.config.topic(topic)
         check_served(self.topic, serving=on_new_data is None)
         name = node_partition(name or f"{socket.gethostname()}-{os.getpid()}")
-        self.id = f"{name}~{secrets.token_hex(3)}"
+        self.id = NodeId.of(name, secrets.token_hex(3))
         self.error: BaseException | None = None
         """Why the node stopped, when it did not stop by request."""
         self._on_new_data = on_new_data
@@ -294,7 +295,7 @@ class Node(Closing):
         if isinstance(message, Gone):
             if message.message_type is EpochClose:
                 writer = message.key[0]
-                self._outbox.forget(f"{writer:016x}")
+                self._outbox.forget(WriterId.text(writer))
                 return self._core.handle(WriterGone(writer), now)
             return []
         if message.topic != self.topic.name:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenflow.model.ids import WriterId
 from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequest, SliceState
 from evenflow.slices.actions import Action, Send
 from evenflow.slices.node.cache import SliceCache
@@ -160,7 +161,7 @@ class Streams:
         request = ReplayRequest(
             self._topic, writer, self._node, self._requests, tuple(slices), terms, have
         )
-        return Send(request, to=f"{writer:016x}")
+        return Send(request, to=WriterId.text(writer))
 
     def commit(self, only: frozenset[int] | None = None) -> list[Action]:
         """Tell publishers what is processed, of all slices or of some."""
@@ -183,7 +184,7 @@ class Streams:
         for writer, rows in ready.items():
             slices, terms, upto = zip(*rows, strict=True)
             commit = Commit(self._topic, writer, self._node, "", slices, terms, upto)
-            commits.append(Send(commit, to=f"{writer:016x}"))
+            commits.append(Send(commit, to=WriterId.text(writer)))
         return commits
 
     # -- writers that are gone --------------------------------------------------------------------

@@ -3,6 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenflow.model.ids import Position
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceMap
 from evenflow.slices.actions import NodeGone, WriterGone
 from evenflow.slices.consumer.core import ConsumerCore
@@ -41,36 +42,36 @@ def test_says_what_keeps_it_from_reading() -> None:
 
 def test_reads_up_to_what_all_owners_have() -> None:
     core = core_with(progress("n1", w1=5, w2=3), progress("n2", w1=4), progress("n3"))
-    assert core.latest({}, 0.0) == {1: 4}
-    assert core.latest({1: 2, 2: 1}, 0.0) == {1: 4, 2: 1}
+    assert core.latest(Position(), 0.0) == {1: 4}
+    assert core.latest(Position({1: 2, 2: 1}), 0.0) == {1: 4, 2: 1}
 
 
 def test_never_goes_back() -> None:
     core = core_with(progress("n1", w1=5), progress("n2", w1=4))
-    assert core.latest({1: 6}, 0.0) == {1: 6}
+    assert core.latest(Position({1: 6}), 0.0) == {1: 6}
 
 
 def test_waits_while_an_owner_is_away() -> None:
     core = core_with(progress("n1", w1=5), progress("n2", w1=4))
     core.handle(NodeGone("n2"), 0.0)
-    assert core.latest({1: 2}, 0.0) == {1: 2}
+    assert core.latest(Position({1: 2}), 0.0) == {1: 2}
 
 
 def test_takes_what_there_is_of_a_writer_that_stays_gone() -> None:
     core = core_with(progress("n1", w1=5), progress("n2", w1=4))
     core.handle(WriterGone(1), 0.0)
-    assert core.latest({}, GRACE / 2) == {1: 4}
+    assert core.latest(Position(), GRACE / 2) == {1: 4}
     assert core.final(GRACE / 2) == frozenset()
-    assert core.latest({}, GRACE) == {1: 5}
+    assert core.latest(Position(), GRACE) == {1: 5}
     assert core.final(GRACE) == {1}
     core.handle(close(1, 6), GRACE)
-    assert core.latest({}, GRACE) == {1: 4}
+    assert core.latest(Position(), GRACE) == {1: 4}
 
 
 def test_a_writer_that_was_gone_before_the_consumer_came_is_read_to_its_end() -> None:
     core = core_with(progress("n1", w1=5), progress("n2", w1=4))
-    assert core.latest({}, GRACE / 2) == {1: 4}
-    assert core.latest({}, GRACE) == {1: 5}
+    assert core.latest(Position(), GRACE / 2) == {1: 4}
+    assert core.latest(Position(), GRACE) == {1: 5}
 
 
 def test_writers_of_other_topics_are_not_remembered() -> None:
@@ -84,8 +85,8 @@ def test_writers_of_other_topics_are_not_remembered() -> None:
 def test_drops_a_writer_of_which_nothing_is_left() -> None:
     core = core_with(progress("n1"), progress("n2"))
     core.expect({1: 7}, 0.0)
-    assert core.latest({1: 7}, GRACE / 2) == {1: 7}
-    assert core.latest({1: 7}, GRACE) == {}
+    assert core.latest(Position({1: 7}), GRACE / 2) == {1: 7}
+    assert core.latest(Position({1: 7}), GRACE) == {}
 
 
 def test_an_older_map_that_comes_late_is_ignored() -> None:
@@ -96,7 +97,7 @@ def test_an_older_map_that_comes_late_is_ignored() -> None:
 
 def test_commits_are_numbered_on() -> None:
     core = ConsumerCore("items", "query", 100, GRACE)
-    first, second = core.commit({1: 1}), core.commit({1: 2}, ended=True)
+    first, second = core.commit(Position({1: 1})), core.commit(Position({1: 2}), ended=True)
     assert 100 < first.number < second.number
     assert (second.writers, second.epochs, second.ended) == ((1,), (2,), True)
 
@@ -105,10 +106,10 @@ def test_a_limit_takes_whole_epochs() -> None:
     core = core_with()
     for epoch in range(1, 11):
         core.handle(close(1, epoch, 100 * epoch), 0.0)
-    assert core.limited({1: 2}, {1: 10}, 350) == {1: 5}
-    assert core.limited({1: 2}, {1: 10}, 5_000) == {1: 10}
-    assert core.limited({1: 2}, {1: 10}, 1) == {1: 3}
-    assert core.items_behind({1: 4}) == 600
+    assert core.limited(Position({1: 2}), Position({1: 10}), 350) == {1: 5}
+    assert core.limited(Position({1: 2}), Position({1: 10}), 5_000) == {1: 10}
+    assert core.limited(Position({1: 2}), Position({1: 10}), 1) == {1: 3}
+    assert core.items_behind(Position({1: 4})) == 600
 
 
 @given(
@@ -123,7 +124,7 @@ def test_a_limited_position_lies_between_and_goes_on(
     end = {writer: begin + more for writer, (begin, more) in writers.items()}
     for writer, epoch in end.items():
         core.handle(close(writer, epoch, 70 * epoch), 0.0)
-    limited = core.limited(start, end, items)
+    limited = core.limited(Position(start), Position(end), items)
     assert all(start[w] <= limited[w] <= end[w] for w in limited)
     assert limited != start or start == end
 
@@ -135,19 +136,19 @@ def commit(number: int, name: str = "query") -> ConsumerCommit:
 def test_goes_on_above_the_numbers_of_its_earlier_life() -> None:
     core = ConsumerCore("items", "query", 5)
     core.handle(commit(9), 0.0)
-    assert core.commit({}).number == 10
+    assert core.commit(Position()).number == 10
     assert not core.superseded
 
 
 def test_who_hears_a_higher_number_than_its_own_is_superseded() -> None:
     core = ConsumerCore("items", "query", 5)
-    mine = core.commit({})
+    mine = core.commit(Position())
     for heard in (mine, commit(3), commit(100, "other")):
         core.handle(heard, 0.0)
         assert not core.superseded
     core.handle(commit(mine.number + 1), 0.0)
     assert core.superseded
-    assert core.commit({}).number == mine.number + 1, "not above the one that goes on"
+    assert core.commit(Position()).number == mine.number + 1, "not above the one that goes on"
 
 
 @given(st.permutations([0, 0, 1, 1]), st.integers(0, 3), st.integers(0, 3))
@@ -161,7 +162,7 @@ def test_of_two_with_one_name_exactly_one_goes_on(
         for heard in said:
             cores[turn].handle(heard, 0.0)
         if not cores[turn].superseded:
-            said.append(cores[turn].commit({}))
+            said.append(cores[turn].commit(Position()))
     for core in cores:
         for heard in said:
             core.handle(heard, 0.0)

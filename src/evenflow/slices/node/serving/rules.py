@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from evenflow.model.ids import WriterId
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceState
 from evenflow.slices.consumer.registry import Consumers
 from evenflow.slices.consumer.ticket import Refusal
@@ -161,9 +162,9 @@ class Serving:
         ]
         for writer, start, end in wanted:
             if 0 < start < self._floors.get(writer, 0):
-                return Refusal("forgotten", f"writer {writer:016x} from epoch {start}")
+                return Refusal("forgotten", f"writer {WriterId.text(writer)} from epoch {start}")
             if self.whole(writer, slices) < end and not self._is_all(writer, asked):
-                return Refusal("later", f"epoch {end} of writer {writer:016x} is not whole here")
+                return Refusal("later", f"epoch {end} of {WriterId.text(writer)} is not whole here")
         return [
             batch
             for slice_id in asked.slices

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.model.batch import Batch, Item, encode_items
+from evenflow.model.ids import Position
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceState
 from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.slices.node.cache import SliceCache
@@ -36,8 +37,7 @@ def asking(
     after: Mapping[tuple[int, int], int] | None = None,
     final: frozenset[int] = frozenset(),
 ) -> Range:
-    begin = {WRITER: start} if start else {}
-    return Range(slices, begin, {WRITER: end}, after or {}, final)
+    return Range(slices, Position({WRITER: start}), Position({WRITER: end}), after or {}, final)
 
 
 @pytest.fixture
