@@ -28,8 +28,6 @@ LAYERS = (
         "registry",
         "config",
         "query_options",
-        "loop_config",
-        "section",
         "clock",
         "closing",
         "processes",

@@ -23,8 +23,7 @@ from evenflow.errors import ConfigError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from evenflow.config import Config
-    from evenflow.loop_config import EventConfig, RuleConfig
+    from evenflow.config import Config, EventConfig, RuleConfig
 
 NODE = (
     "items",

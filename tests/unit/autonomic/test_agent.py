@@ -8,8 +8,7 @@ import pytest
 
 from evenflow.autonomic.agent import Observations
 from evenflow.autonomic.design import NODE, design
-from evenflow.config import Config
-from evenflow.loop_config import EventConfig, MonitorConfig
+from evenflow.config import Config, EventConfig, MonitorConfig
 from evenflow.model.messages import EventNotice, PropertyReport
 from evenflow.slices.node.sensors import Vitals, node_sensors
 

@@ -20,9 +20,17 @@ from evenflow.autonomic.loop import AutonomicLoop
 from evenflow.autonomic.node_starter import NodeStarter
 from evenflow.autonomic.planner import Place, PlanningService, Rule, Verb
 from evenflow.balance import algorithm_named
-from evenflow.config import BalancerConfig, Config, HistoryConfig, NodeConfig, TopicConfig
+from evenflow.config import (
+    BalancerConfig,
+    Config,
+    EventConfig,
+    HistoryConfig,
+    NodeConfig,
+    PlannerConfig,
+    RuleConfig,
+    TopicConfig,
+)
 from evenflow.domain.channels import Gone
-from evenflow.loop_config import EventConfig, PlannerConfig, RuleConfig
 from evenflow.model.ids import NodeId
 from evenflow.model.messages import EventNotice, PropertyReport
 from evenflow.model.plan import Move

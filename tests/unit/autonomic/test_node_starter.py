@@ -14,8 +14,7 @@ import pytest
 from evenflow.autonomic.elastic import START_NODE, STOP_NODE
 from evenflow.autonomic.executor import Answer, Order
 from evenflow.autonomic.node_starter import EXECUTOR, PATIENCE_S, NodeStarter
-from evenflow.config import Config
-from evenflow.loop_config import ElasticConfig
+from evenflow.config import Config, ElasticConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from evenflow.section import NAME, Rule, Section, integer, number, text, texts
+from evenflow.config.section import NAME, Rule, Section, integer, number, text, texts
 
 NAMED = "a letter, then letters, digits, '_' or '-' (at most 64 characters)"
 SECONDS = (0.0, 86_400.0)

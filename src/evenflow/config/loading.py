@@ -16,10 +16,9 @@ import os
 import tomllib
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from evenflow.errors import ConfigError, did_you_mean
-from evenflow.loop_config import (
+from evenflow.config.loop_sections import (
     ElasticConfig,
     EventConfig,
     GroupConfig,
@@ -28,7 +27,16 @@ from evenflow.loop_config import (
     PlannerConfig,
     RuleConfig,
 )
-from evenflow.section import NAME, Section, integer, number, text, texts, yes_or_no
+from evenflow.config.section import Section
+from evenflow.config.sections import (
+    BalancerConfig,
+    DomainConfig,
+    NodeConfig,
+    PublisherConfig,
+    StoreConfig,
+    TopicConfig,
+)
+from evenflow.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,161 +44,6 @@ if TYPE_CHECKING:
 DEFAULT_FILE = "evenflow.toml"
 FILE_VARIABLE = "EVENFLOW_CONFIG"
 COMMAND_LINE = "command line"
-
-MIB = 1 << 20
-GIB = 1 << 30
-TIB = 1 << 40
-
-_FIELD = r"[A-Za-z_]\w*"
-_DOTTED = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
-
-
-@dataclass(frozen=True, slots=True)
-class DomainConfig(Section):
-    """``[domain]``: where the processes meet."""
-
-    table: ClassVar[str] = "domain"
-
-    id: int = integer(0, 0, 230)
-    """DDS domain id; processes of different ids do not see one another."""
-    interface: str = text("lo", r"\S+", "the name or address of a network interface")
-    """Network interface the domain uses."""
-    peers: tuple[str, ...] = texts()
-    """Hosts to look for by unicast; empty: multicast discovery on the interface."""
-    liveliness_s: float = number(0.6, 0.1, 30.0)
-    """A process that is silent for this long is dead to the others."""
-    participant_lease_s: float = number(2.0, 0.5, 60.0)
-    """After this silence DDS itself forgets a participant and its endpoints."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopicConfig(Section):
-    """``[topics.NAME]``: a balanced topic."""
-
-    table: ClassVar[str] = "topics"
-
-    name: str = text(
-        "items", NAME, "a letter, then letters, digits, '_' or '-' (at most 64 characters)"
-    )
-    """Name of the topic; the table's own name in the file."""
-    slices: int = integer(100, 1, 100_000)
-    """Into how many slices the topic is cut; all processes of a domain must agree."""
-    assignment: str = text(
-        "hash:sender",
-        rf"random|(modulo|hash):{_FIELD}|geo:{_FIELD},{_FIELD}|call:{_DOTTED}:{_DOTTED}",
-        "'random', 'modulo:FIELD', 'hash:FIELD', 'geo:LATFIELD,LONFIELD' or 'call:MODULE:NAME'",
-    )
-    """Which slice an item gets."""
-    served: bool = yes_or_no(False)  # noqa: FBT003
-    """Whether consumers (Spark) read the items from serving nodes and say when to forget them."""
-    encoding: str = text("json", "json|struct|avro", "'json', 'struct' or 'avro'")
-    """How the payloads of a served topic are encoded, for columns decoded from them."""
-    fields: str = text("", r"[^\n]*", "columns as DDL, as in 'speed DOUBLE, lane INT'")
-    """Columns decoded from JSON or struct payloads."""
-    avro_schema: str = text("", r"[^\n]*", "a file beside this one")
-    """File with the schema of Avro payloads."""
-    durable: bool = yes_or_no(False)  # noqa: FBT003
-    """Whether the items are also kept in the overlay store, by ``evenflow archive``."""
-
-    def key(self, name: str) -> str:
-        """Dotted key of a field of this topic."""
-        return f"topics.{self.name}.{name}"
-
-
-@dataclass(frozen=True, slots=True)
-class PublisherConfig(Section):
-    """``[publisher]``: how items are packed and how long they are kept."""
-
-    table: ClassVar[str] = "publisher"
-
-    linger_ms: int = integer(5, 0, 1_000)
-    """How long an item waits for others of its slice; 0 sends at once. In a served topic, where
-    nobody can read it before, any other value lets it wait until its epoch ends."""
-    batch_items: int = integer(1_000, 1, 1_000_000)
-    """Items that fill a batch."""
-    batch_bytes: int = integer(262_144, 1_024, 64 * MIB)
-    """Bytes that fill a batch."""
-    retention_bytes: int = integer(64 * MIB, MIB, TIB)
-    """Memory for what is not yet committed."""
-    spill_bytes: int = integer(0, 0, TIB)
-    """Disk for what does not fit in memory; when that is full too, publishing blocks."""
-    spill_dir: str = text("", r".*", "a folder")
-    """Where that is; empty for the system's folder for large temporary files."""
-    epoch_ms: int = integer(100, 10, 60_000)
-    """How often an epoch is closed."""
-    block_s: float = number(30.0, 0.0, 3_600.0)
-    """How long publishing may block before it gives up."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeConfig(Section):
-    """``[node]``: a processing node."""
-
-    table: ClassVar[str] = "node"
-
-    app: str = text("", rf"|{_DOTTED}:{_DOTTED}", "'MODULE:CALLABLE', or empty for none")
-    """The application that is given the items."""
-    deliver_items: int = integer(256, 1, 1_000_000)
-    """Most items given to the application at once."""
-    cache_bytes: int = integer(256 * MIB, MIB, TIB)
-    """Memory for the uncommitted items of all slices."""
-    spill_bytes: int = integer(4 * GIB, 0, TIB)
-    """Disk for what does not fit in memory; when that is full too, items wait at the publishers."""
-    spill_dir: str = text("", r".*", "a folder")
-    """Where that is; empty for the system's folder for large temporary files."""
-    commit_ms: int = integer(100, 1, 60_000)
-    """How often processed epochs are committed."""
-    report_ms: int = integer(250, 10, 60_000)
-    """How often the node reports its slices and load."""
-    lease_s: float = number(30.0, 0.5, 3_600.0)
-    """A node that has not heard from the balancer for this long stops delivering."""
-    stall_s: float = number(1.0, 0.1, 60.0)
-    """A node that did not run for this long checks its term before it goes on."""
-    on_error: str = text("skip", "skip|stop", "'skip' or 'stop'")
-    """What an exception of the application does: skip the batch and count it, or stop the node."""
-    flight_port: int = integer(0, 0, 65_535)
-    """Port at which a serving node is read, the next one for its next topic; 0 takes any."""
-
-
-@dataclass(frozen=True, slots=True)
-class BalancerConfig(Section):
-    """``[balancer]``: who decides on slices."""
-
-    table: ClassVar[str] = "balancer"
-
-    algorithm: str = text("count", rf"{NAME}", "the name of a balancing algorithm")
-    """Name of the balancing algorithm."""
-    beat_ms: int = integer(200, 10, 10_000)
-    """How often the balancer tells the nodes the term and the assignment."""
-    settle_s: float = number(1.0, 0.0, 60.0)
-    """How long a new balancer listens to the nodes' reports before it decides."""
-    step_deadline_s: float = number(5.0, 0.1, 60.0)
-    """How long one step of a handover may take before it is taken back."""
-    analyze_s: float = number(10.0, 0.0, 3_600.0)
-    """How often the loads are looked at; twice in a row uneven means a plan. 0: never."""
-    season_s: float = number(0.0, 0.0, 31_622_400.0)
-    """Length of the season that ``forecast`` learns, 86400 for one of the day; 0: none."""
-    item_weight: float = number(1.0, 0.0, 1e9)
-    """What one item a second adds to the load of a slice."""
-    byte_weight: float = number(0.0, 0.0, 1e9)
-    """What one payload byte a second adds."""
-    busy_weight: float = number(0.0, 0.0, 1e9)
-    """What one second of the application's work in each second adds."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoreConfig(Section):
-    """``[store]``: the overlay store, which keeps topics on brokers."""
-
-    table: ClassVar[str] = "store"
-
-    brokers: tuple[str, ...] = texts()
-    """Addresses (host:port) of some brokers, for those who write durable topics or read them."""
-    level: int = integer(2, 1, 3)
-    """Resilience level of durable topics."""
-    balance_s: float = number(0.0, 0.0, 86_400.0)
-    """How often a broker gives a topic away if that makes loads more even; 0: never."""
-
 
 _SINGLE: tuple[type[Section], ...] = (
     DomainConfig, PublisherConfig, NodeConfig, BalancerConfig, MonitorConfig, HistoryConfig,

@@ -1,0 +1,41 @@
+"""The configuration: one TOML file, its sections as frozen dataclasses that check themselves.
+
+:class:`Config` is the whole (`loading`); `sections` and `loop_sections` hold what may be written in
+it, `section` how a field states what it accepts.
+"""
+
+from evenflow.config.loading import Config
+from evenflow.config.loop_sections import (
+    ElasticConfig,
+    EventConfig,
+    GroupConfig,
+    HistoryConfig,
+    MonitorConfig,
+    PlannerConfig,
+    RuleConfig,
+)
+from evenflow.config.sections import (
+    BalancerConfig,
+    DomainConfig,
+    NodeConfig,
+    PublisherConfig,
+    StoreConfig,
+    TopicConfig,
+)
+
+__all__ = [
+    "BalancerConfig",
+    "Config",
+    "DomainConfig",
+    "ElasticConfig",
+    "EventConfig",
+    "GroupConfig",
+    "HistoryConfig",
+    "MonitorConfig",
+    "NodeConfig",
+    "PlannerConfig",
+    "PublisherConfig",
+    "RuleConfig",
+    "StoreConfig",
+    "TopicConfig",
+]
