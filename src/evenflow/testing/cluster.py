@@ -40,7 +40,8 @@ from evenflow.slices.actions import (
     Unsubscribe,
 )
 from evenflow.slices.balancer.core import BalancerCore, BalancerSettings
-from evenflow.slices.node.core import NodeCore, NodeSettings
+from evenflow.slices.node.core import NodeCore
+from evenflow.slices.node.settings import NodeSettings
 from evenflow.slices.publisher.batching import Limits, SealedBatch
 from evenflow.slices.publisher.core import Committed, PublisherCore
 from evenflow.testing.books import Books, Violation

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 from evenflow.slices.balancer.core import BalancerSettings
-from evenflow.slices.node.core import NodeSettings
+from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import Parcel, SimCluster
 
 PATIENCE = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0, join_after=0.02)
@@ -22,7 +22,7 @@ def random_schedule(seed: int, steps: int = 250) -> SimCluster:
     octets = rng.choice([1_000, 1 << 20, 1 << 20])
     cluster = SimCluster(
         4,
-        node_settings=NodeSettings(deliver_items=2, cache_octets=octets),
+        node_settings=NodeSettings(deliver_items=2, cache_bytes=octets),
         balancer_settings=PATIENCE,
     )
     cluster.start_balancer()

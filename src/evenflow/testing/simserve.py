@@ -19,7 +19,7 @@ from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceM
 from evenflow.slices.actions import NodeGone
 from evenflow.slices.consumer.core import ConsumerCore
 from evenflow.slices.consumer.ticket import Range, Refusal
-from evenflow.slices.node.core import NodeSettings
+from evenflow.slices.node.settings import NodeSettings
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.testing.books import Violation
 from evenflow.testing.cluster import TICK, TOPIC, Parcel, SimCluster, SimNode
@@ -202,7 +202,7 @@ class SimServing(SimCluster):
     def _at_node(self, node: str, sim: SimNode, parcel: Parcel) -> None:
         if isinstance(parcel.what, ConsumerCommit | Progress) and not sim.stopped:
             assert sim.core.serving is not None
-            sim.core.serving.heard(parcel.what)
+            sim.core.serving.on_consumer_message(parcel.what)
         else:
             super()._at_node(node, sim, parcel)
 
@@ -218,7 +218,7 @@ def random_serving_schedule(seed: int, steps: int = 400, *, cache: int = 0) -> S
     rng = random.Random(seed)
     cluster = SimServing()
     if cache:
-        cluster.node_settings = replace(cluster.node_settings, cache_octets=cache)
+        cluster.node_settings = replace(cluster.node_settings, cache_bytes=cache)
     cluster.start_balancer()
     for _ in range(3):
         cluster.start_node()

@@ -34,7 +34,7 @@ from evenflow.model.messages import (
 )
 from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.balancer.session import ORDERS, Session, Stage
-from evenflow.slices.node.core import NodeSettings
+from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import Parcel, SimCluster
 from evenflow.testing.schedules import random_schedule
 
@@ -55,11 +55,11 @@ REACHED: Counter[tuple[Stage, str]] = Counter()
 QUICK_BALANCER = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0, join_after=0.02)
 
 
-def working_cluster(nodes: int = 2, *, cache_octets: int = 1 << 20) -> SimCluster:
+def working_cluster(nodes: int = 2, *, cache_bytes: int = 1 << 20) -> SimCluster:
     """A cluster whose nodes own all slices and have work of every publisher."""
     cluster = SimCluster(
         SLICES,
-        node_settings=NodeSettings(deliver_items=2, cache_octets=cache_octets),
+        node_settings=NodeSettings(deliver_items=2, cache_bytes=cache_bytes),
         balancer_settings=QUICK_BALANCER,
     )
     cluster.start_balancer()
@@ -283,7 +283,7 @@ class Restless(RuleBasedStateMachine):
 
     @initialize(nodes=st.integers(2, 3), small=st.booleans(), busy=st.booleans())
     def begin_working(self, nodes: int, small: bool, busy: bool) -> None:
-        self.cluster = working_cluster(nodes, cache_octets=1_000 if small else 1 << 20)
+        self.cluster = working_cluster(nodes, cache_bytes=1_000 if small else 1 << 20)
         self.late: list[Parcel] = []
         if busy:
             work_in_hand(self.cluster)

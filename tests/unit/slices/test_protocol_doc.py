@@ -17,14 +17,14 @@ import pytest
 from evenflow.model import messages
 from evenflow.model.messages import Ack, Step
 from evenflow.slices.balancer.session import NEXT, ORDERS, TO_GIVER, Session, Stage
-from evenflow.slices.node.giver_taker import GIVER, TAKER, Phase
+from evenflow.slices.node.giver_taker import GIVER, TAKER, SessionState
 
 PAGE = Path(__file__).parents[3] / "docs" / "protocol.md"
 
 BY_THEMSELVES = {
-    (Phase.FREEZING, "nothing in hand"): Phase.FROZEN,
-    (Phase.ADDING, "reader matched"): Phase.ADDED,
-    (Phase.ACTIVE, "cache complete"): Phase.MERGED,
+    (SessionState.FREEZING, "nothing in hand"): SessionState.FROZEN,
+    (SessionState.ADDING, "reader matched"): SessionState.ADDED,
+    (SessionState.ACTIVE, "cache complete"): SessionState.MERGED,
 }
 """What a node does without an order."""
 
@@ -40,9 +40,11 @@ def diagram(first: Enum, *tables: Mapping[tuple[Enum, Enum | str], Enum]) -> str
     return "\n".join([*lines, "```"])
 
 
-def of_side(table: Mapping[tuple[Phase, Step], Phase]) -> dict[tuple[Enum, Enum | str], Enum]:
-    phases = {phase for phase, _ in table} | set(table.values())
-    own = {key: after for key, after in BY_THEMSELVES.items() if key[0] in phases}
+def of_side(
+    table: Mapping[tuple[SessionState, Step], SessionState],
+) -> dict[tuple[Enum, Enum | str], Enum]:
+    states = {state for state, _ in table} | set(table.values())
+    own = {key: after for key, after in BY_THEMSELVES.items() if key[0] in states}
     return {**table, **own}
 
 
@@ -79,8 +81,8 @@ def ack(session: Session, step: Step) -> Ack:
 BLOCKS = {
     "coordinator": lambda: diagram(Stage.FREEZING, NEXT),
     "coordinator table": coordinator_table,
-    "giver": lambda: diagram(Phase.NEW, of_side(GIVER)),
-    "taker": lambda: diagram(Phase.NEW, of_side(TAKER)),
+    "giver": lambda: diagram(SessionState.NEW, of_side(GIVER)),
+    "taker": lambda: diagram(SessionState.NEW, of_side(TAKER)),
 }
 
 

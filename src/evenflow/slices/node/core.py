@@ -14,10 +14,11 @@ holds:
 4. *Frozen is frozen.* Between the acknowledgement of FREEZE and a new term nothing of the slice is
    delivered here.
 
-Three parts do the work: :class:`~evenflow.slices.node.writers.Streams` knows the publishers and
+Four parts do the work: :class:`~evenflow.slices.node.writers.Writers` knows the publishers and
 what is here of their items, :class:`~evenflow.slices.node.delivery.Delivery` what the application
-has in hand, :class:`~evenflow.slices.node.orders.Orders` what the balancer wants. This module puts
-them together and adds what concerns the node as a whole: its lease, its reports, and the time.
+has in hand, :class:`~evenflow.slices.node.ownership.Ownership` which slices are this node's and
+under which terms, :class:`~evenflow.slices.node.orders.Orders` what the balancer wants. This module
+puts them together and adds what concerns the node as a whole: its lease, its reports, and the time.
 """
 
 from __future__ import annotations
@@ -39,17 +40,16 @@ from evenflow.slices.node.arrivals import Arrivals
 from evenflow.slices.node.delivery import Delivery
 from evenflow.slices.node.lease import Lease
 from evenflow.slices.node.orders import Orders
+from evenflow.slices.node.ownership import Ownership
 from evenflow.slices.node.settings import NodeSettings
-from evenflow.slices.node.writers import Streams
+from evenflow.slices.node.writers import Writers
 
 if TYPE_CHECKING:
     from evenflow.model.batch import Batch
     from evenflow.slices.spill import Spill
 
-__all__ = ["NodeCore", "NodeSettings"]
-
 BALANCER_SILENT = 2.0
-"""A leaving node does not wait for a balancer that it has not heard for so many seconds."""
+"""Seconds without a beat after which a leaving node no longer waits for the balancer."""
 
 
 class NodeCore:
@@ -73,10 +73,18 @@ class NodeCore:
         self.leaving = False
         self.damaged = 0
         """Samples that could not be decoded, as the shell counts them."""
-        self.streams = Streams(topic, node, slice_count, settings, spill)
-        self.cache, self.serving = self.streams.cache, self.streams.serving
+        self.writers = Writers(topic, node, slice_count, settings, spill)
+        self.cache, self.serving = self.writers.cache, self.writers.serving
         self.delivery = Delivery(self.cache, settings.deliver_items)
-        self.orders = Orders(topic, node, slice_count, self.streams, self.delivery)
+        self.ownership = Ownership(self.writers)
+        self.orders = Orders(
+            topic,
+            node,
+            slice_count,
+            ownership=self.ownership,
+            writers=self.writers,
+            delivery=self.delivery,
+        )
         self.lease = Lease(settings.lease, settings.stall, now)
         self._arrivals = Arrivals()
         self._host, self._pid = host, pid
@@ -90,7 +98,7 @@ class NodeCore:
 
     def receive(self, batch: Batch, now: float, *, replayed: bool = False) -> None:
         """A batch arrived from the stream, or again by replay."""
-        self.streams.receive(batch, now, replayed=replayed)
+        self.writers.receive(batch, now, replayed=replayed)
 
     def next_delivery(self, now: float) -> Batch | None:
         """What the application shall process now; it says :meth:`delivered` when it has."""
@@ -102,8 +110,8 @@ class NodeCore:
         if further is None:
             return []
         held, batch = further
-        self.streams.dirty.add((batch.slice, batch.writer))
-        return self.orders.processed(held, batch)
+        self.writers.dirty.add((batch.slice, batch.writer))
+        return self.orders.on_processed(held, batch)
 
     # -- messages and events --------------------------------------------------------------------
 
@@ -112,45 +120,45 @@ class NodeCore:
         actions: list[Action] = []
         match event:
             case EpochClose():
-                self.streams.closed(event, now)
+                self.writers.on_epoch_closed(event, now)
             case ReplayAnswer():
-                actions = self._answered(event)
+                actions = self._on_replay_answer(event)
             case Order():
                 actions = self.orders.obey(event, now)
             case CacheChunk():
-                actions = self.orders.cached(event, now)
+                actions = self.orders.on_cache_chunk(event, now)
             case SliceMap():
-                actions = self._mapped(event)
+                actions = self._on_slice_map(event)
             case Beat():
-                self._heard(event, now)
+                self._on_beat(event, now)
             case Subscribed():
-                actions = self.orders.subscribed(event.term, now)
+                actions = self.orders.on_subscribed(event.term, now)
             case WriterGone():
-                self.streams.gone(event.writer, now)
+                self.writers.on_writer_gone(event.writer, now)
             case _:
                 raise TypeError(f"a node cannot handle {type(event).__name__}")
         return actions
 
-    def _answered(self, answer: ReplayAnswer) -> list[Action]:
+    def _on_replay_answer(self, answer: ReplayAnswer) -> list[Action]:
         if answer.node != self.node:
             return []
-        self.streams.answered(answer)
+        self.writers.on_replay_answer(answer)
         stale = set()
         for slice_id, term in zip(answer.refused, answer.refused_terms, strict=True):
-            self.orders.seen_term = max(self.orders.seen_term, term)
-            self.orders.meet(slice_id, term)
+            self.ownership.see(term)
+            self.ownership.meet(slice_id, term)
             held = self.cache.held.get(slice_id)
             if held is not None and held.term < term:
                 stale.add(slice_id)
         return self.orders.give_up(stale)
 
-    def _mapped(self, slice_map: SliceMap) -> list[Action]:
+    def _on_slice_map(self, slice_map: SliceMap) -> list[Action]:
         if slice_map.version < self._map_version:
             return []
         self._map_version = slice_map.version
-        self.orders.seen_term = max(self.orders.seen_term, slice_map.version)
+        self.ownership.see(slice_map.version)
         for slice_id, term in enumerate(slice_map.terms):
-            self.orders.meet(slice_id, term)
+            self.ownership.meet(slice_id, term)
         mine = slice_map.nodes.index(self.node) + 1 if self.node in slice_map.nodes else 0
         stale = {
             slice_id
@@ -161,16 +169,16 @@ class NodeCore:
         }
         return self.orders.give_up(stale)
 
-    def _heard(self, beat: Beat, now: float) -> None:
+    def _on_beat(self, beat: Beat, now: float) -> None:
         self._heard_at = now
         self._others = len(beat.nodes) > 1
-        if beat.version > self.orders.seen_term:
+        if beat.version > self.ownership.seen_term:
             # A new balancer waits for reports that prove this.
-            self.orders.seen_term = beat.version
-            self.orders.changed = True
+            self.ownership.seen_term = beat.version
+            self.ownership.changed = True
         if self.node in beat.nodes:
             number = beat.numbers[beat.nodes.index(self.node)]
-            self.lease.confirmed(number, beat.version)
+            self.lease.on_report_confirmed(number, beat.version)
 
     # -- time -----------------------------------------------------------------------------------
 
@@ -180,18 +188,18 @@ class NodeCore:
         actions: list[Action] = []
         if now >= self._next_commit:
             self._next_commit = now + self.settings.commit_every
-            actions += self.streams.commit()
-        self.streams.forget_gone(now, self.delivery.in_hand)
+            actions += self.writers.commit()
+        self.writers.forget_gone(now, self.delivery.in_hand)
         if self.serving is not None:
             progress = self.serving.poll(now)
             actions += [Send(progress)] if progress else []
-        actions += self.streams.ask(now)
-        actions += self.orders.settle()
-        if stalled or self.orders.changed or now >= self._next_report:
-            self.orders.changed = False
+        actions += self.writers.ask(now)
+        actions += self.orders.report_settled()
+        if stalled or self.ownership.changed or now >= self._next_report:
+            self.ownership.changed = False
             self._next_report = now + self.settings.report_every
             actions.append(Send(self._report()))
-            self.lease.reported(self._reports, now)
+            self.lease.on_report_sent(self._reports, now)
         if now >= self._next_loads:
             self._next_loads = now + self.settings.loads_every
             actions.append(Send(self._loads()))
@@ -204,7 +212,7 @@ class NodeCore:
     def leave(self) -> None:
         """Ask the balancer to move every slice away; the node may go when it holds none."""
         self.leaving = True
-        self.orders.changed = True
+        self.ownership.changed = True
 
     def _loads(self) -> SliceLoads:
         held = list(self.cache.available())
@@ -226,7 +234,7 @@ class NodeCore:
             topic=self.topic,
             node=self.node,
             number=self._reports,
-            seen_term=self.orders.seen_term,
+            seen_term=self.ownership.seen_term,
             leaving=self.leaving,
             slices=tuple(h.slice for h in held),
             states=tuple(h.state for h in held),
@@ -235,7 +243,7 @@ class NodeCore:
             octets=self.delivery.octets,
             backlog_items=self.cache.backlog,
             backlog_octets=self.cache.octets,
-            lost=self.streams.lost,
+            lost=self.writers.lost,
             repeated=self.cache.repeated,
             failed=self.delivery.failed,
             damaged=self.damaged + self.orders.damaged,

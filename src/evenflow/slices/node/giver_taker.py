@@ -29,7 +29,7 @@ CACHE_OCTETS = 64 * 1024 * 1024
 """Most that is handed over in one session of batches that can be replayed."""
 
 
-class Phase(Enum):
+class SessionState(Enum):
     """Where a node stands in a session."""
 
     NEW = auto()
@@ -47,28 +47,28 @@ class Phase(Enum):
 
 
 GIVER = {
-    (Phase.NEW, Step.FREEZE): Phase.FREEZING,
-    (Phase.FREEZING, Step.FREEZE): Phase.FREEZING,
-    (Phase.FROZEN, Step.FREEZE): Phase.FROZEN,
-    (Phase.FROZEN, Step.REMOVE): Phase.REMOVED,
-    (Phase.REMOVED, Step.REMOVE): Phase.REMOVED,
-    (Phase.REMOVED, Step.SEND_CACHE): Phase.SENT,
-    (Phase.SENT, Step.SEND_CACHE): Phase.SENT,
+    (SessionState.NEW, Step.FREEZE): SessionState.FREEZING,
+    (SessionState.FREEZING, Step.FREEZE): SessionState.FREEZING,
+    (SessionState.FROZEN, Step.FREEZE): SessionState.FROZEN,
+    (SessionState.FROZEN, Step.REMOVE): SessionState.REMOVED,
+    (SessionState.REMOVED, Step.REMOVE): SessionState.REMOVED,
+    (SessionState.REMOVED, Step.SEND_CACHE): SessionState.SENT,
+    (SessionState.SENT, Step.SEND_CACHE): SessionState.SENT,
 }
 TAKER = {
-    (Phase.NEW, Step.ADD): Phase.ADDING,
-    (Phase.ADDING, Step.ADD): Phase.ADDING,
-    (Phase.ADDED, Step.ADD): Phase.ADDED,
-    (Phase.ADDED, Step.ACTIVATE): Phase.ACTIVE,
-    (Phase.ACTIVE, Step.ACTIVATE): Phase.ACTIVE,
-    (Phase.MERGED, Step.ACTIVATE): Phase.MERGED,
-    (Phase.MERGED, Step.ADD): Phase.MERGED,
-    (Phase.MERGED, Step.CANCEL): Phase.MERGED,
-    (Phase.NEW, Step.CANCEL): Phase.CANCELLED,
-    (Phase.ADDING, Step.CANCEL): Phase.CANCELLED,
-    (Phase.ADDED, Step.CANCEL): Phase.CANCELLED,
-    (Phase.ACTIVE, Step.CANCEL): Phase.CANCELLED,
-    (Phase.CANCELLED, Step.CANCEL): Phase.CANCELLED,
+    (SessionState.NEW, Step.ADD): SessionState.ADDING,
+    (SessionState.ADDING, Step.ADD): SessionState.ADDING,
+    (SessionState.ADDED, Step.ADD): SessionState.ADDED,
+    (SessionState.ADDED, Step.ACTIVATE): SessionState.ACTIVE,
+    (SessionState.ACTIVE, Step.ACTIVATE): SessionState.ACTIVE,
+    (SessionState.MERGED, Step.ACTIVATE): SessionState.MERGED,
+    (SessionState.MERGED, Step.ADD): SessionState.MERGED,
+    (SessionState.MERGED, Step.CANCEL): SessionState.MERGED,
+    (SessionState.NEW, Step.CANCEL): SessionState.CANCELLED,
+    (SessionState.ADDING, Step.CANCEL): SessionState.CANCELLED,
+    (SessionState.ADDED, Step.CANCEL): SessionState.CANCELLED,
+    (SessionState.ACTIVE, Step.CANCEL): SessionState.CANCELLED,
+    (SessionState.CANCELLED, Step.CANCEL): SessionState.CANCELLED,
 }
 
 
@@ -79,22 +79,22 @@ class Giver:
         self.term = term
         self.slices = slices
         self.taker = taker
-        self.phase = Phase.NEW
+        self.state = SessionState.NEW
         self.repeated = 0
         """Items processed after the positions were declared (must stay 0)."""
         self._chunks: tuple[CacheChunk, ...] = ()
 
     def step(self, step: Step) -> bool:
         """Do a step; False when it is not legal now."""
-        phase = GIVER.get((self.phase, step))
-        if phase is None:
+        state = GIVER.get((self.state, step))
+        if state is None:
             return False
-        self.phase = phase
+        self.state = state
         return True
 
     def cancel(self) -> None:
         """The slices are somebody's under another term: nothing of this session is needed."""
-        self.phase = Phase.CANCELLED
+        self.state = SessionState.CANCELLED
         self._chunks = ()
 
     def chunks(
@@ -174,7 +174,7 @@ class Taker:
         self.term = term
         self.slices = slices
         self.giver = giver
-        self.phase = Phase.NEW
+        self.state = SessionState.NEW
         self.moved = 0
         """Items that came with the cache."""
         self.repeated = 0
@@ -182,26 +182,30 @@ class Taker:
 
     def step(self, step: Step) -> bool:
         """Do a step; False when it is not legal now."""
-        phase = TAKER.get((self.phase, step))
-        if phase is None:
+        state = TAKER.get((self.state, step))
+        if state is None:
             return False
-        self.phase = phase
+        self.state = state
         return True
 
     def cancel(self) -> None:
         """The slices are somebody's under another term: nothing of this session is needed."""
-        self.phase = Phase.CANCELLED
+        self.state = SessionState.CANCELLED
         self._chunks.clear()
 
     def receive(self, chunk: CacheChunk) -> None:
         """Keep a chunk, whenever it comes."""
-        if self.phase in (Phase.ADDING, Phase.ADDED, Phase.ACTIVE):
+        if self.state in (SessionState.ADDING, SessionState.ADDED, SessionState.ACTIVE):
             self._chunks.setdefault(chunk.index, chunk)
 
     def complete(self) -> list[CacheChunk]:
         """The whole cache in order, once activated and once nothing is missing; else empty."""
         first = self._chunks.get(0)
-        if self.phase is not Phase.ACTIVE or first is None or len(self._chunks) < first.total:
+        if (
+            self.state is not SessionState.ACTIVE
+            or first is None
+            or len(self._chunks) < first.total
+        ):
             return []
         chunks = [self._chunks[index] for index in range(first.total)]
         self._chunks.clear()

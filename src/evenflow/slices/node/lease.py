@@ -54,11 +54,11 @@ class Lease:
         self._last_tick = now
         return stalled
 
-    def reported(self, number: int, now: float) -> None:
+    def on_report_sent(self, number: int, now: float) -> None:
         """The node sent this report."""
         self._sent.append((number, now))
 
-    def confirmed(self, number: int, version: int) -> None:
+    def on_report_confirmed(self, number: int, version: int) -> None:
         """A beat confirmed this report and named the newest slice map."""
         if number < self._confirmed:
             return

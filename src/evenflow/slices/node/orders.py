@@ -1,7 +1,7 @@
-"""A node obeys: the orders of the balancer, the sessions they make up, and the terms behind them.
+"""How a node obeys the balancer: the orders, and the sessions they make up.
 
-A newer term always wins. Whatever names a newer term for a slice (a map, a refusal, an order) makes
-the node give up that slice, together with everything that was being taken with it in one session.
+Whatever names a newer term for a slice (a map, a refusal, an order) makes the node give up that
+slice, together with everything that was being taken with it in one session.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evenflow.errors import DecodeError
 from evenflow.model.messages import Ack, CacheChunk, Order, SliceState, Step
 from evenflow.slices.actions import Action, Send, Subscribe, Unsubscribe
-from evenflow.slices.node.giver_taker import Giver, Phase, Taker, batches_in
+from evenflow.slices.node.giver_taker import Giver, SessionState, Taker, batches_in
 from evenflow.slices.terms import balancer_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from evenflow.model.batch import Batch
     from evenflow.slices.node.cache import HeldSlice
     from evenflow.slices.node.delivery import Delivery
-    from evenflow.slices.node.writers import Streams
+    from evenflow.slices.node.ownership import Ownership
+    from evenflow.slices.node.writers import Writers
 
 REMEMBERED_SESSIONS = 256
 """Ended sessions a node can still answer questions about."""
@@ -30,51 +31,38 @@ class Orders:
     """What one node was ordered to do with its slices."""
 
     def __init__(
-        self, topic: str, node: str, slice_count: int, streams: Streams, delivery: Delivery
+        self,
+        topic: str,
+        node: str,
+        slice_count: int,
+        *,
+        ownership: Ownership,
+        writers: Writers,
+        delivery: Delivery,
     ) -> None:
-        self.seen_term = 0
-        """The newest term met anywhere."""
-        self.changed = True
-        """Whether the balancer should hear of something now."""
         self.damaged = 0
         """Caches that could not be decoded."""
         self._topic = topic
         self._node = node
         self._slice_count = slice_count
-        self._streams = streams
-        self._cache = streams.cache
+        self._ownership = ownership
+        self._writers = writers
+        self._cache = writers.cache
         self._delivery = delivery
-        self._newest: dict[int, int] = {}
-        """The newest term met for each slice; nothing of an older one is obeyed."""
         self._sessions: dict[int, Giver | Taker] = {}
         self._takes: dict[int, frozenset[int]] = {}
         """Takeovers whose reader is not yet matched."""
-        self._settling: dict[int, tuple[frozenset[int], int, int]] = {}
-        """Changes of owner whose gaps are not yet closed; items replayed and lost before."""
-
-    # -- terms ------------------------------------------------------------------------------------
-
-    def meet(self, slice_id: int, term: int) -> None:
-        """Somebody owns a slice under this term."""
-        if term > self._newest.get(slice_id, 0):
-            self._newest[slice_id] = term
 
     def give_up(self, slices: Iterable[int]) -> list[Action]:
-        """Drop slices that are somebody else's."""
+        """Drop slices that are somebody else's, and what was being taken together with them."""
         dropped = frozenset(slices)
-        if not dropped:
-            return []
-        dropped |= self._abandon_sessions(dropped)
-        self._cache.drop(dropped)
-        self._streams.asking.forget_slices(set(dropped))
-        self.changed = True
-        return [Unsubscribe(dropped)]
+        return self._ownership.drop(dropped | self._abandon_sessions(dropped))
 
     def _abandon_sessions(self, slices: frozenset[int]) -> frozenset[int]:
         """End unfinished sessions over these slices; return what was being taken in them."""
         taking: set[int] = set()
         for session in self._sessions.values():
-            if session.phase is Phase.MERGED or session.slices.isdisjoint(slices):
+            if session.state is SessionState.MERGED or session.slices.isdisjoint(slices):
                 continue
             session.cancel()
             taking |= {
@@ -91,7 +79,7 @@ class Orders:
         """Do a step, again if need be, or refuse it and say why."""
         if order.node != self._node:
             return []
-        self.seen_term = max(self.seen_term, order.term)
+        self._ownership.see(order.term)
         step, slices = Step(order.step), frozenset(order.slices)
         session = self._sessions.get(order.term)
         if session is None:
@@ -104,7 +92,7 @@ class Orders:
             session = (Giver if giving else Taker)(order.term, slices, order.peer)
             self._remember(session)
         if not session.step(step):
-            reason = f"{step.name} is not possible when {session.phase.name}"
+            reason = f"{step.name} is not possible when {session.state.name}"
             return [self._ack(order.term, step, reason=reason)]
         if isinstance(session, Giver):
             return self._give(session, step)
@@ -114,14 +102,13 @@ class Orders:
         """Why nothing can begin with this step; empty when it can."""
         if not slices or max(slices) >= self._slice_count:
             return f"slices must be below {self._slice_count}"
-        if step is not Step.CANCEL and balancer_of(term) < balancer_of(self.seen_term):
+        if step is not Step.CANCEL and balancer_of(term) < balancer_of(self._ownership.seen_term):
             return "a newer balancer is known here"
         held = [self._cache.held.get(slice_id) for slice_id in slices]
         match step:
             case Step.TAKE:
-                newer = any(self._newest.get(slice_id, 0) > term for slice_id in slices)
-                newer = newer or any(h is not None and h.term > term for h in held)
-                return "a newer term is known here" if newer else ""
+                outdated = self._ownership.is_outdated(slices, term)
+                return "a newer term is known here" if outdated else ""
             case Step.FREEZE:
                 free = all(h and h.state is SliceState.AVAILABLE and h.term < term for h in held)
                 return "" if free else "not all of these slices are available here"
@@ -142,32 +129,32 @@ class Orders:
         if step is Step.REMOVE:
             return [self._ack(session.term, step), Unsubscribe(session.slices)]
         held = [self._cache.held[s] for s in sorted(session.slices) if s in self._cache.held]
-        chunks = session.chunks(self._topic, self._node, held, self._streams.live_writers)
+        chunks = session.chunks(self._topic, self._node, held, self._writers.live_writers)
         return [Send(chunk, to=session.taker) for chunk in chunks]
 
     def _freeze(self, session: Giver) -> list[Action]:
-        if session.phase is Phase.FROZEN:
+        if session.state is SessionState.FROZEN:
             return [self._ack(session.term, Step.FREEZE)]
         for slice_id in session.slices:
             held = self._cache.held[slice_id]
             held.state, held.session = SliceState.GIVING, session.term
-        self._streams.asking.forget_slices(set(session.slices))
-        self.changed = True
+        self._writers.replay_requests.forget_slices(set(session.slices))
+        self._ownership.changed = True
         return [] if self._delivery.is_busy_with(session.slices) else self._frozen(session)
 
     def _frozen(self, session: Giver) -> list[Action]:
         """The application has nothing of these slices in hand: the positions are final."""
-        session.phase = Phase.FROZEN
-        return [*self._streams.commit(session.slices), self._ack(session.term, Step.FREEZE)]
+        session.state = SessionState.FROZEN
+        return [*self._writers.commit(session.slices), self._ack(session.term, Step.FREEZE)]
 
-    def processed(self, held: HeldSlice, batch: Batch) -> list[Action]:
+    def on_processed(self, held: HeldSlice, batch: Batch) -> list[Action]:
         """The application came further in a slice; perhaps a giver waits for that."""
         session = self._sessions.get(held.session)
         if not isinstance(session, Giver):
             return []
-        if session.phase is Phase.FREEZING:
+        if session.state is SessionState.FREEZING:
             return self._frozen(session)
-        if session.phase is not Phase.CANCELLED:
+        if session.state is not SessionState.CANCELLED:
             session.repeated += batch.count
         return []
 
@@ -175,7 +162,7 @@ class Orders:
 
     def _receive(self, session: Taker, step: Step, now: float) -> list[Action]:
         term = session.term
-        if session.phase is Phase.MERGED:
+        if session.state is SessionState.MERGED:
             return [self._merged_ack(session)]
         if step is Step.ADD:
             return self._add(session)
@@ -187,27 +174,27 @@ class Orders:
         return [self._ack(term, step), *self.give_up(mine)]
 
     def _add(self, session: Taker) -> list[Action]:
-        if session.phase is Phase.ADDED:
+        if session.state is SessionState.ADDED:
             return [self._ack(session.term, Step.ADD)]
         for slice_id in session.slices:
             if slice_id not in self._cache.held:
                 self._cache.hold(slice_id, SliceState.TAKING, session.term)
-        self.changed = True
+        self._ownership.changed = True
         return [Subscribe(session.slices, session.term)]
 
-    def subscribed(self, term: int, now: float) -> list[Action]:
+    def on_subscribed(self, term: int, now: float) -> list[Action]:
         """The reader that a session or a takeover asked for is matched."""
         session = self._sessions.get(term)
-        if isinstance(session, Taker) and session.phase is Phase.ADDING:
-            session.phase = Phase.ADDED
+        if isinstance(session, Taker) and session.state is SessionState.ADDING:
+            session.state = SessionState.ADDED
             return [self._ack(term, Step.ADD)]
         slices = self._takes.pop(term, None)
         if slices is None:
             return []
-        self._own(slices, term, now)
+        self._ownership.begin(slices, term, now)
         return [self._ack(term, Step.TAKE)]
 
-    def cached(self, chunk: CacheChunk, now: float) -> list[Action]:
+    def on_cache_chunk(self, chunk: CacheChunk, now: float) -> list[Action]:
         """A part of a giver's cache came."""
         session = self._sessions.get(chunk.term)
         if not isinstance(session, Taker) or chunk.taker != self._node:
@@ -226,7 +213,7 @@ class Orders:
             # Cannot be trusted: the balancer's deadline will cancel the session.
             self.damaged += 1
             return [self._ack(session.term, Step.ACTIVATE, reason=f"damaged cache: {error}")]
-        session.phase = Phase.MERGED
+        session.state = SessionState.MERGED
         session.repeated = chunks[0].repeated
         for slice_id in session.slices:
             self._cache.held[slice_id].state = SliceState.AVAILABLE
@@ -235,17 +222,17 @@ class Orders:
             session.moved += batch.count
             # Also when the cache is full: the giver forgets them, and a gone writer cannot replay.
             self._cache.offer(batch, urgent=True)
-        self._own(session.slices, session.term, now)
+        self._ownership.begin(session.slices, session.term, now)
         return [self._merged_ack(session)]
 
     def _adopt_positions(self, first: CacheChunk, now: float) -> None:
         rows = zip(first.slices, first.writers, first.done, first.known, strict=True)
         for slice_id, writer, done, known in rows:
             # A writer we never heard of is taken for gone until it speaks: it may be.
-            self._streams.writers.setdefault(writer, now)
+            self._writers.gone_since.setdefault(writer, now)
             self._cache.start(self._cache.held[slice_id], writer, done, known=bool(known))
             if done:
-                self._streams.dirty.add((slice_id, writer))
+                self._writers.dirty.add((slice_id, writer))
 
     def _take(self, term: int, slices: frozenset[int]) -> list[Action]:
         """Own slices under a new term; publishers will say where their numbers start."""
@@ -261,26 +248,15 @@ class Orders:
             for track in mine.tracks.values():
                 track.known = False
         self._takes[term] = slices
-        self.changed = True
+        self._ownership.changed = True
         return [*self.give_up(others), Subscribe(slices, term)]
 
-    def _own(self, slices: frozenset[int], term: int, now: float) -> None:
-        self._streams.own(slices, now)
-        self._settling[term] = (slices, self._streams.replayed, self._streams.lost)
-        self.changed = True
-
-    def settle(self) -> list[Action]:
-        """Report changes of owner after which nothing is missing any more."""
-        asking = self._streams.asking
-        settled = [
-            term for term, (slices, _, _) in self._settling.items() if not asking.open(slices)
+    def report_settled(self) -> list[Action]:
+        """Tell the balancer of changes of owner after which nothing is missing any more."""
+        return [
+            self._ack(settled.term, Step.SETTLED, replayed=settled.replayed, lost=settled.lost)
+            for settled in self._ownership.take_settled()
         ]
-        actions: list[Action] = []
-        for term in settled:
-            _, replayed, lost = self._settling.pop(term)
-            replayed, lost = self._streams.replayed - replayed, self._streams.lost - lost
-            actions.append(self._ack(term, Step.SETTLED, replayed=replayed, lost=lost))
-        return actions
 
     # -- acknowledgements -------------------------------------------------------------------------
 

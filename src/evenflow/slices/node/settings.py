@@ -1,25 +1,33 @@
-"""What the owner of a node may set."""
+"""What the owner of a node may set, in the units of the core, and what only tests change."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from evenflow.config import NodeConfig
+
+if TYPE_CHECKING:
+    from typing import Self
+
+_DEFAULT: Final = NodeConfig()
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """Seconds, items, octets."""
+    """Seconds, items, bytes."""
 
-    deliver_items: int = 256
+    deliver_items: int = _DEFAULT.deliver_items
     """Most items in one delivery, so that a handover never waits long for the application."""
-    cache_octets: int = 256 * 1024 * 1024
+    cache_bytes: int = _DEFAULT.cache_bytes
     """Bound of the items held for all slices."""
-    commit_every: float = 0.1
-    report_every: float = 0.25
+    commit_every: float = _DEFAULT.commit_ms / 1000
+    report_every: float = _DEFAULT.report_ms / 1000
     loads_every: float = 2.0
-    lease: float = 30.0
-    """Without the balancer's word for so long the application gets nothing more."""
-    stall: float = 1.0
-    """A node that stood still for so long asks whether its slices are still its own."""
+    lease: float = _DEFAULT.lease_s
+    """How long the application goes on without a word from the balancer."""
+    stall: float = _DEFAULT.stall_s
+    """A node that stood still for longer asks whether its slices are still its own."""
     ask_grace: float = 0.03
     """How long a missing number may still be on its way before it is asked for."""
     ask_retry: float = 0.3
@@ -27,3 +35,16 @@ class NodeSettings:
     """How long a writer must be gone before its gaps are given up."""
     serving: bool = False
     """No application: items are kept for consumers, who read them and say when to forget them."""
+
+    @classmethod
+    def from_config(cls, config: NodeConfig, *, serving: bool) -> Self:
+        """The settings that a configuration asks for."""
+        return cls(
+            deliver_items=config.deliver_items,
+            cache_bytes=config.cache_bytes,
+            commit_every=config.commit_ms / 1000,
+            report_every=config.report_ms / 1000,
+            lease=config.lease_s,
+            stall=config.stall_s,
+            serving=serving,
+        )

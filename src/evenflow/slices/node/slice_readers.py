@@ -29,7 +29,7 @@ MATCH_S = 0.3
 
 
 @dataclass(slots=True)
-class Opening:
+class MatchingReader:
     """A reader that has not yet met all its writers."""
 
     reader: Reader
@@ -39,7 +39,7 @@ class Opening:
 
 
 @dataclass(slots=True)
-class Held:
+class OpenReader:
     """An open reader and its slices."""
 
     reader: Reader
@@ -54,8 +54,8 @@ class SliceReaders:
         self._participant = participant
         self._waiter = waiter
         self._channel = data(topic)
-        self._held: list[Held] = []
-        self._opening: list[Opening] = []
+        self._open_readers: list[OpenReader] = []
+        self._matching: list[MatchingReader] = []
         self._wanted: frozenset[int] = frozenset()
         self._changed_at = 0.0
         self.damaged = 0
@@ -65,11 +65,13 @@ class SliceReaders:
         """Read these slices; :meth:`matched` names the term when their writers are met."""
         self._wanted |= slices
         self._changed_at = now
-        covered = frozenset[int]().union(*(h.slices for h in self._held if h.close_at is None))
+        covered = frozenset[int]().union(
+            *(reader.slices for reader in self._open_readers if reader.close_at is None)
+        )
         missing = slices - covered
-        held = self._open(missing) if missing else self._held[-1]
+        opened = self._open(missing) if missing else self._open_readers[-1]
         expected = writers * len(missing)
-        self._opening.append(Opening(held.reader, term, expected, now + MATCH_S))
+        self._matching.append(MatchingReader(opened.reader, term, expected, now + MATCH_S))
 
     def unsubscribe(self, slices: frozenset[int], now: float) -> None:
         """These slices are no longer wanted; the next folding leaves them out."""
@@ -79,49 +81,49 @@ class SliceReaders:
     def matched(self, now: float) -> list[int]:
         """Terms whose readers have met their writers, or have waited long enough for them."""
         done = [
-            opening
-            for opening in self._opening
-            if now >= opening.deadline or opening.reader.matched() >= opening.expected
+            matching
+            for matching in self._matching
+            if now >= matching.deadline or matching.reader.matched() >= matching.expected
         ]
-        for opening in done:
-            self._opening.remove(opening)
-        return [opening.term for opening in done]
+        for matching in done:
+            self._matching.remove(matching)
+        return [matching.term for matching in done]
 
     @property
     def waiting(self) -> bool:
         """Whether a reader has not yet met its writers."""
-        return bool(self._opening)
+        return bool(self._matching)
 
     def fold(self, now: float) -> None:
         """Close what is due; when all is quiet, replace the readers by one."""
-        for held in [held for held in self._held if held.close_at is not None]:
-            if held.close_at is not None and now >= held.close_at:
-                self._close(held)
-        current = [held for held in self._held if held.close_at is None]
-        exact = [held.slices for held in current] == ([self._wanted] if self._wanted else [])
-        if exact or self._opening or now - self._changed_at < QUIET_S:
+        for opened in [opened for opened in self._open_readers if opened.close_at is not None]:
+            if opened.close_at is not None and now >= opened.close_at:
+                self._close(opened)
+        current = [opened for opened in self._open_readers if opened.close_at is None]
+        exact = [opened.slices for opened in current] == ([self._wanted] if self._wanted else [])
+        if exact or self._matching or now - self._changed_at < QUIET_S:
             return
         if self._wanted:
             self._open(self._wanted)
-        for held in current:
-            held.close_at = now + OVERLAP_S
+        for opened in current:
+            opened.close_at = now + OVERLAP_S
 
     def __iter__(self) -> Iterator[Reader]:
-        return (held.reader for held in self._held)
+        return (opened.reader for opened in self._open_readers)
 
     def count_damaged(self) -> int:
         """Damaged samples seen by all readers so far."""
-        return self.damaged + sum(held.reader.damaged for held in self._held)
+        return self.damaged + sum(opened.reader.damaged for opened in self._open_readers)
 
-    def _open(self, slices: frozenset[int]) -> Held:
+    def _open(self, slices: frozenset[int]) -> OpenReader:
         partitions = [slice_partition(slice_id) for slice_id in sorted(slices)]
         reader = self._participant.reader(self._channel, partitions)
         self._waiter.attach(reader)
-        held = Held(reader, slices)
-        self._held.append(held)
-        return held
+        opened = OpenReader(reader, slices)
+        self._open_readers.append(opened)
+        return opened
 
-    def _close(self, held: Held) -> None:
-        self._held.remove(held)
-        self.damaged += held.reader.damaged
-        held.reader.close()
+    def _close(self, opened: OpenReader) -> None:
+        self._open_readers.remove(opened)
+        self.damaged += opened.reader.damaged
+        opened.reader.close()

@@ -4,12 +4,13 @@ Items of a writer and slice are numbered from 1. Four numbers say all there is t
 
         committed        done            next                last
     -------|---------------|---------------|-------------------|------> number
-     forgotten   processed      ready         lacking / held
+     forgotten   processed      ready      lacking / out of order
 
 * up to ``committed`` the publisher was told to forget;
 * up to ``done`` the application has processed them;
 * before ``next`` everything is here (``ready``, in order, nothing missing);
-* behind ``next`` there may be batches that arrived too early (``held``): between them are gaps.
+* behind ``next`` there may be batches that arrived too early (``out_of_order``), with gaps between
+  them.
 
 A batch that comes again, from a second reader, a replay or a giver's cache, is recognised by its
 numbers alone. Whether ``done`` may be trusted is ``known``: after a takeover only the publisher can
@@ -29,12 +30,12 @@ class Track:
     __slots__ = (
         "committed",
         "done",
-        "held",
         "known",
         "lacking_since",
         "last",
         "next",
         "octets",
+        "out_of_order",
         "ready",
     )
 
@@ -49,13 +50,13 @@ class Track:
         self.lacking_since: float | None = None
         """Since when numbers up to ``last`` have been missing; None when none are."""
         self.ready: deque[Batch] = deque()
-        self.held: dict[int, Batch] = {}
+        self.out_of_order: dict[int, Batch] = {}
         self.octets = 0
-        """Encoded size of all batches in ``ready`` and ``held``."""
+        """Encoded size of all batches in ``ready`` and ``out_of_order``."""
 
     def needs(self, batch: Batch) -> bool:
         """Whether a batch brings something that is not here."""
-        return batch.last >= self.next and batch.first not in self.held
+        return batch.last >= self.next and batch.first not in self.out_of_order
 
     def offer(self, batch: Batch) -> int:
         """Take a batch in; return how many of its items were here already."""
@@ -64,15 +65,15 @@ class Track:
             return batch.count
         repeated = 0
         if batch.first > self.next:
-            if batch.first in self.held:
+            if batch.first in self.out_of_order:
                 return batch.count
-            self.held[batch.first] = batch
+            self.out_of_order[batch.first] = batch
         else:
             part = batch.between(self.next, last)
             repeated = batch.count - part.count
             self.ready.append(part)
             self.next = last + 1
-            if self.held:
+            if self.out_of_order:
                 self._drain()
         self.octets += batch.size
         if last > self.last:
@@ -81,10 +82,10 @@ class Track:
 
     def _drain(self) -> None:
         """Move held batches that have become consecutive to ``ready``."""
-        for first in sorted(self.held):
+        for first in sorted(self.out_of_order):
             if first > self.next:
                 break
-            batch = self.held.pop(first)
+            batch = self.out_of_order.pop(first)
             if batch.last < self.next:
                 self.octets -= batch.size
                 continue
@@ -119,7 +120,7 @@ class Track:
 
     def forget(self, epoch: int) -> None:
         """Drop everything up to the end of an epoch: it is processed, here or elsewhere."""
-        old = [batch.last for batch in self.held.values() if batch.epoch <= epoch]
+        old = [batch.last for batch in self.out_of_order.values() if batch.epoch <= epoch]
         for batch in self.ready:
             if batch.epoch > epoch:
                 break
@@ -146,11 +147,11 @@ class Track:
 
     def give_up_gap(self) -> int:
         """The writer is gone and nobody can replay: go on behind the gap; return the items lost."""
-        if not self.held:
+        if not self.out_of_order:
             lost = max(0, self.last - self.next + 1)
             self.last = self.next - 1
             return lost
-        first = min(self.held)
+        first = min(self.out_of_order)
         lost = first - self.next
         if not self.ready and self.done == self.next - 1:
             self.done = first - 1
@@ -166,14 +167,14 @@ class Track:
     @property
     def missing(self) -> int:
         """How many numbers up to the newest one are missing."""
-        return self.last - self.next + 1 - sum(batch.count for batch in self.held.values())
+        return self.last - self.next + 1 - sum(batch.count for batch in self.out_of_order.values())
 
     @property
     def backlog(self) -> int:
         """Items that are here and not yet handed out (and numbers given up between them)."""
         ready = self.next - self.ready[0].first if self.ready else 0
-        return ready + sum(batch.count for batch in self.held.values())
+        return ready + sum(batch.count for batch in self.out_of_order.values())
 
     def batches(self) -> list[Batch]:
         """Everything that is here and not processed, in order."""
-        return [*self.ready, *(self.held[first] for first in sorted(self.held))]
+        return [*self.ready, *(self.out_of_order[first] for first in sorted(self.out_of_order))]

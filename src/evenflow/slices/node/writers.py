@@ -1,4 +1,4 @@
-"""The publishers' streams, as far as they concern the slices of this node.
+"""The writers of publishers, as far as they concern the slices of this node.
 
 Knows every writer, takes batches in, finds what is missing and asks for it, commits what is
 processed, and goes on without writers that stay gone. It does not know why a slice is here.
@@ -12,8 +12,8 @@ from evenflow.model.ids import WriterId
 from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequest, SliceState
 from evenflow.slices.actions import Action, Send
 from evenflow.slices.node.cache import SliceCache
-from evenflow.slices.node.replay_requests import Asking
-from evenflow.slices.node.serving.rules import Serving
+from evenflow.slices.node.replay_requests import ReplayRequests
+from evenflow.slices.node.serving.rules import ServingRules
 
 if TYPE_CHECKING:
     from evenflow.model.batch import Batch
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evenflow.slices.spill import Spill
 
 
-class Streams:
+class Writers:
     """All writers and all held slices of one node and topic."""
 
     def __init__(
@@ -32,13 +32,13 @@ class Streams:
         settings: NodeSettings,
         spill: Spill | None = None,
     ) -> None:
-        self.cache = SliceCache(settings.cache_octets, serving=settings.serving, spill=spill)
-        self.serving = Serving(topic, node, self.cache) if settings.serving else None
-        self.asking = Asking(settings.ask_grace, settings.ask_retry)
+        self.cache = SliceCache(settings.cache_bytes, serving=settings.serving, spill=spill)
+        self.serving = ServingRules(topic, node, self.cache) if settings.serving else None
+        self.replay_requests = ReplayRequests(settings.ask_grace, settings.ask_retry)
         self.misfits: dict[int, int] = {}
         """Writers that cut the topic into another number of slices, with that number."""
-        self.writers: dict[int, float | None] = {}
-        """Known writers; the time since when one is gone."""
+        self.gone_since: dict[int, float | None] = {}
+        """Known writers: since when each is gone, None for one that is there."""
         self.replayed = 0
         """Items that came by replay and were needed."""
         self.lost = 0
@@ -56,7 +56,7 @@ class Streams:
     def receive(self, batch: Batch, now: float, *, replayed: bool) -> None:
         """A batch arrived from the stream, or again by replay."""
         writer = batch.writer
-        if writer not in self.writers:
+        if writer not in self.gone_since:
             if writer in self.misfits:
                 return
             self._meet(writer, now)
@@ -75,19 +75,19 @@ class Streams:
             self.replayed += new
         if track.lacks:
             if self.cache.held[batch.slice].state is SliceState.AVAILABLE:
-                self.asking.soon(writer, batch.slice, now)
+                self.replay_requests.soon(writer, batch.slice, now)
         elif track.known:
-            self.asking.enough(writer, batch.slice)
+            self.replay_requests.resolve(writer, batch.slice)
 
-    def closed(self, close: EpochClose, now: float) -> None:
+    def on_epoch_closed(self, close: EpochClose, now: float) -> None:
         """A publisher closed an epoch: what it names and is not here is missing."""
         writer = close.writer
         if close.slice_count != self._slice_count:
             self.misfits[writer] = close.slice_count
             return
-        if writer not in self.writers:
+        if writer not in self.gone_since:
             self._meet(writer, now)
-        self.writers[writer] = None
+        self.gone_since[writer] = None
         for slice_id, last in zip(close.slices, close.last, strict=True):
             held = self.cache.held.get(slice_id)
             if held is None:
@@ -98,14 +98,14 @@ class Streams:
             if held.state is not SliceState.AVAILABLE:
                 continue
             if not track.known or track.lacks:
-                self.asking.soon(writer, slice_id, now)
+                self.replay_requests.soon(writer, slice_id, now)
             elif track.done >= last:
                 # Committed here but still kept there: the commit was lost.
                 self.dirty.add((slice_id, writer))
         if self.serving is not None:
-            self.serving.closed(close)
+            self.serving.on_epoch_closed(close)
 
-    def answered(self, answer: ReplayAnswer) -> None:
+    def on_replay_answer(self, answer: ReplayAnswer) -> None:
         """A publisher said where the numbers of slices start."""
         for slice_id, floor, last in zip(answer.slices, answer.floor, answer.last, strict=True):
             held = self.cache.held.get(slice_id)
@@ -116,42 +116,42 @@ class Streams:
             self.cache.start(held, answer.writer, floor)
             track.committed = max(track.committed, floor)
             if not track.lacks:
-                self.asking.enough(answer.writer, slice_id)
+                self.replay_requests.resolve(answer.writer, slice_id)
 
-    def gone(self, writer: int, now: float) -> None:
+    def on_writer_gone(self, writer: int, now: float) -> None:
         """A publisher left or died."""
-        if self.writers.get(writer, 0.0) is None:
-            self.writers[writer] = now
+        if self.gone_since.get(writer, 0.0) is None:
+            self.gone_since[writer] = now
 
     @property
     def live_writers(self) -> frozenset[int]:
         """Publishers that are there."""
-        return frozenset(writer for writer, gone in self.writers.items() if gone is None)
+        return frozenset(writer for writer, gone in self.gone_since.items() if gone is None)
 
     # -- what is asked and told -------------------------------------------------------------------
 
     def _meet(self, writer: int, now: float) -> None:
         """First contact with a writer: ask it where the numbers of all our slices start."""
-        self.writers[writer] = None
+        self.gone_since[writer] = None
         for held in self.cache.available():
             held.track(writer)
-            self.asking.at_once(writer, held.slice, now)
+            self.replay_requests.at_once(writer, held.slice, now)
 
     def own(self, slices: frozenset[int], now: float) -> None:
         """Own slices from now on: ask every writer for what is newer than what is here."""
         held_now = slices & self.cache.held.keys()
         for slice_id in held_now:
-            for writer, gone in self.writers.items():
+            for writer, gone in self.gone_since.items():
                 if gone is None:
                     self.cache.held[slice_id].track(writer)
-                    self.asking.at_once(writer, slice_id, now)
+                    self.replay_requests.at_once(writer, slice_id, now)
         self.cache.wake_all(held_now)
 
     def ask(self, now: float) -> list[Action]:
         """Ask what is due, unless there is no room for the answers."""
         if self.serving is None and self.cache.satisfied:
             return []
-        return [self._request(writer, slices) for writer, slices in self.asking.poll(now)]
+        return [self._request(writer, slices) for writer, slices in self.replay_requests.poll(now)]
 
     def _request(self, writer: int, slices: list[int]) -> Send:
         held = [self.cache.held[slice_id] for slice_id in slices]
@@ -176,7 +176,7 @@ class Streams:
             track = held.tracks.get(writer) if held else None
             if held is None or track is None or not track.known:
                 continue
-            if held.state is SliceState.TAKING or self.writers.get(writer, 0.0) is not None:
+            if held.state is SliceState.TAKING or self.gone_since.get(writer, 0.0) is not None:
                 continue
             track.committed = track.done
             ready.setdefault(writer, []).append((slice_id, held.term, track.done))
@@ -191,13 +191,13 @@ class Streams:
 
     def forget_gone(self, now: float, in_hand: Batch | None) -> None:
         """Go on without writers that stay gone, and forget those of which nothing is left."""
-        for writer, gone in list(self.writers.items()):
+        for writer, gone in list(self.gone_since.items()):
             if gone is None or now - gone < self._writer_grace:
                 continue
-            self.asking.forget_writer(writer)
+            self.replay_requests.forget_writer(writer)
             kept = self._give_up_gaps(writer)
             if self.serving is not None:
-                self.serving.writer_final(writer)
+                self.serving.give_up_writer(writer)
                 kept = not self.serving.is_done_with(writer)
             if not kept and (in_hand is None or in_hand.writer != writer):
                 self._forget(writer)
@@ -217,8 +217,8 @@ class Streams:
         return kept
 
     def _forget(self, writer: int) -> None:
-        del self.writers[writer]
+        del self.gone_since[writer]
         if self.serving is not None:
-            self.serving.writer_forgotten(writer)
+            self.serving.forget_writer(writer)
         for held in self.cache.held.values():
             held.tracks.pop(writer, None)

@@ -29,8 +29,9 @@ from evenflow.slices.actions import (
     Unsubscribe,
     WriterGone,
 )
-from evenflow.slices.node.core import NodeCore, NodeSettings
+from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.orders import REMEMBERED_SESSIONS
+from evenflow.slices.node.settings import NodeSettings
 
 TOPIC, ME, OTHER = "items", "me~1", "other~2"
 WRITER = 7
@@ -449,7 +450,7 @@ def test_a_publisher_with_other_slices_is_left_alone() -> None:
     node = owner_of(0)
     node.hears(close({0: 1}, writer=9, slice_count=SLICES + 1))
     node.gets(batch(0, writer=9))
-    assert node.core.streams.misfits == {9: SLICES + 1}
+    assert node.core.writers.misfits == {9: SLICES + 1}
     assert node.core.cache.backlog == 0
 
 
@@ -503,9 +504,9 @@ def test_gaps_of_a_writer_that_stays_gone_are_given_up_and_counted() -> None:
     assert node.works() == [1, 2]
     keep_alive(node, 2)
     assert node.works() == [5]
-    assert node.core.streams.lost == 4
+    assert node.core.writers.lost == 4
     keep_alive(node, 1)
-    assert WRITER not in node.core.streams.writers
+    assert WRITER not in node.core.writers.gone_since
     assert node.core.cache.held[0].tracks == {}
 
 
@@ -517,7 +518,7 @@ def test_a_writer_that_comes_back_in_time_loses_nothing() -> None:
     keep_alive(node, 3)
     node.gets(batch(first=1, count=3), replayed=True)
     assert node.works() == [1, 2, 3]
-    assert node.core.streams.lost == 0
+    assert node.core.writers.lost == 0
 
 
 def test_items_of_a_dead_writer_survive_a_handover() -> None:
@@ -528,7 +529,7 @@ def test_items_of_a_dead_writer_survive_a_handover() -> None:
     keep_alive(node, SETTINGS.writer_grace + 1)
     assert node.works() == [3, 4]
     keep_alive(node, 1)
-    assert 9 not in node.core.streams.writers
+    assert 9 not in node.core.writers.gone_since
     assert 9 not in {request.writer for request in node.polls(5.0, ReplayRequest)}  # type: ignore[attr-defined]
 
 

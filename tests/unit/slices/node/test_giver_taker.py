@@ -14,56 +14,63 @@ from evenflow.model.batch import Batch, Item, encode_items
 from evenflow.model.messages import SliceState, Step
 from evenflow.slices.node import giver_taker
 from evenflow.slices.node.cache import HeldSlice
-from evenflow.slices.node.giver_taker import GIVER, TAKER, Giver, Phase, Taker, batches_in
+from evenflow.slices.node.giver_taker import GIVER, TAKER, Giver, SessionState, Taker, batches_in
 
 TERM, SLICES = 77, frozenset({1, 4})
 
 
-def giver_in(phase: Phase) -> Giver:
+def giver_in(state: SessionState) -> Giver:
     giver = Giver(TERM, SLICES, "taker~2")
-    giver.phase = phase
+    giver.state = state
     return giver
 
 
-def taker_in(phase: Phase) -> Taker:
+def taker_in(state: SessionState) -> Taker:
     taker = Taker(TERM, SLICES, "giver~1")
-    taker.phase = phase
+    taker.state = state
     return taker
 
 
-@pytest.mark.parametrize("phase", list(Phase), ids=lambda phase: phase.name)
+@pytest.mark.parametrize("state", list(SessionState), ids=lambda state: state.name)
 @pytest.mark.parametrize("step", list(Step), ids=lambda step: step.name)
 @pytest.mark.parametrize(("side", "table"), [(giver_in, GIVER), (taker_in, TAKER)])
 def test_a_step_is_done_when_the_table_has_it_and_refused_when_not(
-    side: type[Giver | Taker], table: dict[tuple[Phase, Step], Phase], phase: Phase, step: Step
+    side: type[Giver | Taker],
+    table: dict[tuple[SessionState, Step], SessionState],
+    state: SessionState,
+    step: Step,
 ) -> None:
-    machine = side(phase)
-    legal = (phase, step) in table
+    machine = side(state)
+    legal = (state, step) in table
     assert machine.step(step) is legal
-    assert machine.phase is (table[phase, step] if legal else phase)
+    assert machine.state is (table[state, step] if legal else state)
 
 
 @pytest.mark.parametrize("table", [GIVER, TAKER], ids=["giver", "taker"])
-def test_a_step_done_again_changes_nothing(table: dict[tuple[Phase, Step], Phase]) -> None:
+def test_a_step_done_again_changes_nothing(
+    table: dict[tuple[SessionState, Step], SessionState],
+) -> None:
     """An order that comes again, because its acknowledgement was lost, is answered again."""
-    for (phase, step), after in table.items():
-        if phase in (Phase.FREEZING, Phase.ADDING):
+    for (state, step), after in table.items():
+        if state in (SessionState.FREEZING, SessionState.ADDING):
             continue  # these go on by themselves
         assert table.get((after, step), after) is after
 
 
 def test_merging_is_the_point_of_no_return() -> None:
-    assert {after for (phase, _), after in TAKER.items() if phase is Phase.MERGED} == {Phase.MERGED}
-    assert Phase.MERGED not in {
-        after for (phase, _), after in TAKER.items() if phase is not Phase.MERGED
+    assert {after for (state, _), after in TAKER.items() if state is SessionState.MERGED} == {
+        SessionState.MERGED
+    }
+    assert SessionState.MERGED not in {
+        after for (state, _), after in TAKER.items() if state is not SessionState.MERGED
     }
 
 
 def test_what_was_cancelled_stays_cancelled() -> None:
-    assert {after for (phase, _), after in TAKER.items() if phase is Phase.CANCELLED} == {
-        Phase.CANCELLED
+    assert {after for (state, _), after in TAKER.items() if state is SessionState.CANCELLED} == {
+        SessionState.CANCELLED
     }
-    assert not [phase for phase, _ in GIVER if phase is Phase.CANCELLED]
+    assert not [state for state, _ in GIVER if state is SessionState.CANCELLED]
 
 
 # -- chunks --------------------------------------------------------------------------------------
@@ -94,20 +101,20 @@ def merged(taker: Taker) -> list[tuple[int, int, int, int]]:
 
 
 def test_positions_of_every_track_are_in_the_first_chunk_certain_or_not() -> None:
-    first, *_ = giver_in(Phase.REMOVED).chunks("items", "giver~1", holding(), ())
+    first, *_ = giver_in(SessionState.REMOVED).chunks("items", "giver~1", holding(), ())
     rows = list(zip(first.slices, first.writers, first.done, first.known, strict=True))
     assert rows == [(1, 1, 2, 1), (1, 2, 2, 1), (4, 1, 8, 1), (4, 2, 8, 0)]
 
 
 def test_an_empty_cache_is_one_chunk() -> None:
-    chunks = giver_in(Phase.REMOVED).chunks("items", "giver~1", holding(batches=0), ())
+    chunks = giver_in(SessionState.REMOVED).chunks("items", "giver~1", holding(batches=0), ())
     assert [(chunk.index, chunk.total, chunk.lengths) for chunk in chunks] == [(0, 1, ())]
 
 
 def test_chunks_are_bounded_and_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(giver_taker, "CHUNK_OCTETS", 500)
     held = holding(batches=5, size=40)
-    chunks = giver_in(Phase.REMOVED).chunks("items", "giver~1", held, ())
+    chunks = giver_in(SessionState.REMOVED).chunks("items", "giver~1", held, ())
     assert len(chunks) > 3
     assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
     assert {chunk.total for chunk in chunks} == {len(chunks)}
@@ -120,7 +127,7 @@ def test_chunks_are_bounded_and_complete(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_batch_larger_than_a_chunk_travels_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(giver_taker, "CHUNK_OCTETS", 50)
-    chunks = giver_in(Phase.REMOVED).chunks("items", "giver~1", holding(batches=2), ())
+    chunks = giver_in(SessionState.REMOVED).chunks("items", "giver~1", holding(batches=2), ())
     assert [len(chunk.lengths) for chunk in chunks] == [1] * 8
 
 
@@ -128,7 +135,7 @@ def test_beyond_the_bound_only_what_nobody_could_replay_is_handed_over() -> None
     held = holding(batches=5, size=40)
     size = next(iter(held[0].tracks.values())).ready[0].size
     chunks = giver_taker.chunk_cache(
-        "items", giver_in(Phase.REMOVED), "giver~1", held, {2}, 7 * size
+        "items", giver_in(SessionState.REMOVED), "giver~1", held, {2}, 7 * size
     )
     sent = [(b.slice, b.writer, b.first) for chunk in chunks for b in batches_in(chunk)]
     everything = [(s, first) for s in (1, 4) for first in range(2 * s + 1, 2 * s + 11, 2)]
@@ -138,15 +145,15 @@ def test_beyond_the_bound_only_what_nobody_could_replay_is_handed_over() -> None
 
 
 def test_a_cancelled_session_keeps_nothing() -> None:
-    giver = giver_in(Phase.SENT)
+    giver = giver_in(SessionState.SENT)
     assert giver.chunks("items", "giver~1", holding(), ())[0].lengths
     giver.cancel()
-    assert giver.phase is Phase.CANCELLED
+    assert giver.state is SessionState.CANCELLED
     assert giver.chunks("items", "giver~1", [], ())[0].lengths == ()
 
 
 def test_the_same_chunks_however_often_they_are_asked_for() -> None:
-    giver = giver_in(Phase.REMOVED)
+    giver = giver_in(SessionState.REMOVED)
     held = holding()
     first = giver.chunks("items", "giver~1", held, ())
     held[0].track(1).offer(batch(1, 1, 9, 1))
@@ -161,7 +168,7 @@ def test_chunks_come_together_in_any_order_and_number(order: random.Random, repe
     expected = [(b.slice, b.writer, b.first, b.last) for c in chunks for b in batches_in(c)]
     coming = chunks + [order.choice(chunks) for _ in range(repeats)]
     order.shuffle(coming)
-    taker = taker_in(Phase.ACTIVE)
+    taker = taker_in(SessionState.ACTIVE)
     seen = set()
     for chunk in coming:
         assert merged(taker) == []
@@ -175,28 +182,28 @@ def test_chunks_come_together_in_any_order_and_number(order: random.Random, repe
 def _small_chunks() -> tuple[giver_taker.CacheChunk, ...]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(giver_taker, "CHUNK_OCTETS", 300)
-        return giver_in(Phase.REMOVED).chunks("items", "giver~1", holding(), ())
+        return giver_in(SessionState.REMOVED).chunks("items", "giver~1", holding(), ())
 
 
-@pytest.mark.parametrize("phase", [p for p in Phase if p is not Phase.ACTIVE])
-def test_nothing_is_merged_but_by_an_active_taker(phase: Phase) -> None:
-    taker = taker_in(phase)
+@pytest.mark.parametrize("state", [p for p in SessionState if p is not SessionState.ACTIVE])
+def test_nothing_is_merged_but_by_an_active_taker(state: SessionState) -> None:
+    taker = taker_in(state)
     for chunk in _small_chunks():
         taker.receive(chunk)
     assert merged(taker) == []
 
 
-@pytest.mark.parametrize("phase", [Phase.ADDING, Phase.ADDED])
-def test_chunks_that_come_before_the_order_wait_for_it(phase: Phase) -> None:
-    taker = taker_in(phase)
+@pytest.mark.parametrize("state", [SessionState.ADDING, SessionState.ADDED])
+def test_chunks_that_come_before_the_order_wait_for_it(state: SessionState) -> None:
+    taker = taker_in(state)
     for chunk in _small_chunks():
         taker.receive(chunk)
-    taker.phase = Phase.ACTIVE
+    taker.state = SessionState.ACTIVE
     assert merged(taker)
 
 
 def test_a_damaged_chunk_is_found() -> None:
-    [chunk] = giver_in(Phase.REMOVED).chunks("items", "giver~1", holding(batches=1), ())
+    [chunk] = giver_in(SessionState.REMOVED).chunks("items", "giver~1", holding(batches=1), ())
     damaged = replace(chunk, batches=b"\xff" * len(chunk.batches))
     with pytest.raises(DecodeError):
         batches_in(damaged)

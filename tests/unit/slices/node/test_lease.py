@@ -37,9 +37,9 @@ def test_silence_ends_it() -> None:
 
 def test_it_runs_from_the_moment_the_confirmed_report_was_sent() -> None:
     lease = Lease(LENGTH, STALL, 0.0)
-    lease.reported(1, 10.0)
+    lease.on_report_sent(1, 10.0)
     run(lease, 0.0, 25.0)
-    lease.confirmed(1, MAP)
+    lease.on_report_confirmed(1, MAP)
     run(lease, 25.0, 40.0)
     assert lease.holds(40.0, MAP)
     run(lease, 40.0, 40.1)
@@ -49,9 +49,9 @@ def test_it_runs_from_the_moment_the_confirmed_report_was_sent() -> None:
 def test_an_old_beat_changes_nothing() -> None:
     lease = Lease(LENGTH, STALL, 0.0)
     for number in (1, 2, 3):
-        lease.reported(number, float(number))
-    lease.confirmed(3, MAP)
-    lease.confirmed(1, MAP)
+        lease.on_report_sent(number, float(number))
+    lease.on_report_confirmed(3, MAP)
+    lease.on_report_confirmed(1, MAP)
     run(lease, 0.0, 33.0)
     assert lease.holds(33.0, MAP)
 
@@ -71,15 +71,15 @@ def stalled(*, next_report: int = 7) -> Lease:
 
 def test_after_a_stall_a_report_of_before_is_not_enough() -> None:
     lease = stalled(next_report=7)
-    lease.confirmed(6, MAP)
+    lease.on_report_confirmed(6, MAP)
     assert not lease.holds(5.0, MAP)
-    lease.confirmed(7, MAP)
+    lease.on_report_confirmed(7, MAP)
     assert lease.holds(5.0, MAP)
 
 
 def test_after_a_stall_the_map_that_the_beat_names_is_needed_too() -> None:
     lease = stalled()
-    lease.confirmed(7, MAP + 1)
+    lease.on_report_confirmed(7, MAP + 1)
     assert not lease.holds(5.0, MAP)
     assert lease.holds(5.0, MAP + 1)
 
@@ -87,9 +87,9 @@ def test_after_a_stall_the_map_that_the_beat_names_is_needed_too() -> None:
 def test_a_stall_that_is_over_is_forgotten() -> None:
     """Maps of later balancers do not stop a node that once stood still."""
     lease = stalled()
-    lease.confirmed(7, MAP)
+    lease.on_report_confirmed(7, MAP)
     assert lease.holds(5.0, MAP)
-    lease.confirmed(8, MAP + 100)
+    lease.on_report_confirmed(8, MAP + 100)
     assert lease.holds(5.0, MAP)
 
 
@@ -107,11 +107,11 @@ def test_it_never_holds_longer_than_its_length_after_the_last_confirmed_report(
     for number, (before, after, confirmed) in enumerate(confirmations, 1):
         run(lease, now, now + before)
         now += before
-        lease.reported(number, now)
+        lease.on_report_sent(number, now)
         sent = now
         run(lease, now, now + after)
         now += after
         if confirmed:
-            lease.confirmed(number, 0)
+            lease.on_report_confirmed(number, 0)
             since = sent
         assert lease.holds(now, 0) == (now - since <= LENGTH)

@@ -2,86 +2,86 @@
 
 from __future__ import annotations
 
-from evenflow.slices.node.replay_requests import Asking
+from evenflow.slices.node.replay_requests import ReplayRequests
 
 GRACE, RETRY = 0.03, 0.3
 WRITER, OTHER = 1, 2
 
 
-def asking() -> Asking:
-    return Asking(GRACE, RETRY)
+def replay_requests() -> ReplayRequests:
+    return ReplayRequests(GRACE, RETRY)
 
 
 def test_a_position_is_asked_for_at_once() -> None:
-    open_questions = asking()
-    open_questions.at_once(WRITER, 5, now=10.0)
-    assert open_questions.poll(10.0) == [(WRITER, [5])]
+    requests = replay_requests()
+    requests.at_once(WRITER, 5, now=10.0)
+    assert requests.poll(10.0) == [(WRITER, [5])]
 
 
 def test_missing_numbers_get_a_time_of_grace() -> None:
-    open_questions = asking()
-    open_questions.soon(WRITER, 5, now=10.0)
-    assert open_questions.poll(10.0 + GRACE - 0.001) == []
-    assert open_questions.poll(10.0 + GRACE) == [(WRITER, [5])]
+    requests = replay_requests()
+    requests.soon(WRITER, 5, now=10.0)
+    assert requests.poll(10.0 + GRACE - 0.001) == []
+    assert requests.poll(10.0 + GRACE) == [(WRITER, [5])]
 
 
 def test_more_missing_numbers_do_not_prolong_the_grace() -> None:
-    open_questions = asking()
-    open_questions.soon(WRITER, 5, now=10.0)
-    open_questions.soon(WRITER, 5, now=10.02)
-    assert open_questions.poll(10.0 + GRACE) == [(WRITER, [5])]
+    requests = replay_requests()
+    requests.soon(WRITER, 5, now=10.0)
+    requests.soon(WRITER, 5, now=10.02)
+    assert requests.poll(10.0 + GRACE) == [(WRITER, [5])]
 
 
-def test_a_question_is_repeated_until_it_is_answered() -> None:
-    open_questions = asking()
-    open_questions.at_once(WRITER, 5, now=10.0)
-    open_questions.poll(10.0)
-    assert open_questions.poll(10.0 + RETRY - 0.001) == []
-    assert open_questions.poll(10.0 + RETRY) == [(WRITER, [5])]
-    open_questions.enough(WRITER, 5)
-    assert open_questions.poll(99.0) == []
+def test_a_question_is_repeated_until_it_is_on_replay_answer() -> None:
+    requests = replay_requests()
+    requests.at_once(WRITER, 5, now=10.0)
+    requests.poll(10.0)
+    assert requests.poll(10.0 + RETRY - 0.001) == []
+    assert requests.poll(10.0 + RETRY) == [(WRITER, [5])]
+    requests.resolve(WRITER, 5)
+    assert requests.poll(99.0) == []
 
 
 def test_what_is_due_at_one_publisher_is_one_question() -> None:
-    open_questions = asking()
+    requests = replay_requests()
     for slice_id in (3, 1, 2):
-        open_questions.at_once(WRITER, slice_id, now=10.0)
-    open_questions.at_once(OTHER, 1, now=10.0)
-    open_questions.soon(WRITER, 9, now=10.0)
-    questions = {writer: sorted(slices) for writer, slices in open_questions.poll(10.0)}
+        requests.at_once(WRITER, slice_id, now=10.0)
+    requests.at_once(OTHER, 1, now=10.0)
+    requests.soon(WRITER, 9, now=10.0)
+    questions = {writer: sorted(slices) for writer, slices in requests.poll(10.0)}
     assert questions == {WRITER: [1, 2, 3], OTHER: [1]}
 
 
 def test_asking_at_once_overtakes_a_waiting_question() -> None:
-    open_questions = asking()
-    open_questions.at_once(WRITER, 5, now=10.0)
-    open_questions.poll(10.0)
-    open_questions.at_once(WRITER, 5, now=10.1)
-    assert open_questions.poll(10.1) == [(WRITER, [5])]
+    requests = replay_requests()
+    requests.at_once(WRITER, 5, now=10.0)
+    requests.poll(10.0)
+    requests.at_once(WRITER, 5, now=10.1)
+    assert requests.poll(10.1) == [(WRITER, [5])]
 
 
 def test_slices_and_writers_are_forgotten() -> None:
-    open_questions = asking()
+    requests = replay_requests()
     for writer in (WRITER, OTHER):
         for slice_id in (1, 2):
-            open_questions.at_once(writer, slice_id, now=10.0)
-    open_questions.forget_writer(OTHER)
-    open_questions.forget_slices({2, 7})
-    assert open_questions.poll(10.0) == [(WRITER, [1])]
+            requests.at_once(writer, slice_id, now=10.0)
+    requests.forget_writer(OTHER)
+    requests.forget_slices({2, 7})
+    assert requests.poll(10.0) == [(WRITER, [1])]
 
 
 def test_open_tells_of_the_slices_asked_for() -> None:
-    open_questions = asking()
-    open_questions.soon(WRITER, 1, now=10.0)
-    assert open_questions.open(frozenset({1, 2}))
-    assert not open_questions.open(frozenset({2}))
-    open_questions.enough(WRITER, 1)
-    assert not open_questions.open(frozenset({1, 2}))
+    requests = replay_requests()
+    requests.soon(WRITER, 1, now=10.0)
+    assert requests.is_pending(frozenset({1, 2}))
+    assert not requests.is_pending(frozenset({2}))
+    requests.resolve(WRITER, 1)
+    assert not requests.is_pending(frozenset({1, 2}))
 
 
 def test_an_answer_to_nothing_does_no_harm() -> None:
-    open_questions = asking()
-    open_questions.enough(WRITER, 1)
-    open_questions.at_once(WRITER, 2, now=10.0)
-    open_questions.enough(WRITER, 1)
-    assert open_questions.poll(10.0) == [(WRITER, [2])]
+    requests = replay_requests()
+    requests.resolve(WRITER, 1)
+    requests.at_once(WRITER, 2, now=10.0)
+    requests.resolve(WRITER, 1)
+    assert requests.poll(10.0) == [(WRITER, [2])]

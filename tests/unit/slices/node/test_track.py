@@ -165,7 +165,7 @@ class AgainstSets(RuleBasedStateMachine):
         old = {n for n in numbers if n in self.here or n <= self.floor}
         # A batch that lies partly beyond the first gap is held whole and counted when it is there.
         if one.first > self.track.next:
-            old = numbers if one.first in self.track.held else set()
+            old = numbers if one.first in self.track.out_of_order else set()
         assert self.track.offer(one) == len(old)
         self.here |= numbers
         self.announced = max(self.announced, one.last)

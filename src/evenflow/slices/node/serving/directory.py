@@ -17,14 +17,14 @@ class Directory:
         self._map: SliceMap | None = None
         self._addresses: dict[str, str] = {}
 
-    def hear(self, message: SliceMap | Progress) -> None:
+    def handle(self, message: SliceMap | Progress) -> None:
         """Take in a map or a node's progress."""
         if isinstance(message, Progress):
             self._addresses[message.node] = message.address
         elif self._map is None or message.version >= self._map.version:
             self._map = message
 
-    def gone(self, node: str) -> None:
+    def on_node_gone(self, node: str) -> None:
         """A node is no longer there."""
         self._addresses.pop(node, None)
 

@@ -1,6 +1,6 @@
 """The service of a serving node: items as Arrow record batches, by Arrow Flight.
 
-``do_get(ticket)`` streams the items of a :class:`~evenflow.slices.consumer.ticket.Range`. The
+``do_get(ticket)`` writers the items of a :class:`~evenflow.slices.consumer.ticket.Range`. The
 choice is made at once, under the node's lock, and the stream then runs without it: batches do not
 change. Each record batch carries in its metadata which numbers its rows have (:mod:`~.runs`), so a
 reader whose stream breaks off asks for the rest, here or elsewhere.
@@ -45,7 +45,7 @@ WRONG: Final = "wrong"
 _LOG = logging.getLogger(__name__)
 
 
-class FlightService(flight.FlightServerBase):  # type: ignore[misc]
+class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
     """Serves one topic of one node, in threads of its own.
 
     Args:

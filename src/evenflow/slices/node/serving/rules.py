@@ -43,7 +43,7 @@ PROGRESS_EVERY: Final = 0.02
 PROGRESS_REPEAT: Final = 1.0
 
 
-class Serving:
+class ServingRules:
     """The rules of serving, over the cache of one node and topic."""
 
     def __init__(self, topic: str, node: str, cache: SliceCache) -> None:
@@ -66,7 +66,7 @@ class Serving:
 
     # -- what is here ----------------------------------------------------------------------------
 
-    def closed(self, close: EpochClose) -> None:
+    def on_epoch_closed(self, close: EpochClose) -> None:
         """A publisher closed an epoch, or repeats the newest one."""
         closes = self._closes.setdefault(close.writer, deque())
         self._final.discard(close.writer)
@@ -81,19 +81,19 @@ class Serving:
                 del closes[1]
         self._forget(close.writer, close.committed)
 
-    def heard(self, message: ConsumerCommit | Progress) -> None:
+    def on_consumer_message(self, message: ConsumerCommit | Progress) -> None:
         """A consumer committed, or another node tells of consumers."""
         if isinstance(message, ConsumerCommit):
             self.consumers.commit(message)
         else:
             self.consumers.learn(message.consumers)
 
-    def writer_final(self, writer: int) -> None:
+    def give_up_writer(self, writer: int) -> None:
         """A publisher stays gone, and its gaps are given up."""
         self._final.add(writer)
         self._forget(writer, self.consumers.floor(writer))
 
-    def writer_forgotten(self, writer: int) -> None:
+    def forget_writer(self, writer: int) -> None:
         """Nothing of a writer is left here."""
         self._final.discard(writer)
         self._closes.pop(writer, None)

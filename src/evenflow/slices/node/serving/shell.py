@@ -1,6 +1,6 @@
 """What makes a node serve: the domain's channels of consumers, and the Flight service.
 
-The node's loop calls :meth:`Service.take`; readers are answered by Flight's own threads, which
+The node's loop calls :meth:`ServingShell.take`; readers are answered by Flight's own threads, which
 share the core with the loop under the node's lock.
 """
 
@@ -12,7 +12,7 @@ from evenflow.domain.channels import CONSUMERS, PROGRESS, READS, Gone
 from evenflow.errors import ConfigError
 from evenflow.model.messages import ConsumerCommit, Progress, SliceMap
 from evenflow.slices.node.serving.directory import Directory
-from evenflow.slices.node.serving.flight_server import FlightService
+from evenflow.slices.node.serving.flight_server import FlightServer
 
 if TYPE_CHECKING:
     from threading import Lock
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from evenflow.domain.cyclone import Participant, Waiter
     from evenflow.model.batch import Batch
     from evenflow.slices.consumer.ticket import Range, Refusal
-    from evenflow.slices.node.serving.rules import Serving
+    from evenflow.slices.node.serving.rules import ServingRules
 
 
-class Service:
+class ServingShell:
     """Connects a serving core to consumers.
 
     Args:
@@ -38,7 +38,7 @@ class Service:
 
     def __init__(
         self,
-        serving: Serving,
+        serving: ServingRules,
         topic: str,
         config: Config,
         *,
@@ -50,7 +50,7 @@ class Service:
         self._topic = topic
         self._lock = lock
         self._directory = Directory()
-        self._flight = FlightService(
+        self._flight = FlightServer(
             topic,
             config.domain.interface,
             config.node.flight_port,
@@ -74,18 +74,18 @@ class Service:
 
     def _lose(self, gone: Gone) -> None:
         if gone.message_type is Progress:
-            self._directory.gone(gone.key[1])
+            self._directory.on_node_gone(gone.key[1])
         elif gone.key[0] == self._topic:
             self._serving.consumers.gone(gone.key[1])
 
     def _hear(self, message: ConsumerCommit | Progress) -> None:
-        self._serving.heard(message)
+        self._serving.on_consumer_message(message)
         if isinstance(message, Progress):
-            self._directory.hear(message)
+            self._directory.handle(message)
 
-    def mapped(self, slice_map: SliceMap) -> None:
+    def on_slice_map(self, slice_map: SliceMap) -> None:
         """The assignment has changed."""
-        self._directory.hear(slice_map)
+        self._directory.handle(slice_map)
 
     def close(self) -> None:
         """Answer nobody any more."""

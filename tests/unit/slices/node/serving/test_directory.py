@@ -15,19 +15,19 @@ def test_knows_nothing_at_first() -> None:
 
 def test_gives_slices_by_the_address_of_their_owner() -> None:
     directory = Directory()
-    directory.hear(SliceMap("items", 1, 5, ("a", "b"), (1, 2, 1, 0), (1, 1, 1, 1)))
-    directory.hear(progress("a"))
+    directory.handle(SliceMap("items", 1, 5, ("a", "b"), (1, 2, 1, 0), (1, 1, 1, 1)))
+    directory.handle(progress("a"))
     assert directory.owners(range(9)) == {"grpc://a": [0, 2]}
-    directory.hear(progress("b"))
+    directory.handle(progress("b"))
     assert directory.owners([1, 2]) == {"grpc://b": [1], "grpc://a": [2]}
     assert directory.addresses() == ["grpc://a", "grpc://b"]
-    directory.gone("a")
+    directory.on_node_gone("a")
     assert directory.owners([1, 2]) == {"grpc://b": [1]}
 
 
 def test_an_older_map_is_ignored() -> None:
     directory = Directory()
-    directory.hear(progress("a"))
-    directory.hear(SliceMap("items", 1, 5, ("a",), (1,), (1,)))
-    directory.hear(SliceMap("items", 1, 4, (), (0,), (0,)))
+    directory.handle(progress("a"))
+    directory.handle(SliceMap("items", 1, 5, ("a",), (1,), (1,)))
+    directory.handle(SliceMap("items", 1, 4, (), (0,), (0,)))
     assert directory.owners([0]) == {"grpc://a": [0]}

@@ -11,7 +11,7 @@ from evenflow.model.ids import Position
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceState
 from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.slices.node.cache import SliceCache
-from evenflow.slices.node.serving.rules import PROGRESS_REPEAT, Serving
+from evenflow.slices.node.serving.rules import PROGRESS_REPEAT, ServingRules
 from evenflow.slices.publisher.batching import Limits
 from evenflow.slices.publisher.core import Committed, PublisherCore
 from evenflow.testing.simserve import random_serving_schedule
@@ -49,8 +49,8 @@ def cache() -> SliceCache:
 
 
 @pytest.fixture
-def serving(cache: SliceCache) -> Serving:
-    return Serving("items", "node-1", cache)
+def serving(cache: SliceCache) -> ServingRules:
+    return ServingRules("items", "node-1", cache)
 
 
 def numbers(answer: list[Batch] | Refusal) -> list[tuple[int, int, int]]:
@@ -65,172 +65,180 @@ def reason(answer: list[Batch] | Refusal) -> str:
 
 class TestWhole:
     def test_is_the_newest_close_that_lacks_nothing(
-        self, serving: Serving, cache: SliceCache
+        self, serving: ServingRules, cache: SliceCache
     ) -> None:
         cache.offer(batch(0, 1, 1))
-        serving.closed(close(1, {0: 1}))
-        serving.closed(close(2, {0: 1, 1: 1}))
+        serving.on_epoch_closed(close(1, {0: 1}))
+        serving.on_epoch_closed(close(2, {0: 1, 1: 1}))
         assert serving.whole(WRITER, frozenset({0, 1})) == 1
         assert serving.whole(WRITER, frozenset({0})) == 2
         cache.offer(batch(1, 2, 1))
         assert serving.whole(WRITER, frozenset({0, 1})) == 2
 
-    def test_a_gap_is_not_whole(self, serving: Serving, cache: SliceCache) -> None:
+    def test_a_gap_is_not_whole(self, serving: ServingRules, cache: SliceCache) -> None:
         cache.offer(batch(0, 1, 2))
-        serving.closed(close(1, {0: 2}))
+        serving.on_epoch_closed(close(1, {0: 2}))
         assert serving.whole(WRITER, frozenset({0})) == 0
         cache.offer(batch(0, 1, 1))
         assert serving.whole(WRITER, frozenset({0})) == 1
 
-    def test_slices_of_others_do_not_matter(self, serving: Serving) -> None:
-        serving.closed(close(3, {2: 5, 3: 9}))
+    def test_slices_of_others_do_not_matter(self, serving: ServingRules) -> None:
+        serving.on_epoch_closed(close(3, {2: 5, 3: 9}))
         assert serving.whole(WRITER, frozenset({0, 1})) == 3
 
     def test_is_remembered_however_many_closes_follow(
-        self, serving: Serving, cache: SliceCache
+        self, serving: ServingRules, cache: SliceCache
     ) -> None:
         cache.offer(batch(0, 1, 1))
         for epoch in range(1, 500):
-            serving.closed(close(epoch, {0: epoch}))
+            serving.on_epoch_closed(close(epoch, {0: epoch}))
         assert serving.whole(WRITER, frozenset({0})) == 1
 
-    def test_what_is_committed_is_whole_although_it_never_came(self, serving: Serving) -> None:
-        serving.closed(close(1, {0: 1}))
-        serving.closed(close(2, {0: 1, 1: 1}))
+    def test_what_is_committed_is_whole_although_it_never_came(self, serving: ServingRules) -> None:
+        serving.on_epoch_closed(close(1, {0: 1}))
+        serving.on_epoch_closed(close(2, {0: 1, 1: 1}))
         assert serving.whole(WRITER, frozenset({0, 1})) == 0
-        serving.closed(close(3, {1: 2}, committed=1))
+        serving.on_epoch_closed(close(3, {1: 2}, committed=1))
         assert serving.whole(WRITER, frozenset({0, 1})) == 1
         assert serving.whole(WRITER, frozenset({0})) == 3
 
-    def test_the_next_to_become_whole_is_urgent(self, serving: Serving, cache: SliceCache) -> None:
+    def test_the_next_to_become_whole_is_urgent(
+        self, serving: ServingRules, cache: SliceCache
+    ) -> None:
         cache.offer(batch(0, 1, 1))
         for epoch in (1, 2, 3):
-            serving.closed(close(epoch, {0: epoch}))
+            serving.on_epoch_closed(close(epoch, {0: epoch}))
         serving.poll(0.0)
         assert serving.is_urgent(batch(0, 2, 2))
         assert not serving.is_urgent(batch(0, 3, 3))
 
     def test_what_was_closed_is_all_there_is_of_a_writer_that_stays_gone(
-        self, serving: Serving
+        self, serving: ServingRules
     ) -> None:
-        serving.closed(close(1, {0: 1}))
-        serving.writer_final(WRITER)
+        serving.on_epoch_closed(close(1, {0: 1}))
+        serving.give_up_writer(WRITER)
         assert serving.whole(WRITER, frozenset({0})) == 1
 
 
 class TestSelect:
     def test_gives_what_lies_between_two_positions(
-        self, serving: Serving, cache: SliceCache
+        self, serving: ServingRules, cache: SliceCache
     ) -> None:
         for epoch, first in ((1, 1), (2, 3), (3, 5)):
             cache.offer(batch(0, epoch, first, 2))
             cache.offer(batch(1, epoch, first, 2))
-        serving.closed(close(3, {0: 6, 1: 6}))
+        serving.on_epoch_closed(close(3, {0: 6, 1: 6}))
         assert numbers(serving.select(asking((0, 1), 2))) == [
             (0, 1, 2), (0, 3, 4), (1, 1, 2), (1, 3, 4),
         ]  # fmt: skip
         assert numbers(serving.select(asking((1,), 3, start=2))) == [(1, 5, 6)]
         assert numbers(serving.select(asking((1,), 2, start=2))) == []
 
-    def test_goes_on_where_a_reader_broke_off(self, serving: Serving, cache: SliceCache) -> None:
+    def test_goes_on_where_a_reader_broke_off(
+        self, serving: ServingRules, cache: SliceCache
+    ) -> None:
         cache.offer(batch(0, 1, 1, 4))
         cache.offer(batch(0, 1, 5, 2))
-        serving.closed(close(1, {0: 6}))
+        serving.on_epoch_closed(close(1, {0: 6}))
         after = {(0, WRITER): 3}
         assert numbers(serving.select(asking((0,), 1, after=after))) == [(0, 4, 4), (0, 5, 6)]
 
     def test_refuses_what_is_not_here_or_being_taken(
-        self, serving: Serving, cache: SliceCache
+        self, serving: ServingRules, cache: SliceCache
     ) -> None:
         assert reason(serving.select(asking((0, 3), 1))) == "moved"
         cache.hold(3, SliceState.TAKING, 2)
         assert reason(serving.select(asking((0, 3), 1))) == "moved"
 
-    def test_a_giver_still_answers(self, serving: Serving, cache: SliceCache) -> None:
+    def test_a_giver_still_answers(self, serving: ServingRules, cache: SliceCache) -> None:
         cache.offer(batch(0, 1, 1))
-        serving.closed(close(1, {0: 1}))
+        serving.on_epoch_closed(close(1, {0: 1}))
         cache.held[0].state = SliceState.GIVING
         assert numbers(serving.select(asking((0,), 1))) == [(0, 1, 1)]
 
     def test_asks_to_come_again_when_it_is_not_whole(
-        self, serving: Serving, cache: SliceCache
+        self, serving: ServingRules, cache: SliceCache
     ) -> None:
         assert reason(serving.select(asking((0,), 1))) == "later"
-        serving.closed(close(1, {0: 1}))
+        serving.on_epoch_closed(close(1, {0: 1}))
         assert reason(serving.select(asking((0,), 1))) == "later"
         cache.offer(batch(0, 1, 1))
         assert numbers(serving.select(asking((0,), 1))) == [(0, 1, 1)]
 
-    def test_says_so_when_it_was_told_to_forget(self, serving: Serving, cache: SliceCache) -> None:
+    def test_says_so_when_it_was_told_to_forget(
+        self, serving: ServingRules, cache: SliceCache
+    ) -> None:
         for epoch in (1, 2, 3):
             cache.offer(batch(0, epoch, epoch))
-        serving.closed(close(3, {0: 3}, committed=2))
+        serving.on_epoch_closed(close(3, {0: 3}, committed=2))
         assert reason(serving.select(asking((0,), 3, start=1))) == "forgotten"
         assert numbers(serving.select(asking((0,), 3, start=2))) == [(0, 3, 3)]
         assert numbers(serving.select(asking((0,), 3))) == [(0, 3, 3)]
 
-    def test_a_reader_may_do_without_a_writer_that_both_have_lost(self, serving: Serving) -> None:
+    def test_a_reader_may_do_without_a_writer_that_both_have_lost(
+        self, serving: ServingRules
+    ) -> None:
         gone = asking((0,), 4, final=frozenset({WRITER}))
         assert numbers(serving.select(gone)) == []
-        serving.closed(close(4, {0: 1}))
+        serving.on_epoch_closed(close(4, {0: 1}))
         assert reason(serving.select(gone)) == "later"
 
 
 class TestForgetting:
-    def test_frees_the_cache(self, serving: Serving, cache: SliceCache) -> None:
+    def test_frees_the_cache(self, serving: ServingRules, cache: SliceCache) -> None:
         for epoch in (1, 2):
             cache.offer(batch(0, epoch, epoch))
         before = cache.octets
-        serving.closed(close(2, {0: 2}, committed=1))
+        serving.on_epoch_closed(close(2, {0: 2}, committed=1))
         assert cache.octets == before // 2
-        serving.closed(close(2, {}, committed=2))
+        serving.on_epoch_closed(close(2, {}, committed=2))
         assert cache.octets == 0
         assert cache.backlog == 0
 
     def test_a_forgotten_batch_that_comes_again_is_dropped(
-        self, serving: Serving, cache: SliceCache
+        self, serving: ServingRules, cache: SliceCache
     ) -> None:
         cache.offer(batch(0, 1, 1))
-        serving.closed(close(1, {}, committed=1))
+        serving.on_epoch_closed(close(1, {}, committed=1))
         cache.offer(batch(0, 1, 1))
         assert cache.octets == 0
 
     def test_goes_by_the_consumers_when_the_writer_stays_gone(
-        self, serving: Serving, cache: SliceCache
+        self, serving: ServingRules, cache: SliceCache
     ) -> None:
         cache.offer(batch(0, 1, 1))
-        serving.closed(close(1, {0: 1}))
-        serving.heard(ConsumerCommit("items", "a", 1, (WRITER,), (1,), False))
+        serving.on_epoch_closed(close(1, {0: 1}))
+        serving.on_consumer_message(ConsumerCommit("items", "a", 1, (WRITER,), (1,), False))
         assert cache.backlog == 1
-        serving.writer_final(WRITER)
+        serving.give_up_writer(WRITER)
         assert cache.backlog == 0
         assert serving.is_done_with(WRITER)
 
 
 class TestProgress:
     def test_is_told_when_it_changes_and_now_and_then(
-        self, serving: Serving, cache: SliceCache
+        self, serving: ServingRules, cache: SliceCache
     ) -> None:
         serving.address = "grpc://127.0.0.1:1"
         first = serving.poll(10.0)
         assert first == Progress("items", "node-1", "grpc://127.0.0.1:1", (), (), ())
         assert serving.poll(10.1) is None
-        serving.closed(close(1, {2: 5}))
-        serving.heard(ConsumerCommit("items", "a", 1, (), (), False))
+        serving.on_epoch_closed(close(1, {2: 5}))
+        serving.on_consumer_message(ConsumerCommit("items", "a", 1, (), (), False))
         told = serving.poll(10.2)
         assert told is not None
         assert (told.writers, told.epochs, told.consumers) == ((WRITER,), (1,), ("a",))
         assert serving.poll(10.3) is None
         assert serving.poll(10.2 + PROGRESS_REPEAT) == told
 
-    def test_does_not_speak_of_what_is_not_whole(self, serving: Serving) -> None:
-        serving.closed(close(1, {0: 1}))
+    def test_does_not_speak_of_what_is_not_whole(self, serving: ServingRules) -> None:
+        serving.on_epoch_closed(close(1, {0: 1}))
         told = serving.poll(0.0)
         assert told is not None
         assert told.writers == ()
 
-    def test_spreads_the_word_of_consumers(self, serving: Serving) -> None:
-        serving.heard(Progress("items", "node-2", "", (), (), ("b",)))
+    def test_spreads_the_word_of_consumers(self, serving: ServingRules) -> None:
+        serving.on_consumer_message(Progress("items", "node-2", "", (), (), ("b",)))
         told = serving.poll(0.0)
         assert told is not None
         assert told.consumers == ("b",)
@@ -239,11 +247,11 @@ class TestProgress:
 def test_a_full_node_still_takes_what_the_next_epoch_lacks() -> None:
     cache = SliceCache(100, serving=True)
     cache.hold(0, SliceState.AVAILABLE, 1)
-    serving = Serving("items", "node-1", cache)
+    serving = ServingRules("items", "node-1", cache)
     for epoch in (2, 3):
         cache.offer(batch(0, epoch, epoch))
-    serving.closed(close(1, {0: 1}))
-    serving.closed(close(4, {0: 4}))
+    serving.on_epoch_closed(close(1, {0: 1}))
+    serving.on_epoch_closed(close(4, {0: 4}))
     serving.poll(0.0)
     later, lacking = batch(0, 4, 4), batch(0, 1, 1)
     assert not serving.is_urgent(later)
