@@ -122,9 +122,9 @@ def test_brokers_die_and_return_and_nothing_acknowledged_is_lost(brokers) -> Non
         brokers.start(victim)
     writer.await_more(5)
     acknowledged = writer.end()
-    conditions = brokers.await_settled()
+    statuses = brokers.await_settled()
     # Two copies of each topic and not one more: nobody holds a stale one.
-    assert sum(condition.shelves for condition in conditions) == 2 * len(topics)
+    assert sum(status.shelves for status in statuses) == 2 * len(topics)
     check_all_there(brokers, acknowledged)
 
 
@@ -208,7 +208,7 @@ def await_load(config: Config, patience_s: float = 20.0) -> float:
             for report in reader.take():
                 seen = dict(zip(report.names, report.values, strict=True))
                 assert report.source.startswith("broker/b")
-                if seen.get("broker_load") and seen["broker_octets"] and seen["broker_topics"]:
+                if seen.get("broker_load") and seen["broker_bytes"] and seen["broker_topics"]:
                     return seen["broker_load"]
             time.sleep(0.05)
     raise AssertionError("no broker tells its load")
@@ -224,7 +224,7 @@ def await_moves(path: Path, count: int, patience_s: float = 40.0) -> None:
 
 def test_old_messages_and_too_many_expire(tmp_path) -> None:
     places = {f"b{number}": Coordinate(*place) for number, place in enumerate(PLACES[:3])}
-    options = ["--keep-for", "6s", "--keep-octets", "5000"]
+    options = ["--keep-for", "6s", "--keep-bytes", "5000"]
     with LocalBrokers(places, tmp_path, silence_s=1.5, options=options) as brokers:
         brokers.start_all()
         with client_of(brokers) as client:
@@ -233,7 +233,7 @@ def test_old_messages_and_too_many_expire(tmp_path) -> None:
             def kept() -> list[int]:
                 return [int(m.payload[:4]) for m in client.read("meters", 0, time.time_ns())]
 
-            await_that(lambda: kept() == [15, 16, 17, 18, 19], "the newest 5,000 octets")
+            await_that(lambda: kept() == [15, 16, 17, 18, 19], "the newest 5,000 bytes")
             await_that(lambda: kept() == [], "nothing after six seconds")
             client.publish("meters", b"0020")
             assert kept() == [20]

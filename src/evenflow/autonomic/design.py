@@ -38,7 +38,7 @@ NODE = (
 """Properties of a node: items and payload bytes a second, percent of the time at work; what waits
 (items, bytes, seconds that the oldest has waited); seconds from an item's time to its end; slices
 held."""
-BROKER = ("broker_load", "broker_octets", "broker_topics")
+BROKER = ("broker_load", "broker_bytes", "broker_topics")
 """Properties of a broker of the overlay store: octets it must have room for, its worst failure
 included; octets it keeps; topics it leads."""
 QUERY = ("batch_s", "tasks", "lag_epochs", "lag_items", "damaged_items")

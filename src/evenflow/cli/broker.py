@@ -94,17 +94,17 @@ def address(text: str) -> str:
 @click.option(
     "--keep-for", metavar="TIME", type=interval, default="0", help="messages expire after this"
 )
-@click.option("--keep-octets", metavar="N", type=int, default=0, help="payload kept of each topic")
+@click.option("--keep-bytes", metavar="N", type=int, default=0, help="payload kept of each topic")
 @click.option(
     "--balance-every",
     metavar="TIME",
     type=interval,
     help="give a topic away this often if loads become more even; 0: never (store.balance_s)",
 )
-@click.option("--monitor", is_flag=True, help="join the domain and report load, octets and topics")
+@click.option("--monitor", is_flag=True, help="join the domain and report load, bytes and topics")
 def broker(
     shared: Shared, *, name: str, at: Coordinate | None, listen: str, contacts: tuple[str, ...],
-    data: Path, silence: float, keep_for: float, keep_octets: int, balance_every: float | None,
+    data: Path, silence: float, keep_for: float, keep_bytes: int, balance_every: float | None,
     monitor: bool,
 ) -> int:  # fmt: skip
     """Store topics as part of the overlay, until a signal."""
@@ -114,7 +114,7 @@ def broker(
         lease_s=silence / 2,
         heartbeat_s=silence / 8,
         age_s=keep_for,
-        shelf_octets=keep_octets,
+        shelf_bytes=keep_bytes,
         balance_s=config.store.balance_s if balance_every is None else balance_every,
     )
     with contextlib.ExitStack() as stack:
@@ -153,11 +153,11 @@ def _monitored(broker: Broker, config: Config) -> Iterator[None]:
     """Show the broker's load to the monitoring service of the domain."""
 
     def reading(name: str) -> Callable[[], float]:
-        return lambda: float(getattr(broker.condition, name))
+        return lambda: float(getattr(broker.status, name))
 
     sensors = {
         "broker_load": reading("load"),
-        "broker_octets": reading("octets"),
+        "broker_bytes": reading("stored_bytes"),
         "broker_topics": reading("leading"),
     }
     with (

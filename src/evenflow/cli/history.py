@@ -137,7 +137,7 @@ def in_words(action: Action) -> str:
         names = (NodeId(move.giver).name, NodeId(move.taker).name)
         return f"slices {ranges(sorted(move.slices))} from {names[0]} to {names[1]}"
     if action.kind == move_history.MOVE_TOPIC:
-        return move_history.in_words(action.args)
+        return move_history.describe(action.args)
     if action.kind == START_NODE:
         return "start a node"
     if action.kind == STOP_NODE:

@@ -30,7 +30,7 @@ from evenflow_experiments.sedax.compiled import compiled
 from evenflow_experiments.sedax.kernel import best_in_cells, place
 
 if TYPE_CHECKING:
-    from evenflow.overlay.space.arrays import Floats, Ints
+    from evenflow.overlay.space.plane import Floats, Ints
     from evenflow_experiments.sedax.kernel import LoadTable
 
 

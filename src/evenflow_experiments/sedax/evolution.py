@@ -16,7 +16,7 @@ from evenflow_experiments.sedax.growth import forecast, growth_rates, sizes_at
 from evenflow_experiments.sedax.kernel import place_all
 
 if TYPE_CHECKING:
-    from evenflow.overlay.space.arrays import Floats, Ints
+    from evenflow.overlay.space.plane import Floats, Ints
     from evenflow_experiments.sedax.kernel import LoadTable
     from evenflow_experiments.sedax.simulation import Placement, World
 

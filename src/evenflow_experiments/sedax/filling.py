@@ -14,7 +14,7 @@ from evenflow_experiments.sedax.statistics import ccdf_quantile, summarise
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenflow.overlay.space.arrays import Floats
+    from evenflow.overlay.space.plane import Floats
     from evenflow_experiments.sedax.engine import Engine
     from evenflow_experiments.sedax.statistics import Reading
     from evenflow_experiments.sedax.tables import Row

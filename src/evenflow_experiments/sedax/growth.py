@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from evenflow.overlay.space.arrays import Floats
+    from evenflow.overlay.space.plane import Floats
 
 LARGEST = 10.0
 """Load of the fastest topic at the end of the period, in the paper's experiments."""

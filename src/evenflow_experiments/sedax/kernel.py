@@ -14,7 +14,7 @@ import numpy as np
 from evenflow_experiments.sedax.compiled import compiled
 
 if TYPE_CHECKING:
-    from evenflow.overlay.space.arrays import Floats, Ints
+    from evenflow.overlay.space.plane import Floats, Ints
     from evenflow_experiments.sedax.spots import RegionTable, SpotTable
 
 Merit = tuple[float, float, float]

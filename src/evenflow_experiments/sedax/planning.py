@@ -35,7 +35,7 @@ from evenflow_experiments.sedax.compiled import compiled
 from evenflow_experiments.sedax.kernel import add_checked, better, merit
 
 if TYPE_CHECKING:
-    from evenflow.overlay.space.arrays import Floats, Ints
+    from evenflow.overlay.space.plane import Floats, Ints
     from evenflow_experiments.sedax.kernel import LoadTable
     from evenflow_experiments.sedax.spots import SpotTable
 

@@ -38,7 +38,7 @@ from evenflow_experiments.sedax.spots import (
 )
 
 if TYPE_CHECKING:
-    from evenflow.overlay.space.arrays import Floats, Ints
+    from evenflow.overlay.space.plane import Floats, Ints
     from evenflow_experiments.sedax.kernel import LoadTable
     from evenflow_experiments.sedax.spots import RegionTable, SpotTable
 

@@ -16,8 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenflow.overlay.space.arrays import Floats, Ints
-    from evenflow.overlay.space.plane import Plane
+    from evenflow.overlay.space.plane import Floats, Ints, Plane
 
 CANDIDATES = 200
 """Random coordinates drawn in every cell, as in the paper (section V-E)."""

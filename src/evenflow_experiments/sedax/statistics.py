@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from evenflow.overlay.space.arrays import Floats
+    from evenflow.overlay.space.plane import Floats
 
 
 class Reading(StrEnum):

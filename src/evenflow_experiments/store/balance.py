@@ -23,7 +23,7 @@ from evenflow_experiments.sedax.simulation import Setting, Sizes, add_topics
 
 if TYPE_CHECKING:
     from evenflow.overlay.broker.local import LocalBrokers
-    from evenflow.overlay.space.arrays import Floats
+    from evenflow.overlay.space.plane import Floats
     from evenflow_experiments.report import Progress
     from evenflow_experiments.sedax.simulation import World
 
@@ -104,7 +104,7 @@ async def _grow(client: AsyncClient, topics: int) -> None:
 
 
 async def _octets(brokers: LocalBrokers) -> dict[str, int]:
-    return {found.name: found.octets for found in await brokers.settled(120)}
+    return {found.name: found.stored_bytes for found in await brokers.settled(120)}
 
 
 def summary(level: int, live: Floats, simulated: Floats) -> dict[str, Any]:

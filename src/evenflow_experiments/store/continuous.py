@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evenflow.overlay.broker.local import LocalBrokers
-    from evenflow.overlay.protocol.messages import Condition
-    from evenflow.overlay.space.arrays import Floats
+    from evenflow.overlay.protocol.messages import BrokerStatus
+    from evenflow.overlay.space.plane import Floats
     from evenflow_experiments.report import Progress
     from evenflow_experiments.sedax.simulation import World
 
@@ -85,7 +85,7 @@ async def measure_continuous(
             await client.move(f"growing-{number}", place)
         say(f"{len(places)} topics placed, growing for {period_s:g} s")
         found = await _grow(client, brokers, len(places), period_s)
-    octets = np.array([[one.octets for one in look] for look in found]).mean(axis=0)
+    octets = np.array([[one.stored_bytes for one in look] for look in found]).mean(axis=0)
     loads = np.array([[one.load for one in look] for look in found]).mean(axis=0)
     moves, count = _moves(history), len(octets)
     simulated = await asyncio.to_thread(simulate, world)
@@ -109,7 +109,7 @@ async def measure_continuous(
 
 async def _grow(
     client: AsyncClient, brokers: LocalBrokers, topics: int, period_s: float
-) -> list[list[Condition]]:
+) -> list[list[BrokerStatus]]:
     """Keep every topic at its size; return how the brokers were at several looks at the end.
 
     Brokers delete what has expired once a second, each at its own time: one look alone would
@@ -124,7 +124,7 @@ async def _grow(
         await asyncio.sleep(max(0.0, begun + step * STEP_S - time.monotonic()))
         await _publish(client, names, sizes_at(rates, step / steps) * UNIT / fill)
         if step >= steps - LOOKS:
-            looks.append(await brokers.conditions())
+            looks.append(await brokers.statuses())
     return [sorted(look, key=lambda one: one.name) for look in looks]
 
 

@@ -206,7 +206,7 @@ async def measure_deaths(
 ) -> dict[str, Any]:
     """Kill brokers under steady writes, and count."""
     topics = [f"deaths-{number}" for number in range(scale.topics)]
-    before = sum(condition.shelves for condition in await brokers.settled())
+    before = sum(status.shelves for status in await brokers.settled())
     async with AsyncClient(list(brokers.addresses.values()), timeout_s=120) as client:
         writer = Writer(client, topics, level, scale.rate)
         await writer.begin(scale.history)
@@ -227,7 +227,7 @@ async def measure_deaths(
         await writer.end()
         say(f"level {level}: reading {sum(writer.acknowledged.values()):,} messages back")
         books = await verify(client, writer.acknowledged)
-    shelves = sum(condition.shelves for condition in found)
+    shelves = sum(status.shelves for status in found)
     return {
         "level": level,
         "brokers": scale.brokers,

@@ -1,15 +1,15 @@
 """Algorithm 2, the decision: which topic a node gives away, and where to (section VI-B).
 
 A node that is woken takes its *smallest* topic, counting those it would keep only after a failure,
-and looks for the best coordinate as load-balanced addition does (algorithm 1, `selection`), by
+and looks for the best coordinate as load-balanced addition does (algorithm 1), by
 loads that do not count the topic itself (section V). The topic moves when that is better than where
 it lies.
 
-``margin`` is what a live store adds: measured loads are never quite still, and a move that improves
-next to nothing would only be made back later. The highest load that the topic meets must fall by
-this part of the mean node load. With 0 the rule is the paper's.
+A live store adds a margin (``least``): measured loads are never quite still, and a move that
+improves next to nothing would only be made back later. With 0 the rule is the paper's.
 
-`continuous.move_smallest` is the same over arrays; tests hold the two equal.
+`evenflow_experiments.sedax.continuous.move_smallest` is the same over arrays; tests hold the two
+equal.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ N = TypeVar("N", int, str)
 
 
 @dataclass(frozen=True, slots=True)
-class Weight(Generic[N]):
-    """A topic as balancing sees it."""
+class PlacedTopic(Generic[N]):
+    """A topic, where it lies, and how large it is."""
 
     topic: N
     spot: tuple[N, ...]
@@ -50,10 +50,10 @@ class Improvement(Generic[N]):
     """Loads where it would lie, without it."""
 
 
-def smallest_of(topics: Iterable[Weight[N]], node: N) -> Weight[N] | None:
+def smallest_of(topics: Iterable[PlacedTopic[N]], node: N) -> PlacedTopic[N] | None:
     """Return the smallest topic that burdens a node; of equals the first."""
-    mine = (weight for weight in topics if node in weight.spot)
-    return min(mine, key=lambda weight: weight.load, default=None)
+    mine = (placed for placed in topics if node in placed.spot)
+    return min(mine, key=lambda placed: placed.load, default=None)
 
 
 def improve(

@@ -1,18 +1,18 @@
 """Continuous balancing of the live store: every so often a broker may give a topic away (VI-B).
 
-There is no centre. Every broker tells all others what it bears (`ledger`), and wakes now and then
-on its own. Then it decides by algorithm 2 (`relief`) whether its smallest topic has a better place,
-and has it moved::
+There is no centre. Every broker tells all others what it bears (`shares`), and wakes now and then
+on its own. Then it decides by algorithm 2 (`decision`) whether its smallest topic has a better
+place, and has it moved::
 
-    offer     the broker that would lead the topic is asked           Offer, Verdict
-    relieve   the topic's home moves it, as it moves any topic        Relieve, Done, Failed
+    offer     the broker that would lead the topic is asked           Offer, OfferReply
+    relieve   the topic's home moves it, as it moves any topic        Relieve, MoveDone, Failed
 
 Brokers that decide at the same time, each by what it has heard, must not all run to the same place,
 nor push a topic to and fro:
 
-- The *taker* decides again by its own books, in which each topic that it has accepted counts from
-  the moment of acceptance, and tells the new books to all. So what many offer one broker at a time,
-  it accepts as long as it is still the better place, and no longer.
+- The *taker* decides again by the shares it knows, in which each topic that it has accepted counts
+  from the moment of acceptance (a `Reservation`), and tells its new share to all. So of what many
+  offer one broker at a time, it accepts topics only while it is still the better place.
 - *Home* moves a topic only from where the deciding broker believed it, and not again within one
   interval: of several brokers that want to be rid of the same topic, one succeeds.
 - A broker has one move under way at a time, wakes at random moments, and does nothing while brokers
@@ -29,18 +29,27 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from evenflow.overlay.balancing.candidates import Candidates
-from evenflow.overlay.balancing.decision import Weight, improve, smallest_of
+from evenflow.overlay.balancing.decision import PlacedTopic, improve, smallest_of
 from evenflow.overlay.balancing.loads import Level
-from evenflow.overlay.balancing.shares import Ledger, Pile
-from evenflow.overlay.protocol.events import Balanced, Transmit
-from evenflow.overlay.protocol.messages import Done, Failed, Offer, Relieve, Share, Shelf, Verdict
+from evenflow.overlay.balancing.shares import ShareBuilder, Shares
+from evenflow.overlay.protocol.events import LogMove, Transmit
+from evenflow.overlay.protocol.messages import (
+    Failed,
+    MoveDone,
+    Offer,
+    OfferReply,
+    Relieve,
+    Share,
+    ShelfId,
+)
 from evenflow.overlay.replica.copy import RETRY_S
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
 
 if TYPE_CHECKING:
-    from evenflow.overlay.broker.core import BrokerCore
-    from evenflow.overlay.protocol.messages import Routed
-    from evenflow.overlay.replica.replica import Replica
+    from evenflow.overlay.ports import ExchangeHost
+    from evenflow.overlay.protocol.messages import Envelope
+    from evenflow.overlay.replica.copy import Copy
+    from evenflow.overlay.shelf.shelf import Shelf
 
 MARGIN = 0.01
 """Part of the mean node load by which a move must lower the highest load that it meets."""
@@ -49,12 +58,12 @@ REPORTS = 4
 LONGEST_REPORT_S = 5.0
 PATIENCE_S = 12.0
 """A move that is not answered by then is given up on; home ends every move sooner."""
-MOST_ROOMS = 1024
+MOST_RESERVATIONS = 1024
 
 
 @dataclass(slots=True)
-class Room:
-    """Room kept for a topic that was accepted and is not here yet."""
+class Reservation:
+    """Room for a topic that was accepted and is not here yet."""
 
     spot: tuple[str, ...]
     load: int
@@ -62,14 +71,14 @@ class Room:
 
 
 @dataclass(slots=True)
-class Errand:
+class Transfer:
     """A move under way that this broker wants."""
 
-    weight: Weight[str]
+    placed: PlacedTopic[str]
     start: Coordinate
     to: Coordinate
     spot: tuple[str, ...]
-    request: int
+    correlation: int
     deadline: float
     accepted: bool = False
     asked: float = -1.0
@@ -77,138 +86,136 @@ class Errand:
     """Loads before and as expected after, for the history."""
 
 
-class Balancing:
-    """The balancing of one broker."""
+class TopicExchange:
+    """The balancing of one broker: topics that it gives away, and takes.
 
-    def __init__(self, broker: BrokerCore) -> None:
-        me = broker.members.me
-        self._broker = broker
-        self._every_s = broker.settings.balance_s
+    Args:
+        host: The broker.
+        shelves: What it has.
+    """
+
+    def __init__(self, host: ExchangeHost, shelves: dict[ShelfId, Shelf]) -> None:
+        me = host.members.me
+        self._host = host
+        self._shelves = shelves
+        self._interval_s = host.settings.balance_s
         self._rng = Random(zlib.crc32(me.name.encode()) ^ me.incarnation)
-        self._wake = broker.now + self._every_s * (1 + self._rng.random())
-        self._report = broker.now
+        self._wake = host.now + self._interval_s * (1 + self._rng.random())
+        self._next_report = host.now
         self._number = 0
-        self._told: frozenset[Shelf] = frozenset()
-        self._rooms: dict[str, Room] = {}
-        self._errand: Errand | None = None
-        self._requests = 0
+        self._shared: frozenset[ShelfId] = frozenset()
+        self._reservations: dict[str, Reservation] = {}
+        self._transfer: Transfer | None = None
+        self._correlation = 0
         self._candidates: Candidates | None = None
-        self.ledger = Ledger()
+        self.shares = Shares()
 
     @property
     def load(self) -> int:
-        """What this broker must have room for: equation 4."""
-        return round(self.ledger.loads().load(self._broker.members.me.name, Level.THREE))
+        """Bytes that this broker must have room for: equation 4."""
+        return round(self.shares.loads().load(self._host.members.me.name, Level.THREE))
 
-    def members_changed(self) -> None:
+    def on_members_changed(self) -> None:
         """A broker came or went."""
         self._candidates = None
-        self.ledger.keep(self._broker.members)
-        self._report = self._broker.now
+        self.shares.keep_living(self._host.members)
+        self._next_report = self._host.now
 
     def review(self) -> None:
         """Report and decide when it is due."""
-        now = self._broker.now
-        if not self._every_s:
+        now = self._host.now
+        if not self._interval_s:
             return
         led = self._led()
-        shelves = frozenset(replica.shelf for replica in led)
-        if now >= self._report or shelves != self._told:
-            self._told = shelves
-            self._tell(led)
-        if self._errand is not None:
-            self._go_on(self._errand)
+        shelves = frozenset(copy.shelf for copy in led)
+        if now >= self._next_report or shelves != self._shared:
+            self._shared = shelves
+            self._publish_share(led)
+        if self._transfer is not None:
+            self._advance(self._transfer)
         if now >= self._wake:
-            self._wake = now + self._every_s * (0.5 + self._rng.random())
-            if self._errand is None and self._broker.steady:
+            self._wake = now + self._interval_s * (0.5 + self._rng.random())
+            if self._transfer is None and self._host.steady:
                 self._decide()
 
-    # -- the books ------------------------------------------------------------------------------
+    # -- shares ---------------------------------------------------------------------------------
 
-    def _led(self) -> list[Replica]:
+    def _led(self) -> list[Copy]:
         """Return the copies by which this broker leads topics that are delegated to it now."""
-        replicas = (keeper.replica for keeper in self._broker.keepers.values())
-        return [
-            replica
-            for replica in replicas
-            if replica.leading and replica.label.delegates.current == replica.shelf.coordinate
-        ]
+        copies = (shelf.replica.copy for shelf in self._shelves.values())
+        return [copy for copy in copies if copy.leading and copy.delegated_here]
 
-    def _tell(self, led: list[Replica]) -> None:
+    def _publish_share(self, led: list[Copy]) -> None:
         """Tell all what we bear."""
-        broker, me = self._broker, self._broker.members.me
-        self._report = broker.now + min(self._every_s / REPORTS, LONGEST_REPORT_S)
-        pile = Pile()
-        here = {replica.shelf.topic for replica in led}
-        self._rooms = {
-            topic: room
-            for topic, room in self._rooms.items()
-            if topic not in here and broker.now < room.until
+        host, me = self._host, self._host.members.me
+        self._next_report = host.now + min(self._interval_s / REPORTS, LONGEST_REPORT_S)
+        builder = ShareBuilder()
+        here = {copy.shelf.topic for copy in led}
+        self._reservations = {
+            topic: reserved
+            for topic, reserved in self._reservations.items()
+            if topic not in here and host.now < reserved.until
         }
-        for replica in led:
-            spot = broker.members.closest(replica.shelf.coordinate, replica.label.level)
+        for copy in led:
+            topic, coordinate = copy.shelf.topic, copy.shelf.coordinate
+            spot = host.members.closest(coordinate, copy.label.level)
             if spot[0] == me.name:
-                load = broker.weigh(replica)
-                pile.add(spot[1:], replica.shelf.topic, replica.shelf.coordinate, load)
-        for room in self._rooms.values():
-            pile.add(room.spot[1:], "", Coordinate(0.0, 0.0), room.load)
+                builder.add(spot[1:], topic, coordinate, copy.topic_load())
+        for reserved in self._reservations.values():
+            builder.add(reserved.spot[1:], "", Coordinate(0.0, 0.0), reserved.load)
         self._number += 1
-        self._flood(Share(me.name, me.incarnation, self._number, pile.portions()), "")
+        self._flood(Share(me.name, me.incarnation, self._number, builder.spots()), "")
 
     def on_share(self, link: str, share: Share) -> None:
         """Another tells what it bears: note it and pass it on."""
-        member = self._broker.members.get(share.broker)
+        member = self._host.members.get(share.broker)
         if member is not None and member.alive and member.incarnation == share.incarnation:
             self._flood(share, link)
 
     def _flood(self, share: Share, source: str) -> None:
-        if self.ledger.take(share):
-            for link in sorted(self._broker.links - {source}):
-                self._broker.perform(Transmit(link, share))
+        if self.shares.add(share):
+            for link in sorted(self._host.neighbours.links - {source}):
+                self._host.perform(Transmit(link, share))
 
     # -- giving ---------------------------------------------------------------------------------
 
     def _decide(self) -> None:
         """Algorithm 2: find the smallest topic that burdens us a better place."""
-        broker, me = self._broker, self._broker.members.me.name
-        places = dict[str, Coordinate]()
-        weights = []
-        for weight, coordinate in self.ledger.smallest():
-            places[weight.topic] = coordinate
-            weights.append(weight)
-        smallest = smallest_of(weights, me)
-        if smallest is None or any(name not in self.ledger for name in smallest.spot):
+        host, me = self._host, self._host.members.me.name
+        found = list(self.shares.smallest())
+        smallest = smallest_of((placed for placed, _ in found), me)
+        if smallest is None or any(name not in self.shares for name in smallest.spot):
             return
         if self._candidates is None:
             seed = zlib.crc32(me.encode())
-            self._candidates = Candidates(broker.members.living, seed)
-        level, found = len(smallest.spot), self._candidates
+            self._candidates = Candidates(host.members.living, seed)
+        level, candidates = len(smallest.spot), self._candidates
         better = improve(
-            self.ledger.loads(without=smallest),
+            self.shares.loads(without=smallest),
             Level.THREE,
             smallest.spot,
-            found.spots(level, self.ledger),
-            MARGIN * self.ledger.mean(),
+            candidates.spots(level, self.shares),
+            MARGIN * self.shares.mean(),
         )
         if better is None:
             return
-        self._requests += 1
-        self._errand = Errand(
+        self._correlation += 1
+        self._transfer = Transfer(
             smallest,
-            places[smallest.topic],
-            found.coordinate(better.spot, self.ledger),
+            {placed.topic: coordinate for placed, coordinate in found}[smallest.topic],
+            candidates.coordinate(better.spot, self.shares),
             better.spot,
-            self._requests,
-            broker.now + PATIENCE_S,
+            self._correlation,
+            host.now + PATIENCE_S,
         )
-        self._errand.seen = self._seen(self._errand)
-        self._go_on(self._errand)
+        self._transfer.seen = self._loads_seen(self._transfer)
+        self._advance(self._transfer)
 
-    def _seen(self, errand: Errand) -> tuple[tuple[str, float], ...]:
+    def _loads_seen(self, transfer: Transfer) -> tuple[tuple[str, float], ...]:
         """Return the loads before and as they will be, for the history."""
-        me, weight = self._broker.members.me.name, errand.weight
-        before, after = self.ledger.loads(), self.ledger.loads(without=weight)
-        after.add(errand.spot, weight.load)
+        me, placed = self._host.members.me.name, transfer.placed
+        before, after = self.shares.loads(), self.shares.loads(without=placed)
+        after.add(transfer.spot, placed.load)
 
         def highest(loads: Any, spot: tuple[str, ...]) -> float:
             return max(float(loads.load(name, Level.THREE)) for name in spot)
@@ -216,78 +223,84 @@ class Balancing:
         return (
             ("load_before", before.load(me, Level.THREE)),
             ("load_after", after.load(me, Level.THREE)),
-            ("mean_load", self.ledger.mean()),
-            ("topic_load", weight.load),
-            ("highest_here_before", highest(before, weight.spot)),
-            ("highest_here_after", highest(after, weight.spot)),
-            ("highest_there_before", highest(before, errand.spot)),
-            ("highest_there_after", highest(after, errand.spot)),
+            ("mean_load", self.shares.mean()),
+            ("topic_load", placed.load),
+            ("highest_here_before", highest(before, placed.spot)),
+            ("highest_here_after", highest(after, placed.spot)),
+            ("highest_there_before", highest(before, transfer.spot)),
+            ("highest_there_after", highest(after, transfer.spot)),
         )
 
-    def _go_on(self, errand: Errand) -> None:
+    def _advance(self, transfer: Transfer) -> None:
         """Ask what is to be asked next, or again."""
-        broker, topic = self._broker, str(errand.weight.topic)
-        if broker.now >= errand.deadline:
-            self._end(errand, None)
+        host, topic = self._host, str(transfer.placed.topic)
+        if host.now >= transfer.deadline:
+            self._end(transfer, None)
             return
-        if errand.asked >= 0 and broker.now < errand.asked + RETRY_S:
+        if transfer.asked >= 0 and host.now < transfer.asked + RETRY_S:
             return
-        errand.asked = broker.now
-        if errand.accepted:
-            home, rest = geographic_hash(topic), int(self._every_s * 1e9)
-            relieve = Relieve(Shelf(topic, home), errand.start, errand.to, rest)
-            broker.mail(home, relieve, errand.request)
+        transfer.asked = host.now
+        if transfer.accepted:
+            home, rest = geographic_hash(topic), int(self._interval_s * 1e9)
+            relieve = Relieve(ShelfId(topic, home), transfer.start, transfer.to, rest)
+            host.mail.send_to(home, relieve, transfer.correlation)
         else:
-            offer = Offer(Shelf(topic, errand.to), errand.weight.spot, int(errand.weight.load))
-            broker.mail(errand.to, offer, errand.request)
+            placed = transfer.placed
+            offer = Offer(ShelfId(topic, transfer.to), placed.spot, int(placed.load))
+            host.mail.send_to(transfer.to, offer, transfer.correlation)
 
-    def handle(self, letter: Routed, body: Offer | Verdict | Done | Failed) -> None:
-        """Take a letter about a topic that we give, or are to take."""
-        errand = self._errand
+    def handle(self, envelope: Envelope, body: Offer | OfferReply | MoveDone | Failed) -> None:
+        """Take a message about a topic that we give, or are to take."""
+        transfer = self._transfer
         if isinstance(body, Offer):
-            self._on_offer(letter, body)
-        elif errand is None or letter.request != errand.request:
+            self._on_offer(envelope, body)
+        elif transfer is None or envelope.correlation != transfer.correlation:
             return
-        elif isinstance(body, Verdict):
-            if errand.accepted:
+        elif isinstance(body, OfferReply):
+            if transfer.accepted:
                 return
             if body.accepted:
-                errand.accepted, errand.asked = True, -1.0
-                self._go_on(errand)
+                transfer.accepted, transfer.asked = True, -1.0
+                self._advance(transfer)
             else:
-                self._end(errand, "the other broker bears too much by now")
-        elif errand.accepted:
-            self._end(errand, "" if isinstance(body, Done) else body.reason)
+                self._end(transfer, "the other broker bears too much by now")
+        elif transfer.accepted:
+            self._end(transfer, "" if isinstance(body, MoveDone) else body.reason)
 
-    def _end(self, errand: Errand, refusal: str | None) -> None:
-        self._errand = None
-        weight = errand.weight
-        self._broker.perform(
-            Balanced(
-                str(weight.topic), weight.spot, errand.spot, errand.seen, refusal, errand.accepted
+    def _end(self, transfer: Transfer, refusal: str | None) -> None:
+        self._transfer = None
+        placed = transfer.placed
+        self._host.perform(
+            LogMove(
+                topic=str(placed.topic),
+                start=placed.spot,
+                to=transfer.spot,
+                seen=transfer.seen,
+                refusal=refusal,
+                accepted=transfer.accepted,
             )
         )
 
     # -- taking ---------------------------------------------------------------------------------
 
-    def _on_offer(self, letter: Routed, offer: Offer) -> None:
-        """Decide by our own books whether we are still the better place."""
-        broker, me = self._broker, self._broker.members.me.name
-        if not self._every_s:
+    def _on_offer(self, envelope: Envelope, offer: Offer) -> None:
+        """Decide by the shares that we know whether we are still the better place."""
+        host, me = self._host, self._host.members.me.name
+        if not self._interval_s:
             return
         topic = offer.shelf.topic
-        spot = broker.members.closest(offer.shelf.coordinate, len(offer.nodes))
-        accepted = topic in self._rooms
-        if not accepted and spot and spot[0] == me and len(self._rooms) < MOST_ROOMS:
-            weight: Weight[str] = Weight(topic, offer.nodes, offer.load)
-            known = all(name in self.ledger for name in (*spot, *offer.nodes))
-            accepted = known and self._better(weight, spot)
+        spot = host.members.closest(offer.shelf.coordinate, len(offer.nodes))
+        accepted = topic in self._reservations
+        if not accepted and spot and spot[0] == me and len(self._reservations) < MOST_RESERVATIONS:
+            placed: PlacedTopic[str] = PlacedTopic(topic, offer.nodes, offer.load)
+            known = all(name in self.shares for name in (*spot, *offer.nodes))
+            accepted = known and self._better(placed, spot)
             if accepted:
-                until = broker.now + PATIENCE_S
-                self._rooms[topic] = Room(spot, offer.load, until)
-                self._tell(self._led())
-        broker.answer(letter, Verdict(offer.shelf, accepted))
+                until = host.now + PATIENCE_S
+                self._reservations[topic] = Reservation(spot, offer.load, until)
+                self._publish_share(self._led())
+        host.mail.reply(envelope, OfferReply(offer.shelf, accepted))
 
-    def _better(self, weight: Weight[str], spot: tuple[str, ...]) -> bool:
-        others, least = self.ledger.loads(without=weight), MARGIN * self.ledger.mean()
-        return improve(others, Level.THREE, weight.spot, [spot], least) is not None
+    def _better(self, placed: PlacedTopic[str], spot: tuple[str, ...]) -> bool:
+        others, least = self.shares.loads(without=placed), MARGIN * self.shares.mean()
+        return improve(others, Level.THREE, placed.spot, [spot], least) is not None

@@ -15,51 +15,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenflow.overlay.balancing.decision import Weight
+from evenflow.overlay.balancing.decision import PlacedTopic
 from evenflow.overlay.balancing.loads import Level, NodeLoads
-from evenflow.overlay.protocol.messages import Portion, Share
+from evenflow.overlay.protocol.messages import Share, SpotLoad
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evenflow.overlay.members.table import Membership
-    from evenflow.overlay.replica.replica import Replica
+    from evenflow.overlay.members.table import MemberTable
     from evenflow.overlay.space.coordinate import Coordinate
 
 
-def weigh(replica: Replica, wall: int, age_s: float, most: int) -> int:
-    """Return the load of a topic from the copy at its current delegate.
-
-    What it has here, and what it brought: the octets that lay elsewhere when it came. With an age
-    at which messages expire, these are gone when it has been here for that long.
-    """
-    label, store = replica.label, replica.office.store
-    inherited = float(label.inherited)
-    if age_s:
-        here_s = max(0, wall - label.delegates.entries[-1].start) / 1e9
-        inherited *= max(0.0, 1 - here_s / age_s)
-    load = store.octets(replica.shelf) + round(inherited)
-    return min(load, most) if most else load
-
-
-class Ledger:
+class Shares:
     """The newest share of every broker."""
 
     def __init__(self) -> None:
         self._shares: dict[str, Share] = {}
 
-    def take(self, share: Share) -> bool:
-        """Note a share; return whether it was news."""
+    def add(self, share: Share) -> bool:
+        """Note a share; return whether it is newer than what was known."""
         known = self._shares.get(share.broker)
-        if known is not None and (share.incarnation, share.number) <= (
-            known.incarnation,
-            known.number,
-        ):
-            return False
+        if known is not None:
+            age, newest = (share.incarnation, share.number), (known.incarnation, known.number)
+            if age <= newest:
+                return False
         self._shares[share.broker] = share
         return True
 
-    def keep(self, members: Membership) -> None:
+    def keep_living(self, members: MemberTable) -> None:
         """Forget what the dead said, and what returned brokers said before they died."""
         self._shares = {
             name: share
@@ -76,20 +59,20 @@ class Ledger:
         for name in sorted(self._shares):
             yield self._shares[name]
 
-    def smallest(self) -> Iterator[tuple[Weight[str], Coordinate]]:
+    def smallest(self) -> Iterator[tuple[PlacedTopic[str], Coordinate]]:
         """Yield the smallest topic of every spot, and where it lies."""
         for share in self.everyone():
-            for portion in share.portions:
-                if portion.topic:
-                    spot = (share.broker, *portion.others)
-                    yield Weight(portion.topic, spot, portion.size), portion.coordinate
+            for led in share.spots:
+                if led.topic:
+                    spot = (share.broker, *led.others)
+                    yield PlacedTopic(led.topic, spot, led.size), led.coordinate
 
-    def loads(self, without: Weight[str] | None = None) -> NodeLoads[str]:
+    def loads(self, without: PlacedTopic[str] | None = None) -> NodeLoads[str]:
         """Return the node loads, without one topic if told."""
         loads: NodeLoads[str] = NodeLoads()
         for share in self.everyone():
-            for portion in share.portions:
-                spot, load = (share.broker, *portion.others), float(portion.load)
+            for led in share.spots:
+                spot, load = (share.broker, *led.others), float(led.load)
                 if without is not None and spot == without.spot:
                     load = max(0.0, load - without.load)
                 loads.add(spot, load)
@@ -102,26 +85,24 @@ class Ledger:
         return sum(found) / len(found) if found else 0.0
 
 
-class Pile:
+class ShareBuilder:
     """The topics that a broker leads, gathered by spot: its share in the making."""
 
     def __init__(self) -> None:
-        self._portions: dict[tuple[str, ...], Portion] = {}
+        self._spots: dict[tuple[str, ...], SpotLoad] = {}
 
     def add(self, others: tuple[str, ...], topic: str, coordinate: Coordinate, load: int) -> None:
         """Count a topic; one without a name is on its way here, and not to be given on."""
-        known = self._portions.get(others)
+        known = self._spots.get(others)
         if known is None:
-            self._portions[others] = Portion(others, load, topic, coordinate, load)
+            self._spots[others] = SpotLoad(others, load, topic, coordinate, load)
             return
         total = known.load + load
         if topic and (not known.topic or load < known.size):
-            self._portions[others] = Portion(others, total, topic, coordinate, load)
+            self._spots[others] = SpotLoad(others, total, topic, coordinate, load)
         else:
-            self._portions[others] = Portion(
-                others, total, known.topic, known.coordinate, known.size
-            )
+            self._spots[others] = SpotLoad(others, total, known.topic, known.coordinate, known.size)
 
-    def portions(self) -> tuple[Portion, ...]:
+    def spots(self) -> tuple[SpotLoad, ...]:
         """Return what was gathered."""
-        return tuple(self._portions[others] for others in sorted(self._portions))
+        return tuple(self._spots[others] for others in sorted(self._spots))

@@ -21,24 +21,24 @@ from typing import TYPE_CHECKING
 from evenflow.errors import OverlayError
 from evenflow.overlay.broker.core import BrokerCore
 from evenflow.overlay.broker.disk import SqliteStore
-from evenflow.overlay.broker.move_history import Chronicle
-from evenflow.overlay.protocol.connection import Wire, parse_address
+from evenflow.overlay.broker.move_history import MoveHistory
+from evenflow.overlay.protocol.connection import Connection, parse_address
 from evenflow.overlay.protocol.events import (
     Action,
     Arrived,
     Asked,
-    Balanced,
     Connect,
     Disconnect,
     Event,
     Linked,
+    LogMove,
+    Probe,
     Reply,
     Tick,
     Transmit,
     Unlinked,
-    Visit,
 )
-from evenflow.overlay.protocol.messages import Hello, Member, Routed
+from evenflow.overlay.protocol.messages import Envelope, Hello, Member
 from evenflow.overlay.protocol.settings import Settings
 
 if TYPE_CHECKING:
@@ -47,15 +47,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from evenflow.autonomic.history import History
-    from evenflow.overlay.protocol.messages import Condition
+    from evenflow.overlay.protocol.messages import BrokerStatus
     from evenflow.overlay.space.coordinate import Coordinate
 
 TICK_S = 0.1
 DIAL_S = 0.25
-LOOK_TICKS = 10
-"""Ticks between two looks at how the broker is."""
-MOST_VISITS = 8
-"""Visits under way; a host that is gone lets each wait for minutes."""
+STATUS_TICKS = 10
+"""Ticks between two looks at the status."""
+MOST_PROBES = 8
+"""Probes under way; a host that is gone lets each wait for minutes."""
 MOST_EVENTS = 20_000
 """Events that wait; with more, connections are not read for a while."""
 
@@ -96,24 +96,24 @@ class Broker:
         self._settings = settings or Settings()
         self._events: list[Event] = []
         self._wake = asyncio.Event()
-        self._links: dict[str, Wire] = {}
-        self._clients: dict[int, Wire] = {}
-        self._wires: set[Wire] = set()
+        self._links: dict[str, Connection] = {}
+        self._clients: dict[int, Connection] = {}
+        self._connections: set[Connection] = set()
         self._numbers = count(1)
         self._wanted: dict[str, asyncio.Task[None]] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        self._visits: set[asyncio.Task[None]] = set()
-        self._held = False
-        self._chronicle = Chronicle(name, history) if history is not None else None
-        self.condition: Condition | None = None
-        """How it was within the last second; may be read from any thread."""
+        self._probes: set[asyncio.Task[None]] = set()
+        self._paused = False
+        self._move_history = MoveHistory(name, history) if history is not None else None
+        self.status: BrokerStatus | None = None
+        """Its status within the last second; may be read from any thread."""
 
     async def start(self) -> None:
         """Open the storage, listen, and join the others."""
         loop = asyncio.get_running_loop()
         self._store = SqliteStore(self._data / f"{self.name}.sqlite")
         host, port = parse_address(self.address)
-        self._server = await loop.create_server(self._new_wire, host, port)
+        self._server = await loop.create_server(self._new_connection, host, port)
         self.address = f"{host}:{self._server.sockets[0].getsockname()[1]}"
         me = Member(self.name, self._coordinate, self.address, time.time_ns() // 1_000_000)
         self.core = BrokerCore(me, self._store, self._settings, time.monotonic(), time.time_ns())
@@ -122,20 +122,20 @@ class Broker:
             asyncio.create_task(self._tick()),
             *(asyncio.create_task(self._dial(contact)) for contact in self._contacts),
         ]
-        if self._chronicle is not None:
-            self._tasks.append(asyncio.create_task(self._chronicle.run()))
+        if self._move_history is not None:
+            self._tasks.append(asyncio.create_task(self._move_history.run()))
 
     async def close(self) -> None:
         """Stop; what was acknowledged is on disk already."""
-        tasks = (*self._tasks, *self._wanted.values(), *self._visits)
+        tasks = (*self._tasks, *self._wanted.values(), *self._probes)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._chronicle is not None:
-            self._chronicle.close()
+        if self._move_history is not None:
+            self._move_history.close()
         self._server.close()
-        for wire in list(self._wires):
-            wire.close()
+        for connection in list(self._connections):
+            connection.close()
         self._store.close()
 
     async def wait(self) -> None:
@@ -163,46 +163,47 @@ class Broker:
                 await asyncio.to_thread(self._store.commit)
             for action in actions:
                 self._perform(action)
-            if self._held:
-                self._hold(still=False)
+            if self._paused:
+                self._pause(paused=False)
 
     async def _tick(self) -> None:
         for number in count():
-            self._happen(Tick())
-            if number % LOOK_TICKS == 0:
-                self.condition = self.core.condition()
+            self._report(Tick())
+            if number % STATUS_TICKS == 0:
+                self.status = self.core.status()
             await asyncio.sleep(TICK_S)
 
-    def _happen(self, event: Event) -> None:
+    def _report(self, event: Event) -> None:
         self._events.append(event)
         self._wake.set()
-        if len(self._events) > MOST_EVENTS and not self._held:
-            self._hold(still=True)
+        if len(self._events) > MOST_EVENTS and not self._paused:
+            self._pause(paused=True)
 
-    def _hold(self, *, still: bool) -> None:
-        self._held = still
-        for wire in self._wires:
-            wire.hold(still=still)
+    def _pause(self, *, paused: bool) -> None:
+        """Stop reading from all connections, or go on."""
+        self._paused = paused
+        for connection in self._connections:
+            connection.pause(paused=paused)
 
     def _perform(self, action: Action) -> None:
         match action:
             case Transmit(link, message):
                 if link in self._links:
                     self._links[link].send(message)
-            case Reply(client, letter):
+            case Reply(client, envelope):
                 if client in self._clients:
-                    self._clients[client].send(letter)
+                    self._clients[client].send(envelope)
             case Connect(member):
-                self._want(member)
-            case Visit(member) if len(self._visits) < MOST_VISITS:
-                self._visits.add(visit := asyncio.create_task(self._dial(member.address)))
-                visit.add_done_callback(self._visits.discard)
-            case Balanced() if self._chronicle is not None:
-                self._chronicle.note(action)
+                self._keep_link(member)
+            case Probe(member) if len(self._probes) < MOST_PROBES:
+                self._probes.add(probe := asyncio.create_task(self._dial(member.address)))
+                probe.add_done_callback(self._probes.discard)
+            case LogMove() if self._move_history is not None:
+                self._move_history.add(action)
             case Disconnect(name):
-                self._part_with(name)
+                self._disconnect(name)
 
-    def _part_with(self, name: str) -> None:
+    def _disconnect(self, name: str) -> None:
         if name in self._wanted:
             self._wanted.pop(name).cancel()
         if name in self._links:
@@ -210,15 +211,15 @@ class Broker:
 
     # -- connections ----------------------------------------------------------------------------
 
-    def _new_wire(self) -> Wire:
-        return Wire(self._on_message, self._on_lost, self._wires.add)
+    def _new_connection(self) -> Connection:
+        return Connection(self._on_message, self._on_lost, self._connections.add)
 
-    def _want(self, member: Member) -> None:
+    def _keep_link(self, member: Member) -> None:
         if member.name in self._wanted:
             self._wanted.pop(member.name).cancel()
-        self._wanted[member.name] = asyncio.create_task(self._keep(member))
+        self._wanted[member.name] = asyncio.create_task(self._keep_linked(member))
 
-    async def _keep(self, member: Member) -> None:
+    async def _keep_linked(self, member: Member) -> None:
         """Keep a link to a neighbour."""
         while True:
             if member.name < self.name and member.name not in self._links:
@@ -231,45 +232,45 @@ class Broker:
         loop = asyncio.get_running_loop()
         with contextlib.suppress(OSError, ValueError):
             host, port = parse_address(address)
-            _, wire = await loop.create_connection(self._new_wire, host, port)
-            self._greet(wire)
+            _, connection = await loop.create_connection(self._new_connection, host, port)
+            self._greet(connection)
 
-    def _greet(self, wire: Wire) -> None:
-        if not wire.greeted:
-            wire.greeted = True
-            wire.send(Hello((self.core.members.me,)))
+    def _greet(self, connection: Connection) -> None:
+        if not connection.greeted:
+            connection.greeted = True
+            connection.send(Hello((self.core.members.me,)))
 
-    def _on_message(self, wire: Wire, message: Any) -> None:
-        if wire.peer:
-            self._happen(Arrived(wire.peer, message))
-        elif wire.client:
-            if isinstance(message, Routed):
-                self._happen(Asked(wire.client, message))
+    def _on_message(self, connection: Connection, message: Any) -> None:
+        if connection.peer:
+            self._report(Arrived(connection.peer, message))
+        elif connection.client:
+            if isinstance(message, Envelope):
+                self._report(Asked(connection.client, message))
         elif isinstance(message, Hello) and message.member:
-            self._link(wire, message.member[0])
+            self._link(connection, message.member[0])
         elif isinstance(message, Hello):
-            wire.client = next(self._numbers)
-            self._clients[wire.client] = wire
-            wire.send(self.core.welcome())
+            connection.client = next(self._numbers)
+            self._clients[connection.client] = connection
+            connection.send(self.core.welcome())
         else:
-            wire.close()
+            connection.close()
 
-    def _link(self, wire: Wire, member: Member) -> None:
+    def _link(self, connection: Connection, member: Member) -> None:
         if member.name == self.name:
-            wire.close()
+            connection.close()
             return
         before = self._links.get(member.name)
-        wire.peer = member.name
-        self._links[member.name] = wire
-        self._greet(wire)
-        self._happen(Linked(member))
+        connection.peer = member.name
+        self._links[member.name] = connection
+        self._greet(connection)
+        self._report(Linked(member))
         if before is not None:
             before.close()
 
-    def _on_lost(self, wire: Wire) -> None:
-        self._wires.discard(wire)
-        if wire.client:
-            self._clients.pop(wire.client, None)
-        elif wire.peer and self._links.get(wire.peer) is wire:
-            del self._links[wire.peer]
-            self._happen(Unlinked(wire.peer))
+    def _on_lost(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        if connection.client:
+            self._clients.pop(connection.client, None)
+        elif connection.peer and self._links.get(connection.peer) is connection:
+            del self._links[connection.peer]
+            self._report(Unlinked(connection.peer))

@@ -14,8 +14,8 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from evenflow.errors import DecodeError, StorageError
-from evenflow.overlay.protocol.framing import Codec
-from evenflow.overlay.protocol.messages import Message, Position, Shelf
+from evenflow.overlay.protocol.codec import Codec
+from evenflow.overlay.protocol.messages import Message, PublisherState, ShelfId
 from evenflow.overlay.replica.record import Record
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ CREATE TABLE IF NOT EXISTS shelves (
 CREATE TABLE IF NOT EXISTS messages (
     shelf INTEGER NOT NULL, time INTEGER NOT NULL, publisher INTEGER NOT NULL,
     sequence INTEGER NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (shelf, time)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS positions (
+CREATE TABLE IF NOT EXISTS publishers (
     shelf INTEGER NOT NULL, publisher INTEGER NOT NULL, sequence INTEGER NOT NULL,
     time INTEGER NOT NULL, PRIMARY KEY (shelf, publisher)) WITHOUT ROWID;
 """
 
-_RECORDS = Codec((Record,))
+_RECORDS = Codec(Record)
 _FOREVER = (1 << 63) - 1
 
 
@@ -51,16 +51,16 @@ class SqliteStore:
         except (OSError, sqlite3.Error) as error:
             raise StorageError(str(path), f"{error}; is another broker using it?") from None
         self._path = path
-        self._ids: dict[Shelf, int] = {}
-        self._octets: dict[Shelf, int] = {}
+        self._ids: dict[ShelfId, int] = {}
+        self._sizes: dict[ShelfId, int] = {}
         self._writing = False
 
     def load(self) -> list[tuple[Record, int]]:
         """Return all copies, each with the time up to which it was committed."""
         found = []
-        for number, octets, committed in self._db.execute("SELECT * FROM shelves").fetchall():
+        for number, encoded, committed in self._db.execute("SELECT * FROM shelves").fetchall():
             try:
-                record: Record = _RECORDS.decode(octets)
+                record: Record = _RECORDS.decode(encoded)
             except DecodeError as error:
                 raise StorageError(str(self._path), f"shelf {number}: {error}") from None
             self._ids[record.shelf] = number
@@ -69,43 +69,43 @@ class SqliteStore:
             (total,) = self._db.execute(
                 "SELECT COALESCE(SUM(LENGTH(payload)), 0) FROM messages WHERE shelf = ?", (number,)
             ).fetchone()
-            self._octets[shelf] = total
+            self._sizes[shelf] = total
         return found
 
     def save(self, record: Record) -> None:
         """Write a record, new or changed."""
         self._begin()
-        octets = _RECORDS.encode(record)
+        encoded = _RECORDS.encode(record)
         if record.shelf in self._ids:
             number = self._ids[record.shelf]
-            self._db.execute("UPDATE shelves SET record = ? WHERE id = ?", (octets, number))
+            self._db.execute("UPDATE shelves SET record = ? WHERE id = ?", (encoded, number))
             return
-        done = self._db.execute("INSERT INTO shelves (record) VALUES (?)", (octets,))
+        done = self._db.execute("INSERT INTO shelves (record) VALUES (?)", (encoded,))
         assert done.lastrowid is not None
         self._ids[record.shelf] = done.lastrowid
-        self._octets[record.shelf] = 0
+        self._sizes[record.shelf] = 0
 
-    def drop(self, shelf: Shelf) -> None:
+    def drop(self, shelf: ShelfId) -> None:
         """Delete a copy with all it has."""
         self._begin()
         number = self._ids.pop(shelf)
-        self._octets.pop(shelf)
+        self._sizes.pop(shelf)
         self._db.execute("DELETE FROM shelves WHERE id = ?", (number,))
         self._db.execute("DELETE FROM messages WHERE shelf = ?", (number,))
-        self._db.execute("DELETE FROM positions WHERE shelf = ?", (number,))
+        self._db.execute("DELETE FROM publishers WHERE shelf = ?", (number,))
 
-    def append(self, shelf: Shelf, messages: Iterable[Message], committed: int) -> None:
+    def append(self, shelf: ShelfId, messages: Iterable[Message], committed: int) -> None:
         """Write messages; those of a time that is there already replace it."""
         self._begin()
         number = self._ids[shelf]
         rows = [(number, m.time, m.publisher, m.sequence, m.payload) for m in messages]
         if rows:
-            self._octets[shelf] += sum(len(row[4]) for row in rows) - self._present(rows)
+            self._sizes[shelf] += sum(len(row[4]) for row in rows) - self._present(rows)
             self._db.executemany("REPLACE INTO messages VALUES (?, ?, ?, ?, ?)", rows)
         self._db.execute("UPDATE shelves SET committed = ? WHERE id = ?", (committed, number))
 
     def _present(self, rows: list[tuple[int, int, int, int, bytes]]) -> int:
-        """Return the octets of the messages that rows in order of time will replace."""
+        """Return the bytes of the messages that rows in order of time will replace."""
         times = {row[1] for row in rows}
         found = self._db.execute(
             "SELECT time, LENGTH(payload) FROM messages WHERE shelf = ? AND time BETWEEN ? AND ?",
@@ -113,7 +113,7 @@ class SqliteStore:
         )
         return sum(size for time, size in found if time in times)
 
-    def remove(self, shelf: Shelf, start: int, end: int | None) -> None:
+    def remove(self, shelf: ShelfId, start: int, end: int | None) -> None:
         """Delete the messages from a time up to another, or to the end."""
         self._begin()
         span = (self._ids[shelf], start, _FOREVER if end is None else end)
@@ -123,10 +123,10 @@ class SqliteStore:
             span,
         ).fetchone()
         self._db.execute("DELETE FROM messages WHERE shelf = ? AND time >= ? AND time < ?", span)
-        self._octets[shelf] -= freed
+        self._sizes[shelf] -= freed
 
     def read(
-        self, shelf: Shelf, start: int, end: int, limit: int, octets: int = 1 << 20
+        self, shelf: ShelfId, start: int, end: int, limit: int, max_bytes: int = 1 << 20
     ) -> list[Message]:
         """Return messages from a time up to another, in order; at least one when there is one."""
         found: list[Message] = []
@@ -136,55 +136,55 @@ class SqliteStore:
             (self._ids[shelf], start, end, limit),
         )
         for row in rows:
-            octets -= len(row[3])
-            if found and octets < 0:
+            max_bytes -= len(row[3])
+            if found and max_bytes < 0:
                 break
             found.append(Message(*row))
         return found
 
-    def last(self, shelf: Shelf) -> int:
+    def last(self, shelf: ShelfId) -> int:
         """Return the time of the newest message, 0 when there is none."""
         (time,) = self._db.execute(
             "SELECT COALESCE(MAX(time), 0) FROM messages WHERE shelf = ?", (self._ids[shelf],)
         ).fetchone()
         return int(time)
 
-    def octets(self, shelf: Shelf) -> int:
-        """Return the payload that a copy has."""
-        return self._octets[shelf]
+    def size(self, shelf: ShelfId) -> int:
+        """Return the bytes of payload that a copy has."""
+        return self._sizes[shelf]
 
-    def cut(self, shelf: Shelf, octets: int) -> int:
-        """Return the time from which the newest messages of so many octets begin."""
+    def cut(self, shelf: ShelfId, max_bytes: int) -> int:
+        """Return the time from which on the newest messages fit into ``max_bytes``; 0: all fit."""
         begin = 0
         rows = self._db.execute(
             "SELECT time, LENGTH(payload) FROM messages WHERE shelf = ? ORDER BY time DESC",
             (self._ids[shelf],),
         )
         for time, size in rows:
-            octets -= size
-            if octets < 0:
+            max_bytes -= size
+            if max_bytes < 0:
                 return begin or int(time) + 1
             begin = int(time)
         return 0
 
-    def positions(self, shelf: Shelf) -> dict[int, Position]:
+    def publishers(self, shelf: ShelfId) -> dict[int, PublisherState]:
         """Return how far each publisher is stored."""
         rows = self._db.execute(
-            "SELECT publisher, sequence, time FROM positions WHERE shelf = ?", (self._ids[shelf],)
+            "SELECT publisher, sequence, time FROM publishers WHERE shelf = ?", (self._ids[shelf],)
         )
-        return {row[0]: Position(*row) for row in rows}
+        return {row[0]: PublisherState(*row) for row in rows}
 
-    def put_positions(
-        self, shelf: Shelf, positions: Iterable[Position], *, anew: bool = False
+    def put_publishers(
+        self, shelf: ShelfId, publishers: Iterable[PublisherState], *, replace: bool = False
     ) -> None:
-        """Write publishers' positions; ``anew`` forgets all others."""
+        """Write how far publishers are stored; ``replace`` forgets all others."""
         self._begin()
         number = self._ids[shelf]
-        if anew:
-            self._db.execute("DELETE FROM positions WHERE shelf = ?", (number,))
+        if replace:
+            self._db.execute("DELETE FROM publishers WHERE shelf = ?", (number,))
         self._db.executemany(
-            "REPLACE INTO positions VALUES (?, ?, ?, ?)",
-            [(number, p.publisher, p.sequence, p.time) for p in positions],
+            "REPLACE INTO publishers VALUES (?, ?, ?, ?)",
+            [(number, p.publisher, p.sequence, p.time) for p in publishers],
         )
 
     def _begin(self) -> None:

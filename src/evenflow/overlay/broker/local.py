@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from evenflow.overlay.protocol.messages import Condition
+    from evenflow.overlay.protocol.messages import BrokerStatus
     from evenflow.overlay.space.coordinate import Coordinate
 
 
@@ -97,22 +97,22 @@ class LocalBrokers(Closing):
         """``kill -9``."""
         self._cluster.kill(name)
 
-    async def conditions(self) -> list[Condition]:
-        """Ask every running broker how it is."""
+    async def statuses(self) -> list[BrokerStatus]:
+        """Ask every running broker for its status."""
 
-        async def ask(address: str) -> Condition:
+        async def ask(address: str) -> BrokerStatus:
             async with AsyncClient([address], timeout_s=5.0) as client:
                 return await client.status()
 
         return await asyncio.gather(*map(ask, self.addresses.values()))
 
-    async def settled(self, patience_s: float = 60.0) -> list[Condition]:
+    async def settled(self, patience_s: float = 60.0) -> list[BrokerStatus]:
         """Wait until all agree on who lives and every topic has all its copies."""
         deadline = time.monotonic() + patience_s
         count = len(self._cluster.processes)
         while True:
             try:
-                found = await self.conditions()
+                found = await self.statuses()
             except StoreTimeout:
                 found = []
             if found and all(c.members == count and not c.unsettled for c in found):
@@ -121,7 +121,7 @@ class LocalBrokers(Closing):
                 raise OverlayError(f"after {patience_s:g} s copies are missing: {found}")
             await asyncio.sleep(0.05)
 
-    def await_settled(self, patience_s: float = 60.0) -> list[Condition]:
+    def await_settled(self, patience_s: float = 60.0) -> list[BrokerStatus]:
         """Wait until all agree on who lives and every topic has all its copies."""
         return asyncio.run(self.settled(patience_s))
 

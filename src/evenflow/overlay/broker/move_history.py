@@ -2,19 +2,20 @@
 
 Every move that a broker wanted is an event (the loads it saw), a plan with one action, and how that
 ended. All of it is written when it is over, so that no controller takes it for a plan of its own
-that it has to go on with. A shell around `evenflow.autonomic.history`; the words are pure.
+that it has to go on with. A shell around `evenflow.autonomic.history`; the wording is pure.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import sqlite3
 import time
 from itertools import count
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from evenflow.autonomic.actions import Action, ActionPlan
 from evenflow.autonomic.events import EventNotification, Phase, Property
@@ -23,7 +24,7 @@ from evenflow.autonomic.executor import Note
 
 if TYPE_CHECKING:
     from evenflow.autonomic.history import History
-    from evenflow.overlay.protocol.events import Balanced
+    from evenflow.overlay.protocol.events import LogMove
 
 MOVE_TOPIC = "move-topic"
 """The kind of the action."""
@@ -35,22 +36,31 @@ MOST_WAITING = 1_000
 _log = logging.getLogger(__name__)
 
 
-def in_words(args: bytes) -> str:
+class TopicMove(msgspec.Struct, frozen=True, rename={"start": "from"}):
+    """The arguments of a ``move-topic``."""
+
+    topic: str
+    start: tuple[str, ...]
+    """The brokers that it burdened."""
+    to: tuple[str, ...]
+
+
+def describe(args: bytes) -> str:
     """Say what a ``move-topic`` does."""
-    move = json.loads(args)
-    return f"topic {move['topic']} from {', '.join(move['from'])} to {', '.join(move['to'])}"
+    move = msgspec.json.decode(args, type=TopicMove)
+    return f"topic {move.topic} from {', '.join(move.start)} to {', '.join(move.to)}"
 
 
-def as_event(broker: str, move: Balanced, now: float) -> EventNotification:
+def as_event(broker: str, move: LogMove, now: float) -> EventNotification:
     """Return what the broker saw."""
     seen = tuple(Property(name, value, now) for name, value in move.seen)
     return EventNotification(UNEVEN, broker, seen, Phase.RAISED, now)
 
 
-def as_notes(broker: str, plan_id: str, move: Balanced, now: float) -> list[Note]:
+def as_notes(broker: str, plan_id: str, move: LogMove, now: float) -> list[Note]:
     """Return the plan and how it went."""
     seen = dict(move.seen)
-    args = json.dumps({"topic": move.topic, "from": move.start, "to": move.to}).encode()
+    args = msgspec.json.encode(TopicMove(move.topic, move.start, move.to))
     plan = ActionPlan(
         plan_id,
         (Action("move", broker, MOVE_TOPIC, args),),
@@ -70,25 +80,25 @@ def as_notes(broker: str, plan_id: str, move: Balanced, now: float) -> list[Note
     ]
 
 
-def _size(octets: float) -> str:
+def _size(count: float) -> str:
     for unit in ("B", "kB", "MB", "GB"):
-        if octets < 1_000 or unit == "GB":
+        if count < 1_000 or unit == "GB":
             break
-        octets /= 1_000
-    return f"{octets:.3g} {unit}"
+        count /= 1_000
+    return f"{count:.3g} {unit}"
 
 
-class Chronicle:
-    """Writes a broker's moves down, in a thread, so that a slow disk does not stop the broker."""
+class MoveHistory:
+    """Writes a broker's moves into the history, in a thread so that the broker need not wait."""
 
     def __init__(self, broker: str, history: History) -> None:
         self._broker = broker
         self._history = history
         self._run = f"store-{broker}-{time.time_ns() // 1_000_000:x}"
         self._numbers = count(1)
-        self._waiting: asyncio.Queue[Balanced] = asyncio.Queue(MOST_WAITING)
+        self._waiting: asyncio.Queue[LogMove] = asyncio.Queue(MOST_WAITING)
 
-    def note(self, move: Balanced) -> None:
+    def add(self, move: LogMove) -> None:
         """Have a move written down."""
         try:
             self._waiting.put_nowait(move)
@@ -106,7 +116,7 @@ class Chronicle:
             while True:
                 self._write(self._waiting.get_nowait())
 
-    def _write(self, move: Balanced) -> None:
+    def _write(self, move: LogMove) -> None:
         now, plan_id = time.time(), f"{self._run}-{next(self._numbers)}"
         try:
             self._history.add_event(as_event(self._broker, move, now))

@@ -1,6 +1,6 @@
 """The client of the overlay store for asyncio: publish, subscribe, read, move.
 
-One connection serves all of it (`client_link`).
+One connection serves all of it (`link`).
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from evenflow.errors import OverlayError, StoreTimeout
-from evenflow.overlay.client.core import Asking, Publishing, Reading
+from evenflow.overlay.client.core import Publishing, Reading, Requester
 from evenflow.overlay.client.link import BEAT_S, ClientLink
 from evenflow.overlay.protocol.messages import (
     LONGEST_PAYLOAD,
-    Condition,
-    Done,
+    AskStatus,
+    BrokerStatus,
     Failed,
     Message,
-    Move,
-    Shelf,
-    Status,
+    MoveDone,
+    MoveTopic,
+    ShelfId,
 )
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
 
@@ -64,10 +64,10 @@ class AsyncClient(ClientLink):
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        if self._wire is not None:
-            self._wire.close()
+        if self._connection is not None:
+            self._connection.close()
         waiting = [future for pairs in self._stored.values() for _, future in pairs]
-        for future in (*waiting, *self._plain.values()):
+        for future in (*waiting, *self._calls.values()):
             future.cancel()
         for event in self._reading.values():
             event.set()
@@ -98,18 +98,18 @@ class AsyncClient(ClientLink):
         """Hand a message over and return at once; the future is done when it is stored."""
         self._check_open()
         if len(payload) > LONGEST_PAYLOAD:
-            raise OverlayError(f"a message has at most {LONGEST_PAYLOAD} octets")
+            raise OverlayError(f"a message has at most {LONGEST_PAYLOAD} bytes")
         publishing = self._publishing.get(topic)
         if publishing is None:
             geographic_hash(topic)
             publishing = Publishing(topic, self._rng.getrandbits(61) + 1, level)
             self._publishing[topic], self._stored[topic] = publishing, deque()
-        while publishing.octets > MOST_UNSTORED:
+        while publishing.unacknowledged_bytes > MOST_UNSTORED:
             async with self._limit(f"publish to {topic!r}"):
                 await asyncio.shield(self._stored[topic][0][1])
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._stored[topic].append((publishing.add(payload), future))
-        self._ask(publishing)
+        self._request(publishing)
         return future
 
     def publish_as(self, topic: str, publisher: int, *, level: int = DEFAULT_LEVEL) -> None:
@@ -151,11 +151,11 @@ class AsyncClient(ClientLink):
 
     async def move(self, topic: str, to: Coordinate) -> DelegateList:
         """Make another coordinate responsible for what is published from now on."""
-        home = Shelf(topic, geographic_hash(topic))
+        home = ShelfId(topic, geographic_hash(topic))
         end = time.monotonic() + self.timeout_s
         while True:
-            answer = await self._question(home.coordinate, "", Move(home, to), end)
-            if isinstance(answer, Done):
+            answer = await self._call(home.coordinate, "", MoveTopic(home, to), end)
+            if isinstance(answer, MoveDone):
                 return answer.delegates
             if isinstance(answer, Failed) and time.monotonic() > end:
                 raise OverlayError(answer.reason)
@@ -165,16 +165,16 @@ class AsyncClient(ClientLink):
         """Let the topic's home take what is published from now on."""
         return await self.move(topic, geographic_hash(topic))
 
-    async def status(self) -> Condition:
-        """Return how the broker is that this client is connected to."""
+    async def status(self) -> BrokerStatus:
+        """Return the status of the broker that this client is connected to."""
         end = time.monotonic() + self.timeout_s
         while self._access is None:
             if time.monotonic() > end:
                 raise StoreTimeout("status", self.timeout_s, "no broker answers")
             await asyncio.sleep(BEAT_S)
         access = self._access
-        answer = await self._question(access.coordinate, access.name, Status(), end)
-        assert isinstance(answer, Condition)
+        answer = await self._call(access.coordinate, access.name, AskStatus(), end)
+        assert isinstance(answer, BrokerStatus)
         return answer
 
     # -- inside ---------------------------------------------------------------------------------
@@ -193,13 +193,13 @@ class AsyncClient(ClientLink):
         self._check_open()
         geographic_hash(reading.topic)
         event = self._reading[reading] = asyncio.Event()
-        self._ask(reading)
+        self._request(reading)
         try:
             while not self._closed:
                 while reading.found:
                     yield reading.found.popleft()
                     if len(reading.found) == 0:
-                        self._ask(reading)
+                        self._request(reading)
                 if reading.done:
                     return
                 event.clear()
@@ -212,14 +212,14 @@ class AsyncClient(ClientLink):
             del self._reading[reading]
             self._due.discard(reading)
 
-    def _answered(self, asking: Asking) -> None:
-        if isinstance(asking, Publishing):
-            self._note_stored(asking)
-            if asking.acknowledged < asking.accepted and not asking.failure:
-                self._ask(asking)
-        elif isinstance(asking, Reading) and asking in self._reading:
-            self._reading[asking].set()
-            self._ask(asking)
+    def _on_answered(self, requester: Requester) -> None:
+        if isinstance(requester, Publishing):
+            self._note_stored(requester)
+            if requester.acknowledged < requester.accepted and not requester.failure:
+                self._request(requester)
+        elif isinstance(requester, Reading) and requester in self._reading:
+            self._reading[requester].set()
+            self._request(requester)
 
     def _note_stored(self, publishing: Publishing) -> None:
         waiting = self._stored[publishing.topic]

@@ -2,7 +2,7 @@
 
 `Client` blocks and may be used from any thread; `AsyncClient` is the same for asyncio. A client has
 one connection to one broker, its way into the overlay; when that broker dies or falls silent it
-takes another of those it has been told of, and asks again what was not answered.
+takes another of those it has been told of, and sends again what was not answered.
 
     with Client(["127.0.0.1:7400"]) as client:
         client.publish("meters", b"230.1 V")               # returns when it is on two disks
@@ -26,7 +26,7 @@ from evenflow.overlay.client.aio import DEFAULT_LEVEL, AsyncClient
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Sequence
 
-    from evenflow.overlay.protocol.messages import Condition, Message
+    from evenflow.overlay.protocol.messages import BrokerStatus, Message
     from evenflow.overlay.space.coordinate import Coordinate
     from evenflow.overlay.space.delegation import DelegateList
 
@@ -100,8 +100,8 @@ class Client(Closing):
         """Let the topic's home take what is published from now on."""
         return self._do(self._client.retire(topic))
 
-    def status(self) -> Condition:
-        """Return how the broker is that this client is connected to."""
+    def status(self) -> BrokerStatus:
+        """Return the status of the broker that this client is connected to."""
         return self._do(self._client.status())
 
     def close(self) -> None:

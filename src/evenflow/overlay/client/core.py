@@ -1,9 +1,9 @@
-"""A client's side of a topic, without sockets: what to ask next, and what an answer means.
+"""A client's side of a topic, without sockets: what to request next, and what a reply means.
 
-`Publishing` and `Reading` each keep one question open. A question that is not answered in time is
-asked again, and after a few times the client joins the topic anew, through the topic's home
-(section III-B). Every question may be asked twice without harm: messages are numbered by their
-publisher, and a reader asks for what came after its cursor.
+`Publishing` and `Reading` each keep one request open. A request without a reply in time is sent
+again, and after a few times the client joins the topic anew, through the topic's home (section
+III-B). Every request may be sent twice without harm: messages are numbered by their publisher, and
+a reader asks for what came after its cursor.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from evenflow.overlay.protocol.messages import (
     Join,
     Joined,
     Message,
-    Moved,
     Publish,
     Published,
-    Shelf,
+    Redirect,
+    ShelfId,
 )
 from evenflow.overlay.space.coordinate import geographic_hash
 
@@ -31,96 +31,97 @@ if TYPE_CHECKING:
     from evenflow.overlay.space.coordinate import Coordinate
     from evenflow.overlay.space.delegation import DelegateList
 
-AGAIN_S = 0.5
-"""A question is asked again after this."""
+RETRY_S = 0.5
+"""A request is sent again after this."""
 REJOIN_AFTER = 3
-"""Times a question is asked before the topic is joined anew."""
+"""Times a request is sent before the topic is joined anew."""
 BATCH_MESSAGES = 512
-BATCH_OCTETS = 1 << 20
+BATCH_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Request:
     """Something to send."""
 
     target: Coordinate
     body: Any
-    request: int
-    """The answer carries the same number."""
+    number: int
+    """The reply carries the same."""
 
 
-class Asking(ABC):
-    """One open question at a time about one topic."""
+class Requester(ABC):
+    """One open request at a time about one topic."""
 
     def __init__(self, topic: str, level: int) -> None:
         self.topic = topic
         self.level = level
         self.delegates: DelegateList | None = None
-        self.request = 0
+        self.number = 0
+        """Of the open request."""
         self.failure = ""
         """Why the store will not do what is asked; empty while it may."""
         self._sent = float("-inf")
         self._times = 0
-        self._turns = 0
+        self._redirects = 0
         """Times we were sent elsewhere since something last worked."""
 
-    def poll(self, now: float) -> Question | None:
-        """Return the question that is due now."""
+    def poll(self, now: float) -> Request | None:
+        """Return the request that is due now."""
         if self.delegates is None:
             home = geographic_hash(self.topic)
-            return self._ask(home, Join(Shelf(self.topic, home), self.level), AGAIN_S, now)
-        question = self._next()
-        if question is None:
+            return self._send(home, Join(ShelfId(self.topic, home), self.level), RETRY_S, now)
+        body = self._next()
+        if body is None:
             return None
         if self._times >= REJOIN_AFTER and now >= self._sent + self._patience():
             self.delegates = None
             self._renew()
             return self.poll(now)
-        return self._ask(question.shelf.coordinate, question, self._patience(), now)
+        return self._send(body.shelf.coordinate, body, self._patience(), now)
 
     def due(self) -> float:
-        """Return when the open question is to be asked again."""
-        return self._sent + (AGAIN_S if self.delegates is None else self._patience())
+        """Return when the open request is to be sent again."""
+        return self._sent + (RETRY_S if self.delegates is None else self._patience())
 
-    def hurry(self) -> None:
-        """The question may have been lost with a connection: it is due at once."""
+    def retry_now(self) -> None:
+        """The request may have been lost with a connection: it is due at once."""
         self._sent = float("-inf")
 
     def _patience(self) -> float:
-        return AGAIN_S
+        return RETRY_S
 
     @abstractmethod
     def _next(self) -> Any: ...
 
-    def _ask(self, target: Coordinate, body: Any, patience: float, now: float) -> Question | None:
+    def _send(self, target: Coordinate, body: Any, patience: float, now: float) -> Request | None:
         if now < self._sent + patience:
             return None
         self._sent = now
         self._times += 1
-        return Question(target, body, self.request)
+        return Request(target, body, self.number)
 
     def _renew(self) -> None:
-        """The next question is another one, and is due at once."""
-        self.request += 1
+        """The next request is another one, and is due at once."""
+        self.number += 1
         self._sent, self._times = float("-inf"), 0
 
-    def hear(self, request: int, body: Any, now: float) -> bool:
-        """Take an answer; return whether it was to the open question."""
-        if request != self.request:
+    def on_reply(self, number: int, body: Any, now: float) -> bool:
+        """Take a reply; return whether it was to the open request."""
+        if number != self.number:
             return False
-        if isinstance(body, Joined | Moved):
+        if isinstance(body, Joined | Redirect):
             self.delegates = body.delegates
-            self._turns += isinstance(body, Moved)
+            self._redirects += isinstance(body, Redirect)
             self._renew()
-            if self._turns > REJOIN_AFTER:
+            if self._redirects > REJOIN_AFTER:
                 # Brokers do not agree yet on who is responsible: wait a little.
-                self._sent = now - AGAIN_S / 2
+                self._sent = now - RETRY_S / 2
         elif isinstance(body, Failed):
             self.failure = body.reason
         return True
 
 
-class Publishing(Asking):
+class Publishing(Requester):
     """A publisher of one topic."""
 
     def __init__(self, topic: str, publisher: int, level: int) -> None:
@@ -130,7 +131,7 @@ class Publishing(Asking):
         """Sequence up to which all is stored."""
         self.accepted = 0
         """Sequence of the newest message taken from the application."""
-        self.octets = 0
+        self.unacknowledged_bytes = 0
         """Payload that is not acknowledged."""
         self._queue: deque[bytes] = deque()
         self._batch: tuple[bytes, ...] = ()
@@ -139,40 +140,40 @@ class Publishing(Asking):
         """Take a message; return its sequence."""
         self._queue.append(payload)
         self.accepted += 1
-        self.octets += len(payload)
+        self.unacknowledged_bytes += len(payload)
         return self.accepted
 
     def _next(self) -> Publish | None:
         if not self._batch:
             batch: list[bytes] = []
-            octets = 0
+            size = 0
             while self._queue and len(batch) < BATCH_MESSAGES:
-                octets += len(self._queue[0])
-                if batch and octets > BATCH_OCTETS:
+                size += len(self._queue[0])
+                if batch and size > BATCH_BYTES:
                     break
                 batch.append(self._queue.popleft())
             self._batch = tuple(batch)
         if not self._batch or self.delegates is None:
             return None
-        shelf = Shelf(self.topic, self.delegates.current)
+        shelf = ShelfId(self.topic, self.delegates.current)
         return Publish(shelf, self.publisher, self.acknowledged + 1, self._batch)
 
-    def hear(self, request: int, body: Any, now: float) -> bool:
-        """Take an answer."""
-        if not super().hear(request, body, now):
+    def on_reply(self, number: int, body: Any, now: float) -> bool:
+        """Take a reply; return whether it was to the open request."""
+        if not super().on_reply(number, body, now):
             return False
         if isinstance(body, Published) and body.publisher == self.publisher:
             count = min(len(self._batch), body.sequence - self.acknowledged)
             if count > 0:
                 self.acknowledged += count
-                self.octets -= sum(map(len, self._batch[:count]))
+                self.unacknowledged_bytes -= sum(map(len, self._batch[:count]))
                 self._batch = self._batch[count:]
-                self._turns = 0
+                self._redirects = 0
                 self._renew()
         return True
 
 
-class Reading(Asking):
+class Reading(Requester):
     """A reader of one topic, from a time on.
 
     Args:
@@ -199,23 +200,23 @@ class Reading(Asking):
         return bool(self.until) and self.cursor >= self.until - 1
 
     def _patience(self) -> float:
-        return AGAIN_S + self.wait_s
+        return RETRY_S + self.wait_s
 
     def _next(self) -> Fetch | None:
         if self.delegates is None or self.done or len(self.found) >= BATCH_MESSAGES:
             return None
         place = self.delegates.responsible(self.cursor + 1)
         wait = int(self.wait_s * 1000)
-        shelf = Shelf(self.topic, place)
+        shelf = ShelfId(self.topic, place)
         return Fetch(shelf, self.cursor, self.until, BATCH_MESSAGES, wait)
 
-    def hear(self, request: int, body: Any, now: float) -> bool:
-        """Take an answer."""
-        if not super().hear(request, body, now):
+    def on_reply(self, number: int, body: Any, now: float) -> bool:
+        """Take a reply; return whether it was to the open request."""
+        if not super().on_reply(number, body, now):
             return False
         if isinstance(body, Fetched):
             self.found.extend(body.messages)
             if body.cursor > self.cursor:
-                self.cursor, self._turns = body.cursor, 0
+                self.cursor, self._redirects = body.cursor, 0
             self._renew()
         return True

@@ -1,7 +1,7 @@
-"""A client's connection to the overlay: one broker as the way in, and every open question.
+"""A client's connection to the overlay: one broker as the way in, and every open request.
 
 When the broker dies or falls silent, the client takes another of those it has been told of, and
-asks again what was not answered. What is asked, and what answers mean, is in `client_core`.
+sends again what has no reply. What is requested, and what replies mean, is in `core`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from evenflow.errors import ClosedError, OverlayError, StoreTimeout
-from evenflow.overlay.protocol.connection import Wire, parse_address
-from evenflow.overlay.protocol.messages import LETTERS, Hello, Member, Routed, Status, Welcome
+from evenflow.overlay.protocol.codec import BODY
+from evenflow.overlay.protocol.connection import Connection, parse_address
+from evenflow.overlay.protocol.messages import AskStatus, Envelope, Hello, Member, Welcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenflow.overlay.client.core import Asking
+    from evenflow.overlay.client.core import Requester
     from evenflow.overlay.space.coordinate import Coordinate
 
 SILENCE_S = 3.0
@@ -30,7 +31,7 @@ BEAT_S = 0.1
 
 
 class ClientLink(ABC):
-    """One connection at a time, and the questions that wait for answers.
+    """One connection at a time, and the requests that wait for replies.
 
     Args:
         brokers: Addresses of some brokers.
@@ -44,31 +45,32 @@ class ClientLink(ABC):
             raise OverlayError("a client needs the address of a broker")
         self.timeout_s = timeout_s
         self._addresses = list(brokers)
-        self._wire: Wire | None = None
+        self._connection: Connection | None = None
         self._access: Member | None = None
         self._heard = 0.0
         self._numbers = count(1)
-        self._open: dict[int, tuple[Asking, int]] = {}
-        self._plain: dict[int, asyncio.Future[Any]] = {}
-        self._due: set[Asking] = set()
+        self._open: dict[int, tuple[Requester, int]] = {}
+        self._calls: dict[int, asyncio.Future[Any]] = {}
+        self._due: set[Requester] = set()
         self._closed = False
         self._rng = random.SystemRandom()
         self.reconnections = -1
         """How often another connection had to be made."""
 
     @abstractmethod
-    def _answered(self, asking: Asking) -> None:
-        """An open question was answered."""
+    def _on_answered(self, requester: Requester) -> None:
+        """An open request was answered."""
 
     def _check_open(self) -> None:
         if self._closed:
             raise ClosedError("store client")
 
-    async def _question(self, target: Coordinate, node: str, body: Any, end: float) -> Any:
+    async def _call(self, target: Coordinate, node: str, body: Any, end: float) -> Any:
+        """Send a request, again and again, until a reply comes."""
         self._check_open()
         while True:
             number = next(self._numbers)
-            future = self._plain[number] = asyncio.get_running_loop().create_future()
+            future = self._calls[number] = asyncio.get_running_loop().create_future()
             self._send(target, node, body, number)
             try:
                 async with asyncio.timeout(1.0):
@@ -78,47 +80,48 @@ class ClientLink(ABC):
                     what = type(body).__name__.lower()
                     raise StoreTimeout(what, self.timeout_s, "the overlay is silent") from None
             finally:
-                self._plain.pop(number, None)
+                self._calls.pop(number, None)
 
-    def _ask(self, asking: Asking) -> None:
-        """Send an open question if one is due; keep an eye on it."""
-        self._due.add(asking)
-        question = asking.poll(time.monotonic())
-        if question is None:
+    def _request(self, requester: Requester) -> None:
+        """Send the request that is due, if any; it is sent again until a reply comes."""
+        self._due.add(requester)
+        request = requester.poll(time.monotonic())
+        if request is None:
             return
         number = next(self._numbers)
-        self._open[number] = (asking, question.request)
-        self._send(question.target, "", question.body, number)
+        self._open[number] = (requester, request.number)
+        self._send(request.target, "", request.body, number)
 
     def _send(self, target: Coordinate, node: str, body: Any, number: int) -> None:
-        if self._wire is not None:
-            octets = LETTERS.encode(body)
-            self._wire.send(Routed(target, node, 0, "", 0, number, False, octets))  # noqa: FBT003
+        if self._connection is not None:
+            self._connection.send(
+                Envelope(target, node, 0, "", 0, number, reply=False, body=BODY.encode(body))
+            )
 
     async def _run(self) -> None:
-        """Keep a connection; ask again what is due."""
+        """Keep a connection; send again what is due."""
         while True:
-            if self._wire is None or not self._wire.open:
+            if self._connection is None or not self._connection.open:
                 await self._connect()
             await asyncio.sleep(BEAT_S)
             now = time.monotonic()
             access = self._access
             if access is not None:
-                if now > self._heard + SILENCE_S and self._wire is not None:
-                    self._wire.close()
+                if now > self._heard + SILENCE_S and self._connection is not None:
+                    self._connection.close()
                 elif now > self._heard + SILENCE_S / 3:
-                    self._send(access.coordinate, access.name, Status(), 0)
-            for asking in list(self._due):
-                if now >= asking.due():
-                    self._ask(asking)
+                    self._send(access.coordinate, access.name, AskStatus(), 0)
+            for requester in list(self._due):
+                if now >= requester.due():
+                    self._request(requester)
             if len(self._open) > 10_000:
                 self._forget_old()
 
     def _forget_old(self) -> None:
         self._open = {
-            number: (asking, request)
-            for number, (asking, request) in self._open.items()
-            if asking.request == request
+            number: (requester, own)
+            for number, (requester, own) in self._open.items()
+            if requester.number == own
         }
 
     async def _connect(self) -> None:
@@ -127,18 +130,18 @@ class ClientLink(ABC):
         address = self._rng.choice(self._addresses)
         with contextlib.suppress(OSError, ValueError):
             host, port = parse_address(address)
-            _, wire = await loop.create_connection(
-                lambda: Wire(self._on_message, self._on_lost), host, port
+            _, connection = await loop.create_connection(
+                lambda: Connection(self._on_message, self._on_lost), host, port
             )
-            self._wire, self._heard = wire, time.monotonic()
-            wire.send(Hello())
+            self._connection, self._heard = connection, time.monotonic()
+            connection.send(Hello())
 
-    def _on_lost(self, wire: Wire) -> None:
-        if self._wire is wire:
-            self._wire = self._access = None
+    def _on_lost(self, connection: Connection) -> None:
+        if self._connection is connection:
+            self._connection = self._access = None
 
-    def _on_message(self, wire: Wire, message: Any) -> None:
-        if wire is not self._wire:
+    def _on_message(self, connection: Connection, message: Any) -> None:
+        if connection is not self._connection:
             return
         self._heard = time.monotonic()
         if isinstance(message, Welcome) and message.members:
@@ -146,20 +149,20 @@ class ClientLink(ABC):
             known = [member.address for member in message.members]
             self._addresses = list(dict.fromkeys(known + self._addresses))[:64]
             self.reconnections += 1
-            for asking in list(self._due):
-                asking.hurry()
-                self._ask(asking)
-        elif isinstance(message, Routed) and message.answer:
-            self._on_answer(message)
+            for requester in list(self._due):
+                requester.retry_now()
+                self._request(requester)
+        elif isinstance(message, Envelope) and message.reply:
+            self._on_reply(message)
 
-    def _on_answer(self, letter: Routed) -> None:
-        body = LETTERS.decode(letter.body)
-        plain = self._plain.get(letter.request)
-        if plain is not None and not plain.done():
-            plain.set_result(body)
-        asking, request = self._open.pop(letter.request, (None, 0))
-        if asking is None or asking not in self._due:
+    def _on_reply(self, envelope: Envelope) -> None:
+        body = BODY.decode(envelope.body)
+        call = self._calls.get(envelope.correlation)
+        if call is not None and not call.done():
+            call.set_result(body)
+        requester, own = self._open.pop(envelope.correlation, (None, 0))
+        if requester is None or requester not in self._due:
             return
-        asking.hear(request, body, time.monotonic())
-        self._due.discard(asking)
-        self._answered(asking)
+        requester.on_reply(own, body, time.monotonic())
+        self._due.discard(requester)
+        self._on_answered(requester)

@@ -1,1 +1,1 @@
-"""The brokers that take part: the membership table, neighbours, and letters passed between them."""
+"""The brokers that take part: the table of members, links to neighbours, and mail between them."""

@@ -1,145 +1,167 @@
-"""A broker among others: its links, who is silent, who died, and who may live after all.
+"""A broker among others: its links, and failure detection.
 
-Links are those that the triangulation of the living has. A neighbour that gave no sign of life for
-too long is dead, and the one who notices tells all. A broken link shortens the patience, for it may
-be a restart. Brokers that are taken for dead are visited now and then: on a machine that was too
+Links are those that the triangulation of the living has. A neighbour that was not heard of for too
+long is dead, and the broker that notices tells all. A broken link shortens the patience, for it may
+be a restart. Brokers that are taken for dead are probed now and then: on a machine that was too
 busy, two groups may each have taken the other for dead, and then nobody is left who would bring
 them together unless somebody tries.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import replace
+from enum import Enum
 from typing import TYPE_CHECKING
 
-from evenflow.overlay.members.table import Membership
-from evenflow.overlay.protocol.events import Action, Connect, Disconnect, Transmit, Visit
+from msgspec.structs import replace
+
+from evenflow.overlay.protocol.events import Connect, Disconnect, Probe, Transmit
 from evenflow.overlay.protocol.messages import Heartbeat, Member, Members
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from evenflow.overlay.members.table import MemberTable
+    from evenflow.overlay.protocol.events import Action
     from evenflow.overlay.protocol.settings import Settings
 
 
-class Neighbourhood(ABC):
-    """The links of one broker, and what it knows of the others."""
+class News(Enum):
+    """What an event has changed among the members."""
 
-    def __init__(self, me: Member, settings: Settings, now: float) -> None:
-        self.members = Membership(me)
-        self.settings = settings
-        self.now = now
+    NOTHING = "nothing"
+    CHANGED = "changed"
+    """A broker came or went."""
+    OWN_DEATH = "own death"
+    """We were taken for dead: others may have gone on without us."""
+
+
+class Neighbours:
+    """The links of one broker.
+
+    Args:
+        members: The brokers it knows.
+        settings: How long it is patient.
+        perform: Has the shell do something.
+        now: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        members: MemberTable,
+        settings: Settings,
+        perform: Callable[[Action], None],
+        now: float,
+    ) -> None:
+        self._members = members
+        self._settings = settings
+        self._perform = perform
         self.links: set[str] = set()
+        """Brokers that there is a connection to."""
         self._heard: dict[str, float] = {}
         self._linked_at: dict[str, float] = {}
-        self._asked_for: set[str] = set()
-        self._outbox: list[Action] = []
-        self._beat = now
-        self._visit = now
+        self._wanted: set[str] = set()
+        self._next_heartbeat = now
+        self._next_probe = now
 
-    def perform(self, action: Action) -> None:
-        """Have the shell do something."""
-        self._outbox.append(action)
+    # -- events ---------------------------------------------------------------------------------
 
-    @abstractmethod
-    def doubt_all(self) -> None:
-        """Others may have gone on without us: be unsure of all that we have."""
-
-    @abstractmethod
-    def members_changed(self, relink: Callable[[], None]) -> None:
-        """A broker came or went; ``relink`` asks for the links that are wanted now."""
-
-    def _stood_still(self) -> None:
-        """This process was stopped: nobody is silent."""
-        self._heard = dict.fromkeys(self._heard, self.now)
-        self.doubt_all()
-
-    def _on_linked(self, member: Member) -> None:
+    def on_linked(self, member: Member, now: float) -> News:
+        """A connection is made."""
         self.links.add(member.name)
-        self._linked_at[member.name] = self.now
-        self._heard[member.name] = self.now
-        self._outbox.append(Transmit(member.name, Members(self.members.everyone())))
-        self._learn([member], "")
+        self._linked_at[member.name] = now
+        self._heard[member.name] = now
+        self._perform(Transmit(member.name, Members(self._members.everyone())))
+        return self.learn([member], "")
 
-    def _on_unlinked(self, name: str) -> None:
+    def on_unlinked(self, name: str, now: float) -> None:
+        """A connection broke: it may be a restart, so wait a short while for it to come back."""
         self.links.discard(name)
-        # It may be a restart: a short while to come back.
-        patience = self.settings.silence_s / 4
-        self._heard[name] = min(
-            self._heard.get(name, self.now), self.now - self.settings.silence_s + patience
-        )
+        silence_s = self._settings.silence_s
+        latest = now - silence_s + silence_s / 4
+        self._heard[name] = min(self._heard.get(name, now), latest)
 
-    def _on_heartbeat(self, link: str, beat: Heartbeat) -> None:
-        if beat.digest != self.members.digest():
-            self._outbox.append(Transmit(link, Members(self.members.everyone())))
+    def on_heard(self, link: str, now: float) -> None:
+        """A neighbour sent something."""
+        self._heard[link] = now
 
-    def _look_around(self) -> None:
-        """Give signs of life, miss those of others, visit the dead."""
-        if self.now >= self._beat:
-            self._beat = self.now + self.settings.heartbeat_s
-            digest = self.members.digest()
-            self._outbox.extend(Transmit(link, Heartbeat(digest)) for link in sorted(self.links))
-            self._part_with_strangers()
-        if self.now >= self._visit:
-            self._visit = self.now + self.settings.silence_s
-            self._visit_the_dead()
-        self._find_dead()
+    def on_heartbeat(self, link: str, heartbeat: Heartbeat) -> None:
+        """A neighbour's members may differ from ours: then tell it all."""
+        if heartbeat.digest != self._members.digest():
+            self._perform(Transmit(link, Members(self._members.everyone())))
 
-    def heard(self, node: str) -> bool:
-        """Say whether another broker gave a sign of life just now."""
-        return self.now - self._heard.get(node, float("-inf")) < self.settings.lease_s
+    def on_paused(self, now: float) -> None:
+        """This process was stopped for a while: nobody else was silent."""
+        self._heard = dict.fromkeys(self._heard, now)
 
-    def _find_dead(self) -> None:
-        dead = []
-        for name in sorted(self.members.neighbours()):
-            self._heard.setdefault(name, self.now)
-            if self.now - self._heard[name] >= self.settings.silence_s:
-                dead.append(replace(self.members[name], alive=False))
-        if dead:
-            self._learn(dead, "")
+    def tick(self, now: float) -> News:
+        """Send heartbeats, probe the dead, and find out who died."""
+        if now >= self._next_heartbeat:
+            self._next_heartbeat = now + self._settings.heartbeat_s
+            digest = self._members.digest()
+            for link in sorted(self.links):
+                self._perform(Transmit(link, Heartbeat(digest)))
+            self._close_needless_links(now)
+        if now >= self._next_probe:
+            self._next_probe = now + self._settings.silence_s
+            self._probe_one(now)
+        return self._find_dead(now)
 
-    def _visit_the_dead(self) -> None:
-        """Knock at the door of one that is taken for dead."""
-        dead = [member for member in self.members.everyone() if not member.alive]
-        if dead:
-            turn = int(self.now / self.settings.silence_s)
-            self._outbox.append(Visit(dead[turn % len(dead)]))
-
-    def _learn(self, news: list[Member] | tuple[Member, ...], source: str) -> None:
-        me = self.members.me
-        fresh = self.members.merge(news)
+    def learn(self, news: Sequence[Member], source: str) -> News:
+        """Take news of members, and pass on what is new to all links but its source."""
+        members, me = self._members, self._members.me
+        fresh = members.merge(news)
         if not fresh:
-            return
+            return News.NOTHING
+        found = News.CHANGED
         if any(member.name == me.name for member in fresh):
-            # We were taken for dead, or our own name is used twice: speak up, and be unsure.
-            newest = self.members[me.name].incarnation + 1
-            self.members.revive(replace(me, incarnation=newest))
-            fresh = [*(m for m in fresh if m.name != me.name), self.members.me]
-            source = ""
-            self.doubt_all()
+            # We were taken for dead, or our own name is used twice: speak up.
+            newest = members[me.name].incarnation + 1
+            members.revive(replace(me, incarnation=newest))
+            fresh = [*(member for member in fresh if member.name != me.name), members.me]
+            source, found = "", News.OWN_DEATH
         for member in fresh:
             if member.alive and member.name not in self.links:
                 self._heard.pop(member.name, None)
         for link in sorted(self.links - {source}):
-            self._outbox.append(Transmit(link, Members(tuple(fresh))))
-        self.members_changed(self._relink)
+            self._perform(Transmit(link, Members(tuple(fresh))))
+        return found
 
-    def _relink(self) -> None:
+    def relink(self, now: float) -> None:
         """Ask for the links that the triangulation has, and for no others."""
-        wanted = set(self.members.neighbours())
-        for name in sorted(wanted - self._asked_for):
-            self._heard[name] = self.now
-            self._outbox.append(Connect(self.members[name]))
-        for name in sorted(self._asked_for - wanted):
+        wanted = set(self._members.neighbours())
+        for name in sorted(wanted - self._wanted):
+            self._heard[name] = now
+            self._perform(Connect(self._members[name]))
+        for name in sorted(self._wanted - wanted):
             self._heard.pop(name, None)
-            self._outbox.append(Disconnect(name))
-        self._asked_for = wanted
+            self._perform(Disconnect(name))
+        self._wanted = wanted
 
-    def _part_with_strangers(self) -> None:
+    def in_touch(self, node: str, now: float) -> bool:
+        """Say whether another broker gave a sign of life within the lease."""
+        return now - self._heard.get(node, float("-inf")) < self._settings.lease_s
+
+    # -- what is due ----------------------------------------------------------------------------
+
+    def _find_dead(self, now: float) -> News:
+        dead = []
+        for name in sorted(self._members.neighbours()):
+            self._heard.setdefault(name, now)
+            if now - self._heard[name] >= self._settings.silence_s:
+                dead.append(replace(self._members[name], alive=False))
+        return self.learn(dead, "")
+
+    def _probe_one(self, now: float) -> None:
+        """Try to reach one that is taken for dead."""
+        dead = [member for member in self._members.everyone() if not member.alive]
+        if dead:
+            turn = int(now / self._settings.silence_s)
+            self._perform(Probe(dead[turn % len(dead)]))
+
+    def _close_needless_links(self, now: float) -> None:
         """End links to brokers that are no neighbours: those by which one of us joined."""
-        patience = 2 * self.settings.silence_s
-        for name in sorted(self.links - self.members.neighbours()):
-            if self.now >= self._linked_at.get(name, self.now) + patience:
+        patience = 2 * self._settings.silence_s
+        for name in sorted(self.links - self._members.neighbours()):
+            if now >= self._linked_at.get(name, now) + patience:
                 self.links.discard(name)
-                self._outbox.append(Disconnect(name))
+                self._perform(Disconnect(name))

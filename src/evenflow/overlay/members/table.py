@@ -37,7 +37,7 @@ def newer(news: Member, known: Member | None) -> bool:
     return known.alive and not news.alive
 
 
-class Membership:
+class MemberTable:
     """The table of one broker."""
 
     def __init__(self, me: Member) -> None:

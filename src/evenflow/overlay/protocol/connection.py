@@ -1,7 +1,8 @@
-"""One TCP connection of the overlay: frames in, frames out, bounded.
+"""One TCP connection of the overlay: messages in, messages out, bounded.
 
-Shared by brokers and clients. A damaged stream is closed. A peer that does not take what it is sent
-is closed too, when `MOST_UNSENT` octets wait for it: its letters count as lost, and are sent again.
+Shared by brokers and clients. A damaged stream is closed. So is the connection of a peer that reads
+too slowly, when `MOST_UNSENT` bytes wait for it: what was sent to it counts as lost and is sent
+again.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import logging
 from typing import TYPE_CHECKING, Any, cast
 
 from evenflow.errors import DecodeError
+from evenflow.overlay.protocol.codec import LINK
 from evenflow.overlay.protocol.framing import Deframer, frame
-from evenflow.overlay.protocol.messages import LINK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,20 +23,20 @@ MOST_UNSENT = 32 << 20
 _log = logging.getLogger(__name__)
 
 
-class Wire(asyncio.Protocol):
-    """A connection.
+class Connection(asyncio.Protocol):
+    """A connection to a broker or a client.
 
     Args:
-        on_message: Called with this wire and each message.
-        on_lost: Called with this wire when it is gone.
-        on_open: Called with this wire when it is there.
+        on_message: Called with this connection and each message.
+        on_lost: Called with this connection when it has ended.
+        on_open: Called with this connection when it is made.
     """
 
     def __init__(
         self,
-        on_message: Callable[[Wire, Any], None],
-        on_lost: Callable[[Wire], None],
-        on_open: Callable[[Wire], None] | None = None,
+        on_message: Callable[[Connection, Any], None],
+        on_lost: Callable[[Connection], None],
+        on_open: Callable[[Connection], None] | None = None,
     ) -> None:
         self._on_message = on_message
         self._on_lost = on_lost
@@ -51,23 +52,23 @@ class Wire(asyncio.Protocol):
         self.damaged = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Called by asyncio."""
+        """Note the transport (called by asyncio)."""
         self._transport = cast("asyncio.Transport", transport)
         if self._on_open is not None:
             self._on_open(self)
 
     def data_received(self, data: bytes) -> None:
-        """Called by asyncio."""
+        """Read the messages in the bytes that came (called by asyncio)."""
         try:
-            for octets in self._deframer.feed(data):
-                self._on_message(self, LINK.decode(octets))
+            for content in self._deframer.feed(data):
+                self._on_message(self, LINK.decode(content))
         except DecodeError as error:
             _log.warning("connection of %s closed: %s", self.peer or self.client or "?", error)
             self.damaged = True
             self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
-        """Called by asyncio."""
+        """Report the end (called by asyncio)."""
         self._transport = None
         self._on_lost(self)
 
@@ -77,23 +78,23 @@ class Wire(asyncio.Protocol):
         return self._transport is not None and not self._transport.is_closing()
 
     def send(self, message: Any) -> None:
-        """Send a message, or lose it when the connection is gone."""
+        """Send a message; it is lost when the connection has ended."""
         if self._transport is None or self._transport.is_closing():
             return
         try:
-            octets = frame(LINK.encode(message))
+            framed = frame(LINK.encode(message))
         except DecodeError as error:
             _log.error("not sent to %s: %s", self.peer or self.client, error)
             return
-        self._transport.write(octets)
+        self._transport.write(framed)
         if self._transport.get_write_buffer_size() > MOST_UNSENT:
-            _log.warning("%s takes nothing: connection closed", self.peer or self.client)
+            _log.warning("connection of %s closed: it reads too slowly", self.peer or self.client)
             self._transport.abort()
 
-    def hold(self, *, still: bool) -> None:
+    def pause(self, *, paused: bool) -> None:
         """Stop reading, or go on."""
         if self.open and self._transport is not None:
-            if still:
+            if paused:
                 self._transport.pause_reading()
             else:
                 self._transport.resume_reading()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evenflow.overlay.protocol.messages import Heartbeat, Member, Members, Routed, Share
+    from evenflow.overlay.protocol.messages import Envelope, Heartbeat, Member, Members, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Event: a client of this broker sent a letter."""
+    """Event: a client of this broker sent a request."""
 
     client: int
-    letter: Routed
+    envelope: Envelope
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Connect:
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class Probe:
     """Action: try once to reach a broker that is taken for dead."""
 
     member: Member
@@ -73,20 +73,20 @@ class Transmit:
     """Action: send a message over a link."""
 
     link: str
-    message: Members | Heartbeat | Routed | Share
+    message: Members | Heartbeat | Envelope | Share
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Action: send a letter to a client of this broker."""
+    """Action: send an envelope to a client of this broker."""
 
     client: int
-    letter: Routed
+    envelope: Envelope
 
 
 @dataclass(frozen=True, slots=True)
-class Balanced:
-    """Action: write down that this broker had a topic moved, or wanted to."""
+class LogMove:
+    """Action: write into the history that this broker had a topic moved, or wanted to."""
 
     topic: str
     start: tuple[str, ...]
@@ -102,4 +102,4 @@ class Balanced:
 
 
 Event = Linked | Unlinked | Arrived | Asked | Tick
-Action = Connect | Visit | Disconnect | Transmit | Reply | Balanced
+Action = Connect | Probe | Disconnect | Transmit | Reply | LogMove

@@ -10,14 +10,14 @@ class Settings:
     """How a broker behaves."""
 
     heartbeat_s: float = 0.25
-    """Time between two signs of life on a link."""
+    """Time between two heartbeats on a link."""
     silence_s: float = 2.0
     """A neighbour that is silent for this long is dead."""
     lease_s: float = 1.0
     """A primary that has not heard from its secondary for this long answers no reader."""
     age_s: float = 0.0
     """Messages older than this expire; 0: never."""
-    shelf_octets: int = 0
+    shelf_bytes: int = 0
     """Payload that a shelf keeps; the oldest expire; 0: all."""
     balance_s: float = 0.0
     """How often the broker wakes to give a topic away if that makes loads more even; 0: never."""
@@ -28,8 +28,8 @@ class Counters:
     """What went wrong, counted."""
 
     damaged: int = 0
-    """Letters that could not be read."""
+    """Messages that could not be read."""
     lost: int = 0
-    """Letters without a way on."""
+    """Envelopes without a route."""
     refused: int = 0
-    """Letters that clients may not send."""
+    """Requests that are damaged, or that clients may not send."""

@@ -1,82 +1,68 @@
 """What one broker has of a shelf: its record, its messages, and how far publishers are stored.
 
-Everything a copy is and knows stands here; what it does with it stands in the classes built on it:
-`stream` (messages within a term), `history` (messages from before it), `replica` (the terms).
+A `Copy` holds and writes; it decides nothing. What is done with it stands in the parts that share
+it: `replication` (messages within a term), `catch_up` (messages from before it), `inquiry` (who
+else has the shelf) and `replica` (the terms).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from evenflow.overlay.protocol.messages import Label, Message, Position, Shelf
-from evenflow.overlay.replica.states import TRANSITIONS, State, Turn
+from msgspec.structs import replace
+
+from evenflow.overlay.protocol.messages import Label, Message, PublisherState, ShelfId
+from evenflow.overlay.replica.states import TRANSITIONS, State, Trigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from evenflow.overlay.members.table import Membership
-    from evenflow.overlay.replica.record import Record, Store
+    from evenflow.overlay.ports import ReplicaHost
+    from evenflow.overlay.replica.record import Record
 
 RETRY_S = 0.4
-"""A question without answer is asked again after this."""
+"""A request without reply is sent again after this."""
 MOST_PUBLISHERS = 10_000
 """Publishers that a shelf remembers; with more, those that were silent longest are forgotten."""
 BATCH = 512
-"""Messages in one letter."""
+"""Published messages in one message to another broker."""
 
 
-class Office(Protocol):
-    """What a copy needs of its broker."""
-
-    members: Membership
-    store: Store
-    now: float
-    """Monotonic seconds."""
-    wall: int
-    """Time of day in nanoseconds."""
-
-    @property
-    def steady(self) -> bool:
-        """Whether no broker came or went lately, as far as we know."""
-        ...
-
-    def tell(self, node: str, body: Any) -> None:
-        """Send a letter to a broker."""
-        ...
-
-
-class Holding:
+class Copy:
     """One broker's copy of a shelf.
 
     Args:
-        office: The broker.
+        host: The broker.
         record: What is on disk.
         committed: Time up to which all is on both disks, as far as we know.
         on_progress: Called when more is committed or the state changed.
     """
 
     def __init__(
-        self, office: Office, record: Record, committed: int, on_progress: Callable[[], None]
+        self, host: ReplicaHost, record: Record, committed: int, on_progress: Callable[[], None]
     ) -> None:
-        self.office = office
+        self.host = host
         self.record = record
         self.state = State.UNSURE
-        self.committed = max(committed, record.epochs[-1].start - 1)
-        self.last = max(office.store.last(record.shelf), self.committed)
-        self.positions = office.store.positions(record.shelf)
+        self.committed = max(committed, record.terms[-1].start - 1)
+        self.last = max(host.store.last(record.shelf), self.committed)
+        self.publishers = host.store.publishers(record.shelf)
         self.verified = record.shelf.at_home
         """Whether the delegate list on the label was in force lately, as home says."""
-        self._on_progress = on_progress
+        self.next_check = 0.0
+        """When another broker is asked next: by a follower whether its copy is needed, by a primary
+        whether the former broker still has its copy."""
+        self.on_progress = on_progress
 
     @property
-    def shelf(self) -> Shelf:
+    def shelf(self) -> ShelfId:
         """Which shelf."""
         return self.record.shelf
 
     @property
     def me(self) -> str:
         """This broker."""
-        return self.office.members.me.name
+        return self.host.members.me.name
 
     @property
     def label(self) -> Label:
@@ -88,64 +74,109 @@ class Holding:
         """Whether this is the primary of a term that is agreed on."""
         return self.state is State.LEADING
 
+    @property
+    def delegated_here(self) -> bool:
+        """Whether the shelf's coordinate is the one that new messages of the topic go to."""
+        return self.label.delegates.current == self.shelf.coordinate
+
     def wanted(self) -> tuple[str, ...]:
         """Return the brokers that should have the shelf, closest first."""
         count = 1 if self.label.level == 1 else 2
-        return self.office.members.closest(self.shelf.coordinate, count)
+        return self.host.members.closest(self.shelf.coordinate, count)
 
-    def turn(self, turn: Turn) -> None:
+    def topic_load(self) -> int:
+        """Return the load of the topic, if this copy belongs to its current delegate.
+
+        What it has here, and what it brought: the bytes that lay elsewhere when it came. With an
+        age at which messages expire, these are gone when it has been here for that long.
+        """
+        settings, inherited = self.host.settings, float(self.label.inherited)
+        if settings.age_s:
+            here_s = max(0, self.host.wall - self.label.delegates.entries[-1].start) / 1e9
+            inherited *= max(0.0, 1 - here_s / settings.age_s)
+        load = self.host.store.size(self.shelf) + round(inherited)
+        return min(load, settings.shelf_bytes) if settings.shelf_bytes else load
+
+    # -- changes --------------------------------------------------------------------------------
+
+    def change_state(self, trigger: Trigger) -> None:
         """Change the state as the table says."""
-        self.state = TRANSITIONS[self.state][turn]
-        self._on_progress()
+        self.state = TRANSITIONS[self.state][trigger]
+        self.on_progress()
 
-    def save(self, record: Record) -> None:
+    def update(self, **changes: Any) -> None:
         """Change the record, here and on disk."""
-        self.record = record
-        self.office.store.save(record)
+        self.record = replace(self.record, **changes)
+        self.host.store.save(self.record)
 
-    def _all(self, start: int, end: int) -> list[Message]:
-        return self.office.store.read(self.shelf, start, end, 1 << 30, 1 << 60)
+    def note_agreed(self, term: int) -> bool:
+        """Note that another agreed to a term that we began; return whether that is news."""
+        news = self.record.confirmed < term <= self.record.term and not self.leading
+        if news:
+            self.record = replace(self.record, confirmed=term)
+        return news
 
-    def _positions_before(self, start: int) -> tuple[Position, ...]:
-        """Return how far publishers were stored before a time; the stream brings the rest."""
-        found = dict(self.positions)
-        for message in reversed(self._all(start, self.last + 1)):
-            found[message.publisher] = Position(
+    def write(self, messages: Sequence[Message]) -> None:
+        """Write messages, and how far their publishers are stored with them."""
+        farther = {}
+        for message in messages:
+            known = self.publishers.get(message.publisher)
+            if known is None or known.sequence < message.sequence:
+                state = PublisherState(message.publisher, message.sequence, message.time)
+                self.publishers[message.publisher] = farther[message.publisher] = state
+        self.host.store.append(self.shelf, messages, self.committed)
+        self.host.store.put_publishers(self.shelf, farther.values())
+        if len(self.publishers) > MOST_PUBLISHERS:
+            by_age = sorted(self.publishers.values(), key=lambda state: state.time)
+            self._forget(by_age[: MOST_PUBLISHERS // 10])
+
+    def take_publishers(self, publishers: Iterable[PublisherState]) -> None:
+        """Note how far publishers are stored, where that is farther than we knew."""
+        farther = []
+        for state in publishers:
+            known = self.publishers.get(state.publisher)
+            if known is None or known.sequence < state.sequence:
+                self.publishers[state.publisher] = state
+                farther.append(state)
+        self.host.store.put_publishers(self.shelf, farther)
+
+    def unwrite(self, message: Message) -> None:
+        """Delete a message that was never acknowledged; its publisher will send it again."""
+        state = PublisherState(message.publisher, message.sequence - 1, message.time)
+        self.publishers[message.publisher] = state
+        self.host.store.put_publishers(self.shelf, [state])
+        self.host.store.remove(self.shelf, message.time, message.time + 1)
+
+    def truncate(self, start: int, publishers: Sequence[PublisherState]) -> None:
+        """Delete all messages from a time on; publishers are stored as far as told."""
+        self.host.store.remove(self.shelf, start, None)
+        self.publishers = {state.publisher: state for state in publishers}
+        self.host.store.put_publishers(self.shelf, publishers, replace=True)
+        self.last = self.host.store.last(self.shelf)
+
+    def expire(self, floor: int) -> None:
+        """Delete the messages before a time, and publishers that have been silent since."""
+        self.host.store.remove(self.shelf, 0, floor)
+        self._forget([state for state in self.publishers.values() if state.time < floor])
+
+    def _forget(self, silent: Sequence[PublisherState]) -> None:
+        """Forget publishers; what they repeat later would be stored again."""
+        for state in silent:
+            del self.publishers[state.publisher]
+        if silent:
+            self.host.store.put_publishers(self.shelf, self.publishers.values(), replace=True)
+
+    # -- what is there --------------------------------------------------------------------------
+
+    def between(self, start: int, end: int) -> list[Message]:
+        """Return all messages from a time up to another."""
+        return self.host.store.read(self.shelf, start, end, 1 << 30, 1 << 60)
+
+    def publishers_before(self, start: int) -> tuple[PublisherState, ...]:
+        """Return how far publishers were stored before a time; replication brings the rest."""
+        found = dict(self.publishers)
+        for message in reversed(self.between(start, self.last + 1)):
+            found[message.publisher] = PublisherState(
                 message.publisher, message.sequence - 1, max(0, start - 1)
             )
         return tuple(found.values())
-
-    def _write(self, messages: list[Message] | tuple[Message, ...]) -> None:
-        moved = {}
-        for message in messages:
-            known = self.positions.get(message.publisher)
-            if known is None or known.sequence < message.sequence:
-                position = Position(message.publisher, message.sequence, message.time)
-                self.positions[message.publisher] = moved[message.publisher] = position
-        self.office.store.append(self.shelf, messages, self.committed)
-        self.office.store.put_positions(self.shelf, moved.values())
-        if len(self.positions) > MOST_PUBLISHERS:
-            by_age = sorted(self.positions.values(), key=lambda position: position.time)
-            self._forget(by_age[: MOST_PUBLISHERS // 10])
-
-    def _forget(self, silent: Sequence[Position]) -> None:
-        """Forget publishers; what they repeat later would be stored again."""
-        for position in silent:
-            del self.positions[position.publisher]
-        if silent:
-            self.office.store.put_positions(self.shelf, self.positions.values(), anew=True)
-
-    def _take_positions(self, positions: Iterable[Position]) -> None:
-        """Note how far publishers are stored, where that is farther than we knew."""
-        farther = []
-        for position in positions:
-            known = self.positions.get(position.publisher)
-            if known is None or known.sequence < position.sequence:
-                self.positions[position.publisher] = position
-                farther.append(position)
-        self.office.store.put_positions(self.shelf, farther)
-
-    def _sweep(self, floor: int) -> None:
-        """Delete messages, and publishers that have been silent since."""
-        self.office.store.remove(self.shelf, 0, floor)
-        self._forget([p for p in self.positions.values() if p.time < floor])

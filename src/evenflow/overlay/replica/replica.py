@@ -13,354 +13,314 @@ should have the shelf are no longer those that do. What must always hold:
    replaced in the same write, unless two others have it.
 3. *Unsure is silent.* A broker that returns, or was taken for dead, asks around before it leads or
    follows again; a copy that is older than another's waits for that one's primary.
-4. *History follows.* Who lacks the messages of earlier terms pulls them from whoever has them. A
-   primary that lacks some, and knows who has them, answers no question about those times.
+4. *Copies catch up.* A copy that lacks messages of earlier terms pulls them from one that has them.
+   A primary that lacks some, and knows who has them, answers no reader about those times.
 
-At level 2 the brokers that replace a dead one get what is new; at level 3 also the history: the
+At level 2 the brokers that replace a dead one get what is new; at level 3 also what is old: the
 third copy (section IV-B). A broker that joins or returns gets all at any level. So a returning
 broker catches up with what it missed; the paper lets the secondary become a delegate for that time
 instead, which avoids the copy and leaves the delegate lists in pieces.
+
+A `Replica` decides on terms. Its parts share one `Copy`: `Replication` carries the messages of a
+term, `CatchUp` those from before, and `Inquiry` finds out who else has the shelf.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from evenflow.overlay.protocol.messages import (
     Check,
     Dismissed,
-    Inquire,
     Known,
     Lead,
     Refused,
     Sync,
     Synced,
 )
-from evenflow.overlay.replica.catch_up import Fetching, History
-from evenflow.overlay.replica.copy import RETRY_S
+from evenflow.overlay.replica.catch_up import CatchUp
+from evenflow.overlay.replica.copy import RETRY_S, Copy
+from evenflow.overlay.replica.inquiry import Inquiry
 from evenflow.overlay.replica.record import Record, divergence
-from evenflow.overlay.replica.states import State, Turn
+from evenflow.overlay.replica.replication import Replication
+from evenflow.overlay.replica.states import State, Trigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evenflow.overlay.replica.copy import Office
+    from evenflow.overlay.ports import ReplicaHost
 
 CHECK_S = 2.0
 """How often a follower makes sure that it is needed; sooner when it seems not to be."""
-STRANGER_S = 10.0
-"""How long a returning broker waits to hear of those it shared a shelf with."""
-AROUND = 6
-"""Brokers that are asked by one that is unsure: the closest so many."""
 
 
-@dataclass(slots=True)
-class Inquiry:
-    """A round of asking who has a shelf."""
-
-    waiting: set[str]
-    asked: float
-    newest: int = 0
-    """Newest confirmed term that was named."""
-    primary: str = ""
-    """Who leads in it."""
-    same: str = ""
-    """Who leads in our own newest term, as another says."""
-
-
-class Replica(History):
+class Replica:
     """One broker's copy of a shelf, which leads or follows.
 
     Args:
-        office: The broker.
+        host: The broker.
         record: What is on disk.
         committed: Time up to which all is on both disks, as far as we know.
         on_progress: Called when more is committed or the state changed.
     """
 
     def __init__(
-        self, office: Office, record: Record, committed: int, on_progress: Callable[[], None]
+        self, host: ReplicaHost, record: Record, committed: int, on_progress: Callable[[], None]
     ) -> None:
-        super().__init__(office, record, committed, on_progress)
-        self._inquiry: Inquiry | None = None
-        self._copy = True
-        """As primary: whether the secondary is to have the history."""
+        self.host = host
+        self.copy = Copy(host, record, committed, on_progress)
+        self.replication = Replication(self.copy)
+        self.catch_up = CatchUp(self.copy)
+        self.inquiry = Inquiry(self.copy)
+        self._share_past = True
+        """As primary: whether the secondary is to have the messages of earlier terms."""
         self._asked = -1.0
-        self._doubted = office.now
 
-    def turn(self, turn: Turn) -> None:
+    @property
+    def settled(self) -> bool:
+        """Whether this copy leads and every copy that the level asks for is made."""
+        return self.copy.leading and self.catch_up.complete
+
+    def change_state(self, trigger: Trigger) -> None:
         """Change the state as the table says; what was asked while unsure is void."""
-        if turn is not Turn.AGREE:
-            self._inquiry = None
-        super().turn(turn)
+        if trigger is not Trigger.AGREE:
+            self.inquiry.cancel()
+        self.copy.change_state(trigger)
 
     def doubt(self) -> None:
-        """Become unsure."""
-        self._fetching = None
-        self._sent = -1.0
-        self._doubted = self.office.now
-        self.turn(Turn.DOUBT)
+        """Become unsure: others may have gone on without us."""
+        self.catch_up.stop()
+        self.replication.stop()
+        self.inquiry.restart()
+        self.change_state(Trigger.DOUBT)
+
+    # -- what is due ----------------------------------------------------------------------------
 
     def review(self) -> None:
         """Do what is due; call it after every change of the members, and now and then."""
-        if self.state is State.UNSURE:
-            self._inquire()
-        elif self.state is State.FOLLOWING:
+        state = self.copy.state
+        if state is State.UNSURE:
+            if self.inquiry.ask() and self.copy.label.level == 1:
+                self.begin()
+        elif state is State.FOLLOWING:
             self._review_following()
         else:
             self._review_leading()
-        self._pull()
+        self.catch_up.pull()
 
     def _review_following(self) -> None:
-        if not self.office.members.alive(self.record.primary):
+        copy = self.copy
+        if not self.host.members.alive(copy.record.primary):
             self.begin()
-        elif self.office.now >= self._next_check:
-            unneeded = self.me not in self.wanted()
-            self._next_check = self.office.now + (RETRY_S if unneeded else CHECK_S)
-            self._check(self.record.primary)
+        elif self.host.now >= copy.next_check:
+            unneeded = copy.me not in copy.wanted()
+            copy.next_check = self.host.now + (RETRY_S if unneeded else CHECK_S)
+            self._check(copy.record.primary)
 
     def _check(self, node: str) -> None:
-        record = self.record
-        unsure = self.state is State.UNSURE
-        self.office.tell(
-            node, Check(self.shelf, record.confirmed, record.since, unsure, record.agreed_primary)
+        """Ask a broker whether our copy is needed."""
+        record, unsure = self.copy.record, self.copy.state is State.UNSURE
+        self.host.mail.send(
+            node,
+            Check(record.shelf, record.confirmed, record.since, unsure, record.agreed_primary),
         )
 
     def _review_leading(self) -> None:
-        partner = self._desired()
-        if partner is None and self.label.level > 1:
-            if self.state is not State.PREPARING or self.record.secondary:
+        copy, partner = self.copy, self._desired_partner()
+        closest = copy.wanted()[0] == copy.me
+        due = self.host.now >= self._asked + RETRY_S
+        if partner is None and copy.label.level > 1:
+            if copy.state is not State.PREPARING or copy.record.secondary:
                 self.begin()
-        elif self.record.secondary != (partner or ""):
+        elif copy.record.secondary != (partner or ""):
             self.begin()
-        elif self.state is State.YIELDING and self.wanted()[0] == self.me:
+        elif copy.state is State.YIELDING and closest:
             self.begin()  # the other is no longer closer
-        elif self.state is State.PREPARING or self.state is State.YIELDING:
-            if self.office.now >= self._asked + RETRY_S:
+        elif copy.state is State.PREPARING or copy.state is State.YIELDING:
+            if due:
                 self._ask_partner()
         else:
-            if self.settled and self.wanted()[0] != self.me and self.committed == self.last:
-                self.turn(Turn.YIELD)
+            if self.settled and not closest and copy.committed == copy.last:
+                self.change_state(Trigger.YIELD)
                 self._ask_partner()
-            elif not self._partner_whole and self.office.now >= self._asked + RETRY_S:
-                self._ask_partner()  # has it fetched the history by now?
-            self.replicate()
+            elif not self.catch_up.partner_whole and due:
+                self._ask_partner()  # has it caught up by now?
+            self.replication.replicate()
 
-    def _desired(self) -> str | None:
+    def _desired_partner(self) -> str | None:
         """Return who should be our secondary, None when nobody."""
-        wanted = self.wanted()
-        if wanted == (self.me,):
+        wanted, me = self.copy.wanted(), self.copy.me
+        if wanted == (me,):
             return None
-        return next(name for name in wanted if name != self.me)
+        return next(name for name in wanted if name != me)
+
+    # -- terms ----------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Begin a term as primary."""
-        old, members = self.record, self.office.members
-        other = old.secondary if old.primary == self.me else old.primary
-        partner = self._desired() or ""
-        term = max(old.term + 1, self.office.wall // 1_000_000)
-        start = max(self.committed + 1, old.epochs[-1].start)
-        former = other if members.alive(other) or not old.former else old.former
-        self.record = replace(
+        copy, old, alive = self.copy, self.copy.record, self.host.members.alive
+        other = old.secondary if old.primary == copy.me else old.primary
+        partner = self._desired_partner() or ""
+        term = max(old.term + 1, self.host.wall // 1_000_000)
+        start = max(copy.committed + 1, old.terms[-1].start)
+        former = other if alive(other) or not old.former else old.former
+        copy.record = replace(
             old,
             term=term,
-            primary=self.me,
+            primary=copy.me,
             secondary=partner,
-            former=former if former != self.me else "",
-            epochs=old.with_epoch(term, start),
+            former=former if former != copy.me else "",
+            terms=old.with_term(term, start),
             label=replace(old.label, revision=old.label.revision + 1),
         )
-        self._copy = self.label.level != 2 or not other or members.alive(other) or other == partner
-        self._restart_history()
-        self._restart_stream(start)
-        self.turn(Turn.BEGIN)
+        self._share_past = copy.label.level != 2 or not other or alive(other) or other == partner
+        self.catch_up.lead()
+        self.replication.lead_from(start)
+        self.change_state(Trigger.BEGIN)
         if partner:
             self._ask_partner()
-        elif self.label.level == 1:
+        elif copy.label.level == 1:
             self._agree(whole=True)
-        self.office.store.save(self.record)
+        self.host.store.save(copy.record)
 
     def _ask_partner(self) -> None:
-        self._asked = self.office.now
-        record = self.record
-        if self.state is State.YIELDING:
-            self.office.tell(record.secondary, Lead(self.shelf, record.term))
+        """Ask the secondary to follow our term, or to begin one of its own."""
+        self._asked = self.host.now
+        copy, record = self.copy, self.copy.record
+        if copy.state is State.YIELDING:
+            self.host.mail.send(record.secondary, Lead(copy.shelf, record.term))
         elif record.secondary:
-            start = record.epochs[-1].start
+            start = record.terms[-1].start
             sync = Sync(
-                self.shelf, record.term, record.confirmed, self._copy, record.since, record.former,
-                record.epochs, record.label, self._positions_before(start),
+                copy.shelf, record.term, record.confirmed, self._share_past, record.since,
+                record.former, record.terms, record.label, copy.publishers_before(start),
             )  # fmt: skip
-            self.office.tell(record.secondary, sync)
+            self.host.mail.send(record.secondary, sync)
 
     def on_sync(self, sender: str, sync: Sync) -> None:
         """Another begins a term with us as secondary."""
-        old = self.record
-        if sync.term == old.term == old.confirmed and sender == old.primary != self.me:
-            self._say_synced()  # our answer was lost
+        copy, old = self.copy, self.copy.record
+        if sync.term == old.term == old.confirmed and sender == old.primary != copy.me:
+            self.catch_up.report()  # our answer was lost
             return
         if sync.term <= old.term or sync.base < old.confirmed:
-            self.office.tell(sender, Refused(self.shelf, old.term, old.confirmed))
+            self.host.mail.send(sender, Refused(copy.shelf, old.term, old.confirmed))
             return
-        since, start = old.since, sync.epochs[-1].start
-        self._fetching = None
+        since, start = old.since, sync.terms[-1].start
+        self.catch_up.stop()
         if not old.term or sync.base > old.confirmed:
-            since = self._catch_up(sender, sync)
-        self._goal = sync.since if sync.copy else since
-        self.record = Record(
-            self.shelf, sync.term, sync.term, sender, self.me, sync.former, since, sync.epochs,
+            # We missed terms. Two others have all that was acknowledged in them.
+            wrong = divergence(sync.terms, old.confirmed) if old.term else 0
+            copy.truncate(wrong, sync.publishers)
+            since = self.catch_up.rejoin(sender, wrong, start)
+        copy.record = Record(
+            copy.shelf, sync.term, sync.term, sender, copy.me, sync.former, since, sync.terms,
             sync.label,
         )  # fmt: skip
-        self.office.store.save(self.record)
-        self._live = start - 1
-        self.committed = max(self.committed, start - 1)
-        self.last = max(self.last, self.committed)
-        self._next_check = self.office.now + CHECK_S
-        self.verified = True
-        self.turn(Turn.FOLLOW)
-        self._want_goal()
-        self._say_synced()
-        self._pull()
-
-    def _catch_up(self, sender: str, sync: Sync) -> int:
-        """Drop what terms without us made wrong; return from when on we hold everything."""
-        old, store, start = self.record, self.office.store, sync.epochs[-1].start
-        wrong = divergence(sync.epochs, old.confirmed) if old.term else 0
-        # Two others have all that was acknowledged in those terms.
-        store.remove(self.shelf, wrong, None)
-        self.positions = {position.publisher: position for position in sync.positions}
-        store.put_positions(self.shelf, sync.positions, anew=True)
-        self.last = store.last(self.shelf)
-        if old.since >= wrong:
-            return start
-        if wrong < start:
-            self._fetching = Fetching(sender, wrong, start, old.since)
-            return start
-        return old.since
+        self.host.store.save(copy.record)
+        self.replication.follow_from(start)
+        copy.committed = max(copy.committed, start - 1)
+        copy.last = max(copy.last, copy.committed)
+        copy.next_check = self.host.now + CHECK_S
+        copy.verified = True
+        self.change_state(Trigger.FOLLOW)
+        self.catch_up.follow(sync.since if sync.catch_up else since)
 
     def on_synced(self, sender: str, synced: Synced) -> None:
-        """The secondary agrees, or has more of the history."""
-        if synced.term != self.record.term or sender != self.record.secondary:
+        """The secondary agrees, or has caught up further."""
+        record = self.copy.record
+        if synced.term != record.term or sender != record.secondary:
             return
-        if self.state is State.PREPARING:
+        if self.copy.state is State.PREPARING:
             self._agree(whole=synced.whole)
-        elif self.leading:
-            self._partner_whole = self._partner_whole or synced.whole
-        self._partner_since = synced.since
-        self._compare_history()
+        elif self.copy.leading:
+            self.catch_up.partner_whole = self.catch_up.partner_whole or synced.whole
+        self.catch_up.on_partner_since(synced.since)
         self.review()
 
     def _agree(self, *, whole: bool) -> None:
-        self.record = replace(self.record, confirmed=self.record.term)
-        self.office.store.save(self.record)
-        self._partner_whole = whole
-        self.turn(Turn.AGREE)
-        self.replicate()
-        self._advance()
+        """Both copies agree on our term."""
+        self.copy.update(confirmed=self.copy.record.term)
+        self.catch_up.partner_whole = whole
+        self.change_state(Trigger.AGREE)
+        self.replication.replicate()
+        self.replication.advance()
 
     def on_refused(self, sender: str, refused: Refused) -> None:
         """The one we asked knows a newer term, or has no copy."""
-        record = self.record
-        if self.state is State.FOLLOWING:
+        state, record = self.copy.state, self.copy.record
+        if state is State.FOLLOWING:
             if sender == record.primary and not refused.confirmed:
                 self.begin()  # our primary lost its disk: we are all there is
-        elif self.state is not State.UNSURE and sender == record.secondary:
+        elif state is not State.UNSURE and sender == record.secondary:
             if refused.confirmed > record.confirmed:
                 self.doubt()
-            elif self.state is not State.PREPARING and not refused.confirmed:
+            elif state is not State.PREPARING and not refused.confirmed:
                 self.begin()  # our secondary lost its disk
-            elif self.state is State.PREPARING and refused.term >= record.term:
-                self.record = replace(record, term=refused.term)
+            elif state is State.PREPARING and refused.term >= record.term:
+                self.copy.record = replace(record, term=refused.term)
                 self.begin()
 
     def on_lead(self, sender: str, lead: Lead) -> None:
         """Our primary wants us to lead."""
-        current = self.state is State.FOLLOWING and lead.term == self.record.term
-        if current and sender == self.record.primary and self._fetching is None:
+        copy, record = self.copy, self.copy.record
+        current = copy.state is State.FOLLOWING and lead.term == record.term
+        if current and sender == record.primary and self.catch_up.fetching is None:
             self.begin()
-        elif self.settled and lead.term < self.record.term and sender != self.record.secondary:
-            self.office.tell(sender, Dismissed(self.shelf, self.record.confirmed))
+        elif self.settled and lead.term < record.term and sender != record.secondary:
+            self.host.mail.send(sender, Dismissed(copy.shelf, record.confirmed))
+
+    # -- who else has the shelf -----------------------------------------------------------------
+
+    def on_known(self, sender: str, known: Known) -> None:
+        """Another says how new its copy is."""
+        copy = self.copy
+        if copy.leading and sender == copy.record.former and self.catch_up.lacking:
+            self.catch_up.on_former_known(sender, known)
+        if copy.state is State.UNSURE and self.inquiry.on_known(sender, known):
+            leader = self.inquiry.leader(sender)
+            if leader:
+                self._check(leader)
+            else:
+                self.begin()
 
     def on_check(self, sender: str, check: Check) -> str:
         """A holder asks whether it is needed; return to whom the question goes instead."""
-        if check.primary == self.me:
-            self._note_agreed(check.confirmed)
-        record = self.record
-        ours = record.primary == self.me and sender == record.secondary
-        if ours and check.unsure and self.state is State.YIELDING:
+        copy = self.copy
+        if check.primary == copy.me:
+            copy.note_agreed(check.confirmed)
+        record = copy.record
+        ours = record.primary == copy.me and sender == record.secondary
+        if ours and check.unsure and copy.state is State.YIELDING:
             self.begin()  # it cannot lead: it waits for us
             return ""
-        if not self.leading:
-            newer = record.confirmed > check.confirmed and record.primary != self.me
+        if not copy.leading:
+            newer = record.confirmed > check.confirmed and record.primary != copy.me
             return record.primary if newer and record.primary != sender else ""
         if sender == record.secondary:
             if check.unsure:
                 self.begin()  # it returned: let it follow a new term
             return ""
-        if check.confirmed >= record.confirmed:
-            return ""
-        end = min(record.since, divergence(record.epochs, check.confirmed))
-        if check.since < end and self._fetching is None and record.since > self.label.floor:
-            self._fetch_from(sender, check.since, end)
-        elif self.settled:
-            self.office.tell(sender, Dismissed(self.shelf, record.confirmed))
+        if check.confirmed < record.confirmed:
+            self._on_old_copy(sender, check)
         return ""
 
-    def dismissed_by(self, sender: str, dismissed: Dismissed) -> bool:
-        """Say whether we may delete our copy."""
-        if self.state not in (State.UNSURE, State.FOLLOWING, State.YIELDING):
+    def _on_old_copy(self, holder: str, check: Check) -> None:
+        """Another broker has an old copy: pull what we lack from it, or let it be deleted."""
+        record = self.copy.record
+        end = min(record.since, divergence(record.terms, check.confirmed))
+        lacking = check.since < end and record.since > record.label.floor
+        if lacking and self.catch_up.fetching is None:
+            self.catch_up.fetch_from(holder, check.since, end)
+        elif self.settled:
+            self.host.mail.send(holder, Dismissed(record.shelf, record.confirmed))
+
+    def may_delete(self, sender: str, dismissed: Dismissed) -> bool:
+        """Say whether we may delete our copy, as another broker says."""
+        state, record = self.copy.state, self.copy.record
+        if state not in (State.UNSURE, State.FOLLOWING, State.YIELDING):
             return False
-        ours = sender == self.record.primary and self.state is State.FOLLOWING
-        return dismissed.term > self.record.confirmed or (
-            ours and dismissed.term == self.record.confirmed
-        )
-
-    def _inquire(self) -> None:
-        """Ask around, and decide when all have answered."""
-        members, inquiry = self.office.members, self._inquiry
-        others = {self.record.primary, self.record.secondary, self.record.former} - {"", self.me}
-        stranger = any(members.get(name) is None for name in others)
-        if not self.office.steady or (stranger and self.office.now < self._doubted + STRANGER_S):
-            return  # we have just started, and do not know yet who else is there
-        if inquiry is None or self.office.now >= inquiry.asked + RETRY_S:
-            around = others | set(members.closest(self.shelf.coordinate, AROUND))
-            around = {name for name in around if name != self.me and members.alive(name)}
-            self._inquiry = Inquiry(around, self.office.now)
-            for name in sorted(around):
-                self.office.tell(name, Inquire(self.shelf))
-            if not around and self.label.level == 1:
-                self.begin()
-
-    def on_known(self, sender: str, known: Known) -> None:
-        """Another says how new its copy is."""
-        inquiry = self._inquiry
-        if self.leading and sender == self.record.former and self.lacks_history:
-            self._ask_former(sender, known)
-        if self.state is not State.UNSURE or inquiry is None or sender not in inquiry.waiting:
-            return
-        inquiry.waiting.discard(sender)
-        own = known.primary == self.me and self._note_agreed(known.confirmed)
-        if not own and known.confirmed > max(inquiry.newest, self.record.confirmed):
-            inquiry.newest, inquiry.primary = known.confirmed, known.primary
-        elif known.confirmed == self.record.confirmed and known.primary:
-            inquiry.same = known.primary
-        if not inquiry.waiting:
-            self._decide(inquiry, sender)
-
-    def _note_agreed(self, term: int) -> bool:
-        """Another agreed to a term that we began, and perhaps we never heard of it."""
-        news = self.record.confirmed < term <= self.record.term and not self.leading
-        if news:
-            self.record = replace(self.record, confirmed=term)
-        return news
-
-    def _decide(self, inquiry: Inquiry, answering: str) -> None:
-        """All have answered: wait for a newer primary, or for our own, or lead."""
-        alive = self.office.members.alive
-        if inquiry.newest > self.record.confirmed:
-            self._check(inquiry.primary if alive(inquiry.primary) else answering)
-        elif inquiry.same not in ("", self.me) and alive(inquiry.same):
-            self._check(inquiry.same)
-        else:
-            self.begin()
+        ours = sender == record.primary and state is State.FOLLOWING
+        return dismissed.term > record.confirmed or (ours and dismissed.term == record.confirmed)

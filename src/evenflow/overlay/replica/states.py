@@ -23,7 +23,7 @@ class State(Enum):
     """Secondary."""
 
 
-class Turn(Enum):
+class Trigger(Enum):
     """What changes the state of a copy."""
 
     DOUBT = "doubt"
@@ -38,32 +38,32 @@ class Turn(Enum):
     """Another begins a term with it."""
 
 
-TRANSITIONS: dict[State, dict[Turn, State]] = {
+TRANSITIONS: dict[State, dict[Trigger, State]] = {
     State.UNSURE: {
-        Turn.DOUBT: State.UNSURE,
-        Turn.BEGIN: State.PREPARING,
-        Turn.FOLLOW: State.FOLLOWING,
+        Trigger.DOUBT: State.UNSURE,
+        Trigger.BEGIN: State.PREPARING,
+        Trigger.FOLLOW: State.FOLLOWING,
     },
     State.PREPARING: {
-        Turn.DOUBT: State.UNSURE,
-        Turn.BEGIN: State.PREPARING,
-        Turn.AGREE: State.LEADING,
-        Turn.FOLLOW: State.FOLLOWING,
+        Trigger.DOUBT: State.UNSURE,
+        Trigger.BEGIN: State.PREPARING,
+        Trigger.AGREE: State.LEADING,
+        Trigger.FOLLOW: State.FOLLOWING,
     },
     State.LEADING: {
-        Turn.DOUBT: State.UNSURE,
-        Turn.BEGIN: State.PREPARING,
-        Turn.YIELD: State.YIELDING,
-        Turn.FOLLOW: State.FOLLOWING,
+        Trigger.DOUBT: State.UNSURE,
+        Trigger.BEGIN: State.PREPARING,
+        Trigger.YIELD: State.YIELDING,
+        Trigger.FOLLOW: State.FOLLOWING,
     },
     State.YIELDING: {
-        Turn.DOUBT: State.UNSURE,
-        Turn.BEGIN: State.PREPARING,
-        Turn.FOLLOW: State.FOLLOWING,
+        Trigger.DOUBT: State.UNSURE,
+        Trigger.BEGIN: State.PREPARING,
+        Trigger.FOLLOW: State.FOLLOWING,
     },
     State.FOLLOWING: {
-        Turn.DOUBT: State.UNSURE,
-        Turn.BEGIN: State.PREPARING,
-        Turn.FOLLOW: State.FOLLOWING,
+        Trigger.DOUBT: State.UNSURE,
+        Trigger.BEGIN: State.PREPARING,
+        Trigger.FOLLOW: State.FOLLOWING,
     },
 }

@@ -3,14 +3,14 @@
 The primary of the home shelf moves a topic, one move at a time, each under a *ticket*::
 
     freeze    the old delegate takes no more messages and says what it took    Freeze, Frozen
-    adopt     the new delegate gets the publishers' positions, and waits       Adopt, Adopted
+    adopt     the new delegate gets the publishers' states, and waits         Adopt, Adopted
     commit    the new delegate list is written on both home brokers            (label of the shelf)
     tell      both delegates learn the list: one lets go, the other opens      ListIs
 
 The commit decides. Before it, the old delegate is responsible and after it the new one, from the
 time after the last message of the old: every time has one responsible coordinate, always. A
-delegate that waits asks home again and again, so nothing rests on a letter that may be lost, nor on
-the home primary living on: its successor knows of no ticket, says so, and the old delegate opens
+delegate that waits asks home again and again, so nothing rests on a message that may be lost, nor
+on the home primary living on: its successor knows of no ticket, says so, and the old delegate opens
 again. An answer counts only when it comes from a home term no older than the one that gave the
 ticket. Freezing and adopting are written on both copies before they are reported.
 
@@ -20,32 +20,34 @@ takes it off the list.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from evenflow.errors import DelegationError
 from evenflow.overlay.protocol.messages import (
     Adopt,
     Adopted,
     AskList,
-    Done,
     Emptied,
     Failed,
     Freeze,
     Frozen,
     ListIs,
-    Move,
-    Position,
+    MoveDone,
+    MoveTopic,
+    PublisherState,
     Relieve,
-    Shelf,
+    ShelfId,
 )
 from evenflow.overlay.replica.copy import RETRY_S
 
 if TYPE_CHECKING:
-    from evenflow.overlay.protocol.messages import Routed
+    from evenflow.overlay.ports import DelegationHost
+    from evenflow.overlay.protocol.messages import Envelope
     from evenflow.overlay.replica.replica import Replica
-    from evenflow.overlay.shelf.delegate import Post
     from evenflow.overlay.space.delegation import DelegateList
 
 PATIENCE_S = 8.0
@@ -61,182 +63,184 @@ class Stage(Enum):
 
 
 @dataclass(slots=True)
-class Moving:
+class OngoingMove:
     """A move under way."""
 
     ticket: int
     term: int
     """Term of the home shelf; the move ends with it."""
-    old: Shelf
-    new: Shelf
+    old: ShelfId
+    new: ShelfId
+    request: Envelope
+    """The newest that asked for it, and is told how it went."""
     deadline: float
     stage: Stage = Stage.FREEZING
     asked: float = -1.0
     delegates: DelegateList | None = None
     """The list that will be in force."""
-    positions: tuple[Position, ...] = ()
+    publishers: tuple[PublisherState, ...] = ()
     load: int = 0
-    """Octets of the topic, as its old delegate says."""
-    asking: list[Routed] = field(default_factory=list)
-    """Who wants to hear how it went."""
+    """Bytes of the topic, as its old delegate says."""
 
 
 class Home:
     """The home side of one topic: keeps the list and moves the topic."""
 
-    def __init__(self, replica: Replica, post: Post) -> None:
-        self.replica = replica
-        self.post = post
-        self.moving: Moving | None = None
+    def __init__(self, replica: Replica, host: DelegationHost) -> None:
+        self._copy = replica.copy
+        self._replication = replica.replication
+        self._host = host
+        self.ongoing: OngoingMove | None = None
 
-    def on_move(self, letter: Routed, move: Move) -> None:
+    def on_move(self, envelope: Envelope, move: MoveTopic) -> None:
         """Begin a move, or join the one to the same place."""
-        replica, moving = self.replica, self.moving
-        delegates = replica.label.delegates
-        if moving is not None:
-            if moving.new.coordinate == move.to:
-                moving.asking = [letter]
+        copy, ongoing = self._copy, self.ongoing
+        delegates = copy.label.delegates
+        if ongoing is not None:
+            if ongoing.new.coordinate == move.to:
+                ongoing.request = envelope
             else:
-                self.post.answer(letter, Failed("another move of this topic is under way"))
+                self._host.mail.reply(envelope, Failed("another move of this topic is under way"))
         elif delegates.current == move.to:
-            self.post.answer(letter, Done(delegates))
+            self._host.mail.reply(envelope, MoveDone(delegates))
         else:
-            topic = replica.shelf.topic
-            self.moving = Moving(
-                max(self.post.wall, replica.label.version + 1),
-                replica.record.term,
-                Shelf(topic, delegates.current),
-                Shelf(topic, move.to),
-                self.post.now + PATIENCE_S,
-                asking=[letter],
+            topic = copy.shelf.topic
+            self.ongoing = OngoingMove(
+                max(self._host.wall, copy.label.version + 1),
+                copy.record.term,
+                ShelfId(topic, delegates.current),
+                ShelfId(topic, move.to),
+                envelope,
+                self._host.now + PATIENCE_S,
             )
             self.progress()
 
-    def on_relieve(self, letter: Routed, relieve: Relieve) -> None:
+    def on_relieve(self, envelope: Envelope, relieve: Relieve) -> None:
         """Begin a move that a broker wants, if it knows how things are."""
-        label = self.replica.label
+        label = self._copy.label
         done = label.delegates.current == relieve.to
-        under_way = self.moving is not None and self.moving.new.coordinate == relieve.to
+        under_way = self.ongoing is not None and self.ongoing.new.coordinate == relieve.to
         if done or under_way:
             pass
         elif label.delegates.current != relieve.start:
-            self.post.answer(letter, Failed("the topic has been moved meanwhile"))
+            self._host.mail.reply(envelope, Failed("the topic has been moved meanwhile"))
             return
-        elif self.post.wall < label.version + relieve.rest:
-            self.post.answer(letter, Failed("the topic was moved a short while ago"))
+        elif self._host.wall < label.version + relieve.rest:
+            self._host.mail.reply(envelope, Failed("the topic was moved a short while ago"))
             return
-        self.on_move(letter, Move(relieve.shelf, relieve.to))
+        self.on_move(envelope, MoveTopic(relieve.shelf, relieve.to))
+
+    def _at(self, stage: Stage, ticket: int) -> OngoingMove | None:
+        """Return the move of a ticket if it is at a stage."""
+        ongoing = self.ongoing
+        fits = ongoing is not None and ongoing.stage is stage and ongoing.ticket == ticket
+        return ongoing if fits else None
 
     def on_frozen(self, frozen: Frozen) -> None:
         """The old delegate takes no more."""
-        moving = self.moving
-        if moving is None or moving.stage is not Stage.FREEZING or frozen.ticket != moving.ticket:
+        ongoing = self._at(Stage.FREEZING, frozen.ticket)
+        if ongoing is None:
             return
-        label = self.replica.label
+        label = self._copy.label
         start = max(frozen.last + 1, label.delegates.entries[-1].start, 1)
         try:
-            moving.delegates = label.delegates.delegate(moving.new.coordinate, start)
+            ongoing.delegates = label.delegates.delegate(ongoing.new.coordinate, start)
         except DelegationError as error:
             self._end(Failed(error.reason))
             return
-        moving.positions, moving.load = frozen.positions, frozen.load
-        moving.stage, moving.asked = Stage.ADOPTING, -1.0
+        ongoing.publishers, ongoing.load = frozen.publishers, frozen.load
+        ongoing.stage, ongoing.asked = Stage.ADOPTING, -1.0
         self.progress()
 
     def on_adopted(self, adopted: Adopted) -> None:
         """The new delegate is ready: commit."""
-        moving = self.moving
-        if moving is None or moving.stage is not Stage.ADOPTING or adopted.ticket != moving.ticket:
+        ongoing = self._at(Stage.ADOPTING, adopted.ticket)
+        if ongoing is None:
             return
-        assert moving.delegates is not None
-        moving.stage = Stage.COMMITTING
-        label = self.replica.label
-        ours = label.ticket == moving.ticket  # home itself was, or will be, the delegate
-        self.replica.relabel(
+        assert ongoing.delegates is not None
+        ongoing.stage = Stage.COMMITTING
+        label = self._copy.label
+        ours = label.ticket == ongoing.ticket  # home itself was, or will be, the delegate
+        self._replication.relabel(
             replace(
                 label,
-                version=moving.ticket,
-                delegates=moving.delegates,
+                version=ongoing.ticket,
+                delegates=ongoing.delegates,
                 ticket=0 if ours else label.ticket,
             )
         )
         self.progress()
 
-    def on_ask(self, letter: Routed, ask: AskList) -> None:
+    def on_ask(self, envelope: Envelope, ask: AskList) -> None:
         """A delegate asks for the list."""
-        label, moving = self.replica.label, self.moving
-        if not self.replica.label_kept:
+        label, ongoing = self._copy.label, self.ongoing
+        if not self._replication.label_kept:
             return  # not decided yet; it asks again
-        pending = moving is not None and (moving.ticket == ask.ticket or moving.new == ask.shelf)
+        pending = ongoing is not None and (ongoing.ticket == ask.ticket or ongoing.new == ask.shelf)
         answer = ListIs(
-            ask.shelf, ask.ticket, pending, self.replica.record.term, label.version, label.delegates
+            ask.shelf, ask.ticket, pending, self._copy.record.term, label.version, label.delegates
         )
-        self.post.answer(letter, answer)
+        self._host.mail.reply(envelope, answer)
 
-    def on_emptied(self, letter: Routed, emptied: Emptied) -> None:
+    def on_emptied(self, envelope: Envelope, emptied: Emptied) -> None:
         """A past delegate has nothing left: take its times off the list."""
-        label, place = self.replica.label, emptied.shelf.coordinate
+        label, place = self._copy.label, emptied.shelf.coordinate
         delegates = label.delegates
-        if self.moving is not None:
+        if self.ongoing is not None:
             return
         for tenure in delegates.tenures()[1:-1]:
             if tenure.coordinate == place and (tenure.end or 0) <= emptied.floor:
                 delegates = delegates.forget(tenure.start)
                 break  # the list may have been merged: the next time for the next one
         if delegates != label.delegates:
-            version = max(self.post.wall, label.version + 1)
-            self.replica.relabel(replace(label, version=version, delegates=delegates))
-        self.on_ask(letter, AskList(emptied.shelf, 0))
+            version = max(self._host.wall, label.version + 1)
+            self._replication.relabel(replace(label, version=version, delegates=delegates))
+        self.on_ask(envelope, AskList(emptied.shelf, 0))
 
     def progress(self) -> None:
         """Do the next step of the move, or the same again."""
-        moving, replica = self.moving, self.replica
-        if moving is None:
+        ongoing, copy = self.ongoing, self._copy
+        if ongoing is None:
             return
-        if not replica.leading or moving.term != replica.record.term:
-            self.moving = None  # whoever leads now knows of no move
-        elif moving.stage is Stage.COMMITTING:
-            if replica.label_kept and replica.label.version == moving.ticket:
-                self._tell()
-        elif self.post.now >= moving.deadline:
+        if not copy.leading or ongoing.term != copy.record.term:
+            self.ongoing = None  # whoever leads now knows of no move
+        elif ongoing.stage is Stage.COMMITTING:
+            if self._replication.label_kept and copy.label.version == ongoing.ticket:
+                self._conclude(ongoing)
+        elif self._host.now >= ongoing.deadline:
             self._end(Failed("the brokers concerned did not answer in time: try again"))
-        elif moving.asked < 0 or self.post.now >= moving.asked + RETRY_S:
-            moving.asked = self.post.now
-            self._ask(moving)
+        elif ongoing.asked < 0 or self._host.now >= ongoing.asked + RETRY_S:
+            ongoing.asked = self._host.now
+            self._ask(ongoing)
 
-    def _ask(self, moving: Moving) -> None:
-        if moving.stage is Stage.FREEZING:
-            self.post.mail(moving.old.coordinate, Freeze(moving.old, moving.ticket, moving.term))
+    def _ask(self, ongoing: OngoingMove) -> None:
+        if ongoing.stage is Stage.FREEZING:
+            freeze = Freeze(ongoing.old, ongoing.ticket, ongoing.term)
+            self._host.mail.send_to(ongoing.old.coordinate, freeze)
         else:
-            assert moving.delegates is not None
-            self.post.mail(
-                moving.new.coordinate,
-                Adopt(
-                    moving.new, moving.ticket, moving.term, self.replica.label, moving.positions,
-                    moving.load,
-                ),
+            adopt = Adopt(
+                ongoing.new, ongoing.ticket, ongoing.term, self._copy.label, ongoing.publishers,
+                ongoing.load,
             )  # fmt: skip
+            self._host.mail.send_to(ongoing.new.coordinate, adopt)
 
-    def _tell(self) -> None:
-        moving, label = self.moving, self.replica.label
-        assert moving is not None
-        self._end(Done(label.delegates))
-        for shelf in (moving.old, moving.new):
+    def _conclude(self, ongoing: OngoingMove) -> None:
+        """The new list is on both disks: tell whoever asked, and both delegates."""
+        label = self._copy.label
+        self._end(MoveDone(label.delegates))
+        for shelf in (ongoing.old, ongoing.new):
             if not shelf.at_home:
-                self.post.mail(
-                    shelf.coordinate,
-                    ListIs(
-                        shelf,
-                        moving.ticket,
-                        pending=False,
-                        term=moving.term,
-                        version=label.version,
-                        delegates=label.delegates,
-                    ),
+                found = ListIs(
+                    shelf,
+                    ongoing.ticket,
+                    pending=False,
+                    term=ongoing.term,
+                    version=label.version,
+                    delegates=label.delegates,
                 )
+                self._host.mail.send_to(shelf.coordinate, found)
 
-    def _end(self, answer: Done | Failed) -> None:
-        assert self.moving is not None
-        asking, self.moving = self.moving.asking, None
-        for letter in asking:
-            self.post.answer(letter, answer)
+    def _end(self, reply: MoveDone | Failed) -> None:
+        assert self.ongoing is not None
+        request, self.ongoing = self.ongoing.request, None
+        self._host.mail.reply(request, reply)

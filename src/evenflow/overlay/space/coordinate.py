@@ -10,6 +10,7 @@ import hashlib
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from evenflow.errors import OverlayError
+from evenflow.overlay.values import UnitFloat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +24,8 @@ LONGEST_NAME = 1024
 class Coordinate(NamedTuple):
     """A place in the unit square."""
 
-    x: float
-    y: float
+    x: UnitFloat
+    y: UnitFloat
 
 
 def geographic_hash(topic: str) -> Coordinate:

@@ -23,18 +23,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from evenflow.errors import DelegationError
+from evenflow.overlay.space.coordinate import Coordinate
+from evenflow.overlay.values import Natural, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenflow.overlay.space.coordinate import Coordinate
 
-
-@dataclass(frozen=True, slots=True)
-class Delegation:
+class Delegation(Value, frozen=True):
     """One entry of a delegate list."""
 
-    start: int
+    start: Natural
     """Time of the first message the coordinate is responsible for."""
     coordinate: Coordinate
     """Where the messages lie."""
@@ -52,8 +51,7 @@ class Tenure:
     """Where the messages of the range lie."""
 
 
-@dataclass(frozen=True, slots=True)
-class DelegateList:
+class DelegateList(Value, frozen=True):
     """The delegations of one topic, oldest first. Begin with `DelegateList.at_home`."""
 
     entries: tuple[Delegation, ...]

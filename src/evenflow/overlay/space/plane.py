@@ -7,17 +7,14 @@ forwarding ends at the closest node.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import Delaunay, KDTree, QhullError, Voronoi
 
 from evenflow.errors import OverlayError
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from evenflow.overlay.space.arrays import Floats, Ints
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 class Plane:
@@ -27,14 +24,14 @@ class Plane:
         nodes: Their coordinates, one row each, all different and inside the square.
     """
 
-    def __init__(self, nodes: NDArray[np.float64]) -> None:
+    def __init__(self, nodes: Floats) -> None:
         if nodes.ndim != 2 or nodes.shape[1] != 2 or not len(nodes):
             raise OverlayError(f"nodes are rows of two coordinates, not shape {nodes.shape}")
         if not np.all((nodes > 0) & (nodes < 1)):
             raise OverlayError("every node lies inside the unit square, off its edge")
         if len(np.unique(nodes, axis=0)) != len(nodes):
             raise OverlayError("two nodes share a coordinate: give every node its own")
-        self.nodes: Floats = nodes
+        self.nodes = nodes
         self._tree = KDTree(nodes)
 
     def closest(self, coordinates: Floats, count: int) -> Ints:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenflow.overlay.balancing.decision import Weight, improve, smallest_of
+from evenflow.overlay.balancing.decision import PlacedTopic, improve, smallest_of
 from evenflow.overlay.balancing.loads import Level, NodeLoads
 from evenflow_experiments.sedax.continuous import concerns, move_smallest, move_worthiest
 from evenflow_experiments.sedax.kernel import LoadTable, empty_loads, place_all
@@ -44,7 +44,7 @@ def test_the_smallest_topic_moves_as_algorithm_2_says(level: Level, seed: int, n
     world = make_world(seed)
     table, where = placed(world, level)
     weights = [
-        Weight(topic, world.spot(spot)[:level], world.sizes[topic])
+        PlacedTopic(topic, world.spot(spot)[:level], world.sizes[topic])
         for topic, spot in enumerate(where)
     ]
     found = smallest_of(weights, node)

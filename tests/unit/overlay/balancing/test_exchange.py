@@ -5,25 +5,25 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.unit.overlay.memory_store import MemoryStore
-from tests.unit.overlay.simcluster import SimCluster
 
 from evenflow.overlay.balancing.loads import Level, NodeLoads
-from evenflow.overlay.protocol.events import Arrived, Balanced, Tick
-from evenflow.overlay.protocol.messages import LETTERS, Relieve, Routed, Share, Shelf
+from evenflow.overlay.protocol.codec import BODY
+from evenflow.overlay.protocol.events import Arrived, LogMove, Tick
+from evenflow.overlay.protocol.messages import Envelope, Relieve, Share, ShelfId
 from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
+from evenflow.testing.overlay_cluster import OverlayCluster
 
 EVERY = 4.0
 
 
-def balancing(seed: int, brokers: int, *, loss: float = 0.0, delay: float = 0.01) -> SimCluster:
-    return SimCluster(
+def balancing(seed: int, brokers: int, *, loss: float = 0.0, delay: float = 0.01) -> OverlayCluster:
+    return OverlayCluster(
         seed, brokers=brokers, loss=loss, delay=delay, settings=Settings(balance_s=EVERY)
     )
 
 
-def fill(cluster: SimCluster, topics: int, level: int = 3) -> list:
+def fill(cluster: OverlayCluster, topics: int, level: int = 3) -> list:
     """Publish topics of random sizes, once and for all."""
     rng = random.Random(topics)
     publishers = [cluster.publisher(f"topic-{number}", level) for number in range(topics)]
@@ -36,23 +36,23 @@ def fill(cluster: SimCluster, topics: int, level: int = 3) -> list:
     return publishers
 
 
-def loads_of(cluster: SimCluster, level: int = 3) -> dict[str, float]:
+def loads_of(cluster: OverlayCluster, level: int = 3) -> dict[str, float]:
     """The loads as they are, from where the topics lie."""
     loads: NodeLoads[str] = NodeLoads()
     for name, broker in cluster.brokers.items():
         core = broker.core
-        for shelf, keeper in core.keepers.items():
-            label = keeper.replica.label
-            if keeper.replica.leading and label.delegates.current == shelf.coordinate:
-                spot = core.members.closest(shelf.coordinate, level)
+        for shelf in core.shelves.values():
+            copy = shelf.replica.copy
+            if copy.leading and copy.delegated_here:
+                spot = core.members.closest(copy.shelf.coordinate, level)
                 assert spot[0] == name
-                loads.add(spot, core.weigh(keeper.replica))
+                loads.add(spot, copy.topic_load())
     return {name: loads.load(name, Level.THREE) for name in cluster.brokers}
 
 
-def made(cluster: SimCluster, since: float = 0.0) -> list[Balanced]:
+def made(cluster: OverlayCluster, since: float = 0.0) -> list[LogMove]:
     """The moves that succeeded."""
-    return [a for time, _, a in cluster.balanced if time >= since and a.refusal == ""]
+    return [move for time, move in cluster.logged if time >= since and move.refusal == ""]
 
 
 @pytest.mark.parametrize("level", Level)
@@ -81,11 +81,11 @@ def test_all_who_wake_at_once_do_not_run_to_the_same_place(seed: int) -> None:
     cluster.add_broker("new")
     cluster.run(3)
     cluster.settle()
-    cluster.balanced.clear()
+    cluster.logged.clear()
     before = loads_of(cluster)
     for _ in range(4):
         for broker in cluster.brokers.values():
-            broker.core.balancing._wake = cluster.now
+            broker.core.exchange._wake = cluster.now
         cluster.run(3)
     assert made(cluster)
     assert max(loads_of(cluster).values()) <= max(before.values())
@@ -104,24 +104,24 @@ def test_what_is_written_down_tells_loads_before_and_after() -> None:
 
 
 def test_home_moves_a_topic_only_from_where_it_lies_and_not_twice_in_a_row() -> None:
-    cluster = SimCluster(3, brokers=5)
+    cluster = OverlayCluster(3, brokers=5)
     publisher = cluster.publisher("meters")
     publisher.add(b"x")
     cluster.run_until(lambda: publisher.acknowledged == 1, 10)
-    home = Shelf("meters", geographic_hash("meters"))
+    home = ShelfId("meters", geographic_hash("meters"))
     name = next(
         name
         for name, broker in cluster.brokers.items()
-        if home in broker.core.keepers and broker.core.keepers[home].replica.leading
+        if home in broker.core.shelves and broker.core.shelves[home].replica.copy.leading
     )
     core = cluster.brokers[name].core
 
     def relieve(start: Coordinate, to: Coordinate, rest: float) -> Coordinate:
-        body = LETTERS.encode(Relieve(home, start, to, int(rest * 1e9)))
-        letter = Routed(home.coordinate, name, 9, name, 0, 5, False, body)
-        cluster.give(core, Arrived(name, letter))
+        body = BODY.encode(Relieve(home, start, to, int(rest * 1e9)))
+        envelope = Envelope(home.coordinate, name, 9, name, 0, 5, False, body)
+        cluster.give(core, Arrived(name, envelope))
         cluster.run(3)
-        return core.keepers[home].replica.label.delegates.current
+        return core.shelves[home].replica.copy.label.delegates.current
 
     first, second = Coordinate(0.9, 0.9), Coordinate(0.1, 0.1)
     assert relieve(first, second, 0.0) == home.coordinate  # it does not lie there
@@ -131,7 +131,7 @@ def test_home_moves_a_topic_only_from_where_it_lies_and_not_twice_in_a_row() -> 
 
 
 def test_a_topic_brings_its_load_along_until_that_has_expired() -> None:
-    cluster = SimCluster(4, brokers=5, settings=Settings(age_s=40.0))
+    cluster = OverlayCluster(4, brokers=5, settings=Settings(age_s=40.0))
     publisher = cluster.publisher("meters")
     for _ in range(10):
         publisher.add(b"x" * 10)
@@ -143,10 +143,10 @@ def test_a_topic_brings_its_load_along_until_that_has_expired() -> None:
 
     def load() -> int:
         return next(
-            broker.core.weigh(keeper.replica)
+            shelf.replica.copy.topic_load()
             for broker in cluster.brokers.values()
-            for shelf, keeper in broker.core.keepers.items()
-            if shelf.coordinate == away and keeper.replica.leading
+            for shelf_id, shelf in broker.core.shelves.items()
+            if shelf_id.coordinate == away and shelf.replica.copy.leading
         )
 
     assert 90 <= load() <= 100
@@ -158,14 +158,13 @@ def test_a_topic_brings_its_load_along_until_that_has_expired() -> None:
 
 
 def test_a_broker_that_does_not_balance_tells_nothing_and_is_given_nothing() -> None:
-    cluster = SimCluster(5, brokers=4)
+    cluster = OverlayCluster(5, brokers=4)
     fill(cluster, 6)
     core = next(iter(cluster.brokers.values())).core
     told = core.handle(Tick(), cluster.now + 1, cluster.wall)
     assert not any(isinstance(getattr(action, "message", None), Share) for action in told)
     cluster.settings = Settings(balance_s=EVERY)
-    cluster.stores["new"], cluster.places["new"] = MemoryStore(), Coordinate(0.5, 0.5)
-    cluster.start("new")
+    cluster.add_broker("new", Coordinate(0.5, 0.5))
     cluster.run(10 * EVERY)
     silent = {f"b{number}" for number in range(4)}
     assert not any(silent & set(move.to) for move in made(cluster))

@@ -1,4 +1,4 @@
-"""A machine that is far too busy: brokers stall together, letters take seconds, some are lost.
+"""A machine that is far too busy: brokers stall together, envelopes take seconds, some are lost.
 
 Whatever happened meanwhile, once things are calm every topic has a leader and all its copies, and
 serves again. Nothing more is asked: with many brokers silent at once more have failed than any
@@ -7,18 +7,18 @@ level bears, so a topic may have been begun anew.
 
 from __future__ import annotations
 
-from tests.unit.overlay.simcluster import SimCluster, Violation
-
-from evenflow.overlay.protocol.messages import Shelf
+from evenflow.overlay.protocol.messages import ShelfId
 from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
+from evenflow.testing.overlay_checks import Violation
+from evenflow.testing.overlay_cluster import OverlayCluster
 
 
 class Overload:
     """Random stalls, delays, losses, deaths, returns and moves; then calm."""
 
     def __init__(self, seed, *, brokers=7, topics=8, balance_s=0.0):
-        self.cluster = SimCluster(seed, brokers=brokers, settings=Settings(balance_s=balance_s))
+        self.cluster = OverlayCluster(seed, brokers=brokers, settings=Settings(balance_s=balance_s))
         self.rng = self.cluster.rng
         self.topics = [f"topic-{number}" for number in range(topics)]
         self.publishers = [
@@ -102,19 +102,19 @@ class Overload:
             return False
         if any(copies[shelf] != set(one.wanted()) for shelf, one in leaders.items()):
             return False
-        homes = [leaders.get(Shelf(topic, geographic_hash(topic))) for topic in self.topics]
+        homes = [leaders.get(ShelfId(topic, geographic_hash(topic))) for topic in self.topics]
         return all(
-            home is not None and Shelf(home.shelf.topic, home.label.delegates.current) in leaders
+            home is not None and ShelfId(home.shelf.topic, home.label.delegates.current) in leaders
             for home in homes
         )
 
     def who_has_what(self):
         leaders, copies = {}, {}
         for name, broker in self.cluster.brokers.items():
-            for shelf, keeper in broker.core.keepers.items():
-                copies.setdefault(shelf, set()).add(name)
-                if keeper.replica.settled:
-                    if shelf in leaders:
-                        raise Violation(f"{shelf} has two leaders\n{self.cluster.picture()}")
-                    leaders[shelf] = keeper.replica
+            for shelf_id, shelf in broker.core.shelves.items():
+                copies.setdefault(shelf_id, set()).add(name)
+                if shelf.replica.settled:
+                    if shelf_id in leaders:
+                        raise Violation(f"{shelf_id} has two leaders\n{self.cluster.picture()}")
+                    leaders[shelf_id] = shelf.replica.copy
         return leaders, copies

@@ -5,60 +5,61 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.unit.overlay.memory_store import MemoryStore
-from tests.unit.overlay.simcluster import SimCluster
 
 from evenflow.overlay.client.core import Publishing
+from evenflow.overlay.protocol.codec import BODY
 from evenflow.overlay.protocol.events import Arrived, Asked
-from evenflow.overlay.protocol.messages import LETTERS, Dismissed, Routed, Shelf, Sync
+from evenflow.overlay.protocol.messages import Dismissed, Envelope, ShelfId, Sync
 from evenflow.overlay.protocol.settings import Settings
-from evenflow.overlay.replica.states import Turn
+from evenflow.overlay.replica.states import Trigger
 from evenflow.overlay.space.coordinate import Coordinate, closest_nodes, geographic_hash
+from evenflow.testing.overlay_cluster import OverlayCluster
+from evenflow.testing.overlay_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 def test_what_is_published_is_read_in_order() -> None:
-    cluster = SimCluster(1)
+    cluster = OverlayCluster(1)
     publisher, reader = cluster.publisher("meters"), cluster.reader("meters")
     for number in range(20):
         publisher.add(b"%d" % number)
         cluster.run(0.1)
     cluster.run_until(lambda: publisher.acknowledged == 20, 10)
-    cluster.run_until(lambda: cluster.seen[id(reader)] == {publisher.publisher: 20}, 10)
+    cluster.run_until(lambda: cluster.clients.seen[reader] == {publisher.publisher: 20}, 10)
     cluster.settle()
     cluster.check_all_readable(["meters"], publishers=[publisher])
 
 
-def copies(cluster: SimCluster, topic: str) -> dict[Coordinate, set[str]]:
+def copies(cluster: OverlayCluster, topic: str) -> dict[Coordinate, set[str]]:
     """Return who holds a topic at which coordinate."""
     found: dict[Coordinate, set[str]] = {}
     for name, broker in cluster.brokers.items():
-        for shelf in broker.core.keepers:
+        for shelf in broker.core.shelves:
             if shelf.topic == topic:
                 found.setdefault(shelf.coordinate, set()).add(name)
     return found
 
 
-def write(cluster: SimCluster, publisher: Publishing, count: int) -> None:
+def write(cluster: OverlayCluster, publisher: Publishing, count: int) -> None:
     for _ in range(count):
         publisher.add(b"x")
     cluster.run_until(lambda: publisher.acknowledged == publisher.accepted, 20, "write")
 
 
-def primary_of(cluster: SimCluster, topic: str) -> str:
-    home = Shelf(topic, geographic_hash(topic))
+def primary_of(cluster: OverlayCluster, topic: str) -> str:
+    home = ShelfId(topic, geographic_hash(topic))
     return next(
         name
         for name, broker in cluster.brokers.items()
-        if home in broker.core.keepers and broker.core.keepers[home].replica.leading
+        if home in broker.core.shelves and broker.core.shelves[home].replica.copy.leading
     )
 
 
 @pytest.mark.parametrize(("level", "count"), [(1, 1), (2, 2), (3, 2)])
 def test_a_topic_lies_on_the_closest_brokers_as_its_level_asks(level: int, count: int) -> None:
-    cluster = SimCluster(2, brokers=7)
+    cluster = OverlayCluster(2, brokers=7)
     write(cluster, cluster.publisher("meters", level), 3)
     cluster.settle()
     home = geographic_hash("meters")
@@ -68,13 +69,11 @@ def test_a_topic_lies_on_the_closest_brokers_as_its_level_asks(level: int, count
 
 @pytest.mark.parametrize("level", [1, 2, 3])
 def test_a_broker_that_joins_closer_gets_the_topic_with_its_past(level: int) -> None:
-    cluster = SimCluster(4, brokers=4)
+    cluster = OverlayCluster(4, brokers=4)
     publisher = cluster.publisher("meters", level)
     write(cluster, publisher, 40)
     home = geographic_hash("meters")
-    cluster.places["closer"] = Coordinate(home.x + 0.001, home.y)
-    cluster.stores["closer"] = MemoryStore()
-    cluster.start("closer")
+    cluster.add_broker("closer", Coordinate(home.x + 0.001, home.y))
     cluster.run(2)
     write(cluster, publisher, 5)
     cluster.settle()
@@ -85,7 +84,7 @@ def test_a_broker_that_joins_closer_gets_the_topic_with_its_past(level: int) -> 
 
 def test_level_two_keeps_the_past_once_and_level_three_twice_after_a_death() -> None:
     for level, whole in ((2, 1), (3, 2)):
-        cluster = SimCluster(5, brokers=6)
+        cluster = OverlayCluster(5, brokers=6)
         publisher = cluster.publisher("meters", level)
         write(cluster, publisher, 29)
         write(cluster, publisher, 1)  # with it the secondary hears that the others are committed
@@ -93,7 +92,7 @@ def test_level_two_keeps_the_past_once_and_level_three_twice_after_a_death() -> 
         cluster.kill(primary_of(cluster, "meters"))
         cluster.run(3)
         cluster.settle()
-        home = Shelf("meters", geographic_hash("meters"))
+        home = ShelfId("meters", geographic_hash("meters"))
         kept = [
             len(cluster.stores[name].messages[home])
             for name in copies(cluster, "meters")[home.coordinate]
@@ -104,7 +103,7 @@ def test_level_two_keeps_the_past_once_and_level_three_twice_after_a_death() -> 
 
 
 def test_a_stopped_primary_gets_nothing_acknowledged_when_it_goes_on() -> None:
-    cluster = SimCluster(6, brokers=5)
+    cluster = OverlayCluster(6, brokers=5)
     publisher, reader = cluster.publisher("meters"), cluster.reader("meters")
     write(cluster, publisher, 5)
     cluster.settle()
@@ -115,27 +114,27 @@ def test_a_stopped_primary_gets_nothing_acknowledged_when_it_goes_on() -> None:
         cluster.run(0.2)
     cluster.run_until(lambda: publisher.acknowledged > 20, 20, "take over")
     term = max(
-        keeper.replica.record.confirmed
+        shelf.replica.copy.record.confirmed
         for broker in cluster.brokers.values()
-        for keeper in broker.core.keepers.values()
+        for shelf in broker.core.shelves.values()
     )
     cluster.resume(old)
     cluster.run(3)
     cluster.settle()
-    home = Shelf("meters", geographic_hash("meters"))
-    assert cluster.brokers[old].core.keepers[home].replica.record.confirmed > term
+    home = ShelfId("meters", geographic_hash("meters"))
+    assert cluster.brokers[old].core.shelves[home].replica.copy.record.confirmed > term
     cluster.run_until(lambda: publisher.acknowledged == publisher.accepted, 10)
-    cluster.run_until(lambda: cluster.seen[id(reader)] == {1: publisher.accepted}, 10)
+    cluster.run_until(lambda: cluster.clients.seen[reader] == {1: publisher.accepted}, 10)
 
 
 @pytest.mark.parametrize("victim", ["primary", "secondary"])
 def test_a_broker_that_returns_with_an_empty_disk_gets_everything_again(victim: str) -> None:
-    cluster = SimCluster(12, brokers=5)
+    cluster = OverlayCluster(12, brokers=5)
     publisher = cluster.publisher("meters")
     write(cluster, publisher, 20)
     cluster.settle()
-    home = Shelf("meters", geographic_hash("meters"))
-    record = cluster.brokers[primary_of(cluster, "meters")].core.keepers[home].replica.record
+    home = ShelfId("meters", geographic_hash("meters"))
+    record = cluster.brokers[primary_of(cluster, "meters")].core.shelves[home].replica.copy.record
     name = record.primary if victim == "primary" else record.secondary
     cluster.kill(name)
     cluster.stores[name] = MemoryStore()
@@ -147,28 +146,28 @@ def test_a_broker_that_returns_with_an_empty_disk_gets_everything_again(victim: 
 
 
 def test_a_primary_that_yields_to_one_who_became_unsure_leads_on() -> None:
-    cluster = SimCluster(13, brokers=4)
+    cluster = OverlayCluster(13, brokers=4)
     publisher = cluster.publisher("meters")
     write(cluster, publisher, 3)
     cluster.settle()
-    home = Shelf("meters", geographic_hash("meters"))
-    replica = cluster.brokers[primary_of(cluster, "meters")].core.keepers[home].replica
-    cluster.brokers[replica.record.secondary].core.keepers[home].replica.doubt()
-    replica.turn(Turn.YIELD)
+    home = ShelfId("meters", geographic_hash("meters"))
+    replica = cluster.brokers[primary_of(cluster, "meters")].core.shelves[home].replica
+    cluster.brokers[replica.copy.record.secondary].core.shelves[home].replica.doubt()
+    replica.change_state(Trigger.YIELD)
     cluster.settle(10)
     write(cluster, publisher, 3)
     cluster.check_all_readable(["meters"], publishers=[publisher])
 
 
 def test_links_are_those_of_the_triangulation_and_no_others() -> None:
-    cluster = SimCluster(14, brokers=12)
+    cluster = OverlayCluster(14, brokers=12)
     cluster.run(6)
     for broker in cluster.brokers.values():
-        assert broker.core.links == broker.core.members.neighbours()
+        assert broker.core.neighbours.links == broker.core.members.neighbours()
 
 
 def test_an_expired_delegate_is_taken_off_the_list_and_drops_its_shelf() -> None:
-    cluster = SimCluster(7, brokers=6, settings=Settings(age_s=20.0))
+    cluster = OverlayCluster(7, brokers=6, settings=Settings(age_s=20.0))
     publisher = cluster.publisher("meters")
     home, away = geographic_hash("meters"), Coordinate(0.9, 0.1)
     write(cluster, publisher, 5)
@@ -181,32 +180,33 @@ def test_an_expired_delegate_is_taken_off_the_list_and_drops_its_shelf() -> None
     assert set(copies(cluster, "meters")) == {home, away}
     cluster.run_until(lambda: set(copies(cluster, "meters")) == {home}, 60, "forget")
     cluster.settle()
-    replica = cluster.brokers[primary_of(cluster, "meters")].core.keepers[Shelf("meters", home)]
-    assert [entry.coordinate for entry in replica.replica.label.delegates.entries] == [home]
+    shelf = cluster.brokers[primary_of(cluster, "meters")].core.shelves[ShelfId("meters", home)]
+    delegates = shelf.replica.copy.label.delegates
+    assert [entry.coordinate for entry in delegates.entries] == [home]
     reader = cluster.reader("meters", until=cluster.wall, level=0)
-    cluster.seen[id(reader)][publisher.publisher] = publisher.acknowledged
+    cluster.clients.seen[reader][publisher.publisher] = publisher.acknowledged
     write(cluster, publisher, 1)
     cluster.run_until(lambda: reader.done, 10)
 
 
 def test_what_was_stored_before_a_move_is_acknowledged_after_it() -> None:
     """The acknowledgement was lost, the topic moved, and nothing else is published."""
-    cluster = SimCluster(15, brokers=6)
+    cluster = OverlayCluster(15, brokers=6)
     publisher = cluster.publisher("meters")
     write(cluster, publisher, 5)
     move = cluster.move("meters", Coordinate(0.9, 0.1))
     cluster.run_until(lambda: move.done, 10, "move")
-    again = cluster.client(Publishing("meters", publisher.publisher, 2))
+    again = cluster.publisher("meters", number=publisher.publisher)
     for _ in range(5):
         again.add(b"x")
     cluster.run_until(lambda: again.acknowledged == 5, 20, "the same again")
 
 
 def test_a_shelf_keeps_the_newest_octets() -> None:
-    cluster = SimCluster(8, brokers=4, settings=Settings(shelf_octets=10))
+    cluster = OverlayCluster(8, brokers=4, settings=Settings(shelf_bytes=10))
     publisher = cluster.publisher("meters")
     write(cluster, publisher, 50)
-    home = Shelf("meters", geographic_hash("meters"))
+    home = ShelfId("meters", geographic_hash("meters"))
     cluster.run_until(
         lambda: all(
             len(cluster.stores[name].messages[home]) == 10
@@ -218,16 +218,15 @@ def test_a_shelf_keeps_the_newest_octets() -> None:
 
 
 def test_with_one_broker_alive_nothing_is_acknowledged_at_level_two() -> None:
-    cluster = SimCluster(9, brokers=2)
+    cluster = OverlayCluster(9, brokers=2)
     publisher = cluster.publisher("meters")
     write(cluster, publisher, 3)
     cluster.settle()
     last = sorted(cluster.brokers)[0]
-    store = cluster.kill(last)
+    cluster.kill(last)
     publisher.add(b"x")
     cluster.run(20)
     assert publisher.acknowledged == 3
-    assert store is not None
     cluster.start(last)
     cluster.run_until(lambda: publisher.acknowledged == 4, 20)
     cluster.settle()
@@ -236,39 +235,39 @@ def test_with_one_broker_alive_nothing_is_acknowledged_at_level_two() -> None:
 
 def test_who_has_no_copy_follows_nobody_who_missed_a_term() -> None:
     """A broker that returned and knows too few others cannot win a stranger over."""
-    cluster = SimCluster(11, brokers=6)
+    cluster = OverlayCluster(11, brokers=6)
     publisher = cluster.publisher("meters")
     write(cluster, publisher, 5)
     cluster.settle()
-    home = Shelf("meters", geographic_hash("meters"))
-    newest = cluster.brokers[primary_of(cluster, "meters")].core.keepers[home].replica.record
+    home = ShelfId("meters", geographic_hash("meters"))
+    newest = cluster.brokers[primary_of(cluster, "meters")].core.shelves[home].replica.copy.record
     holders = copies(cluster, "meters")[home.coordinate]
     stranger, returned = sorted(set(cluster.brokers) - holders)[:2]
 
     def begin_term(base: int) -> None:
         sync = Sync(
-            home, newest.term + 50, base, True, 0, "", newest.epochs, newest.label, ()
+            home, newest.term + 50, base, True, 0, "", newest.terms, newest.label, ()
         )  # fmt: skip
-        letter = Routed(
-            cluster.places[stranger], stranger, 9, returned, 0, 0, False, LETTERS.encode(sync)
+        envelope = Envelope(
+            cluster.places[stranger], stranger, 9, returned, 0, 0, False, BODY.encode(sync)
         )
-        cluster.give(cluster.brokers[stranger].core, Arrived(returned, letter))
+        cluster.give(cluster.brokers[stranger].core, Arrived(returned, envelope))
         cluster.run(0.3)
 
     begin_term(newest.confirmed - 1)
-    assert home not in cluster.brokers[stranger].core.keepers
+    assert home not in cluster.brokers[stranger].core.shelves
     begin_term(newest.confirmed)
-    assert home in cluster.brokers[stranger].core.keepers
+    assert home in cluster.brokers[stranger].core.shelves
 
 
 def test_letters_that_only_brokers_send_are_refused_from_clients() -> None:
-    cluster = SimCluster(10, brokers=1)
+    cluster = OverlayCluster(10, brokers=1)
     core = cluster.brokers["b0"].core
-    shelf = Shelf("meters", Coordinate(0.5, 0.5))
-    letter = Routed(
-        shelf.coordinate, "b0", 9, "", 0, 1, False, LETTERS.encode(Dismissed(shelf, 10**17))
+    shelf = ShelfId("meters", Coordinate(0.5, 0.5))
+    envelope = Envelope(
+        shelf.coordinate, "b0", 9, "", 0, 1, False, BODY.encode(Dismissed(shelf, 10**17))
     )
-    assert core.handle(Asked(1, letter), cluster.now, cluster.wall) == []
+    assert core.handle(Asked(1, envelope), cluster.now, cluster.wall) == []
     assert core.counters.refused == 1
 
 
@@ -279,7 +278,7 @@ class Chaos:
     """Kills, restarts, stops, joins and moves while two topics are written and read."""
 
     def __init__(self, seed: int, level: int) -> None:
-        self.cluster = SimCluster(seed, brokers=5, loss=0.02)
+        self.cluster = OverlayCluster(seed, brokers=5, loss=0.02)
         self.rng = self.cluster.rng
         self.level = level
         self.dead = ""
@@ -353,8 +352,8 @@ class Chaos:
         self.cluster.check_all_readable(TOPICS, publishers=self.publishers)
 
 
-def chaos(seed: int, level: int, rounds: int = 4) -> SimCluster:
-    """Run one random schedule; time to heal after each act, while letters are being lost."""
+def chaos(seed: int, level: int, rounds: int = 4) -> OverlayCluster:
+    """Run one random schedule; time to heal after each act, while envelopes are being lost."""
     run = Chaos(seed, level)
     run.busy(4)
     for _ in range(rounds):

@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.overlay.memory_store import MemoryStore
+from msgspec.structs import replace
 
 from evenflow.errors import StorageError
 from evenflow.overlay.broker.disk import SqliteStore
-from evenflow.overlay.protocol.messages import Epoch, Label, Message, Position, Shelf
-from evenflow.overlay.replica.record import MOST_EPOCHS, Record, divergence
+from evenflow.overlay.protocol.messages import Label, Message, PublisherState, ShelfId, TermStart
+from evenflow.overlay.replica.record import MOST_TERMS, Record, divergence
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.overlay.space.delegation import DelegateList
+from evenflow.testing.overlay_store import MemoryStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHELVES = [Shelf(topic, Coordinate(0.5, 0.25)) for topic in ("meters", "phasors")]
+SHELVES = [ShelfId(topic, Coordinate(0.5, 0.25)) for topic in ("meters", "phasors")]
 
 
-def record(shelf: Shelf, term: int = 1) -> Record:
+def record(shelf: ShelfId, term: int = 1) -> Record:
     label = Label(0, 2, 0, DelegateList.at_home(shelf.coordinate))
-    return Record(shelf, term, term, "b1", "b2", "", 0, (Epoch(term, 5),), label)
+    return Record(shelf, term, term, "b1", "b2", "", 0, (TermStart(term, 5),), label)
 
 
 TIMES = st.integers(1, 12)
 ACTS = st.lists(
     st.tuples(
-        st.sampled_from(["append", "append", "remove", "drop", "save", "positions"]),
+        st.sampled_from(["append", "append", "remove", "drop", "save", "publishers"]),
         st.sampled_from(SHELVES),
         TIMES,
         TIMES,
@@ -44,7 +44,7 @@ ACTS = st.lists(
 
 @given(ACTS)
 def test_sqlite_does_what_memory_does(
-    tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[str, Shelf, int, int, int]]
+    tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[str, ShelfId, int, int, int]]
 ) -> None:
     path = tmp_path_factory.mktemp("store") / "b1.sqlite"
     real, twin = SqliteStore(path), MemoryStore()
@@ -59,8 +59,10 @@ def test_sqlite_does_what_memory_does(
                 store.append(shelf, messages, second)
             elif act == "remove":
                 store.remove(shelf, first, None if size % 2 else second)
-            elif act == "positions":
-                store.put_positions(shelf, [Position(first, second, size)], anew=bool(size % 2))
+            elif act == "publishers":
+                store.put_publishers(
+                    shelf, [PublisherState(first, second, size)], replace=bool(size % 2)
+                )
         if act == "drop":
             real.drop(shelf)
             twin.drop(shelf)
@@ -73,9 +75,9 @@ def test_sqlite_does_what_memory_does(
         assert real.read(*everything) == twin.read(*everything)
         assert real.read(*everything, 25) == twin.read(*everything, 25)
         assert real.last(shelf) == twin.last(shelf)
-        assert real.octets(shelf) == twin.octets(shelf)
+        assert real.size(shelf) == twin.size(shelf)
         assert real.cut(shelf, 30) == twin.cut(shelf, 30)
-        assert real.positions(shelf) == twin.positions(shelf)
+        assert real.publishers(shelf) == twin.publishers(shelf)
     real.close()
 
 
@@ -99,10 +101,10 @@ def test_the_newest_octets_are_kept(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "b1.sqlite")
     store.save(record(SHELVES[0]))
     store.append(SHELVES[0], [Message(time, 1, time, bytes(10)) for time in range(1, 11)], 10)
-    assert store.octets(SHELVES[0]) == 100
+    assert store.size(SHELVES[0]) == 100
     assert store.cut(SHELVES[0], 35) == 8
     store.remove(SHELVES[0], 0, 8)
-    assert store.octets(SHELVES[0]) == 30
+    assert store.size(SHELVES[0]) == 30
     assert store.cut(SHELVES[0], 100) == 0
     assert store.cut(SHELVES[0], 5) == 11
     store.close()
@@ -130,15 +132,15 @@ def test_a_file_in_use_or_damaged_is_an_error_that_names_it(tmp_path: Path) -> N
 
 
 def test_a_copy_may_be_wrong_from_the_first_term_it_missed() -> None:
-    epochs = (Epoch(3, 10), Epoch(5, 20), Epoch(8, 30))
-    assert [divergence(epochs, term) for term in (0, 3, 4, 5, 8, 9)] == [10, 20, 20, 30, 30, 30]
+    terms = (TermStart(3, 10), TermStart(5, 20), TermStart(8, 30))
+    assert [divergence(terms, term) for term in (0, 3, 4, 5, 8, 9)] == [10, 20, 20, 30, 30, 30]
 
 
-def test_old_epochs_become_one_that_is_wrong_for_nobody() -> None:
+def test_old_terms_become_one_that_is_wrong_for_nobody() -> None:
     found = record(SHELVES[0])
-    for term in range(2, 2 * MOST_EPOCHS):
-        found = replace(found, epochs=found.with_epoch(term, 10 * term))
-    assert len(found.epochs) == MOST_EPOCHS
-    assert divergence(found.epochs, 1) == 5  # all since the first epoch began
-    newest = found.epochs[-2].term
-    assert divergence(found.epochs, newest) == found.epochs[-1].start
+    for term in range(2, 2 * MOST_TERMS):
+        found = replace(found, terms=found.with_term(term, 10 * term))
+    assert len(found.terms) == MOST_TERMS
+    assert divergence(found.terms, 1) == 5  # all since the first term began
+    newest = found.terms[-2].term
+    assert divergence(found.terms, newest) == found.terms[-1].start

@@ -9,8 +9,8 @@ import pytest
 
 from evenflow.autonomic.execution import PlanState
 from evenflow.autonomic.history import History
-from evenflow.overlay.broker.move_history import Chronicle, in_words
-from evenflow.overlay.protocol.events import Balanced
+from evenflow.overlay.broker.move_history import MoveHistory, describe
+from evenflow.overlay.protocol.events import LogMove
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,8 +27,8 @@ SEEN = {
 }
 
 
-def moved(refusal: str | None) -> Balanced:
-    return Balanced(
+def moved(refusal: str | None) -> LogMove:
+    return LogMove(
         "meters", ("b1", "b2"), ("b3", "b4"), tuple(SEEN.items()), refusal, accepted=True
     )
 
@@ -41,9 +41,9 @@ def test_a_move_is_told_with_loads_before_and_after(
     tmp_path: Path, refusal: str | None, outcome: PlanState
 ) -> None:
     async def write(history: History) -> None:
-        chronicle = Chronicle("b1", history)
-        chronicle.note(moved(refusal))
-        chronicle.close()
+        move_history = MoveHistory("b1", history)
+        move_history.add(moved(refusal))
+        move_history.close()
 
     with History(tmp_path / "history.db") as history:
         asyncio.run(write(history))
@@ -55,6 +55,6 @@ def test_a_move_is_told_with_loads_before_and_after(
     assert {each.name: each.value for each in story.event.properties} == SEEN
     assert "5.12 MB (mean 3 MB)" in story.plan.reason
     assert "from 5.12 MB to 2.12 MB" in story.plan.reason
-    assert in_words(story.plan.actions[0].args) == "topic meters from b1, b2 to b3, b4"
+    assert describe(story.plan.actions[0].args) == "topic meters from b1, b2 to b3, b4"
     if refusal:
         assert refusal in [note.reason for note in story.notes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenflow.overlay.client.core import AGAIN_S, REJOIN_AFTER, Publishing, Reading
+from evenflow.overlay.client.core import REJOIN_AFTER, RETRY_S, Publishing, Reading
 from evenflow.overlay.protocol.messages import (
     Failed,
     Fetch,
@@ -10,9 +10,9 @@ from evenflow.overlay.protocol.messages import (
     Join,
     Joined,
     Message,
-    Moved,
     Publish,
     Published,
+    Redirect,
 )
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
 from evenflow.overlay.space.delegation import DelegateList
@@ -27,7 +27,7 @@ def joined_publisher() -> Publishing:
     question = publishing.poll(0.0)
     assert question is not None
     assert isinstance(question.body, Join)
-    publishing.hear(question.request, Joined(2, LIST), 0.0)
+    publishing.on_reply(question.number, Joined(2, LIST), 0.0)
     return publishing
 
 
@@ -37,8 +37,8 @@ def test_a_client_joins_through_the_home_first() -> None:
     assert question is not None
     assert question.target == HOME
     assert question.body == Join(question.body.shelf, 3)
-    assert publishing.poll(AGAIN_S / 2) is None
-    again = publishing.poll(AGAIN_S)
+    assert publishing.poll(RETRY_S / 2) is None
+    again = publishing.poll(RETRY_S)
     assert again == question
 
 
@@ -48,17 +48,21 @@ def test_one_batch_is_open_at_a_time_and_repeated_unchanged() -> None:
     first = publishing.poll(1.0)
     assert first is not None
     publishing.add(b"b")
-    again = publishing.poll(1.0 + AGAIN_S)
+    again = publishing.poll(1.0 + RETRY_S)
     assert again is not None
     assert isinstance(again.body, Publish)
     assert again.body.payloads == (b"a",)
-    assert publishing.hear(again.request, Published(7, 1, 5), 2.0)
-    assert (publishing.acknowledged, publishing.accepted, publishing.octets) == (1, 2, 1)
+    assert publishing.on_reply(again.number, Published(7, 1, 5), 2.0)
+    assert (publishing.acknowledged, publishing.accepted, publishing.unacknowledged_bytes) == (
+        1,
+        2,
+        1,
+    )
     following = publishing.poll(2.0)
     assert following is not None
     assert (following.body.first, following.body.payloads) == (2, (b"b",))
     # The answer to the first question comes again: it is no answer to this one.
-    assert not publishing.hear(first.request, Published(7, 1, 5), 2.0)
+    assert not publishing.on_reply(first.number, Published(7, 1, 5), 2.0)
     assert publishing.acknowledged == 1
 
 
@@ -68,7 +72,7 @@ def test_a_publisher_that_is_sent_elsewhere_goes_there() -> None:
     question = publishing.poll(0.0)
     assert question is not None
     assert question.target == HOME
-    publishing.hear(question.request, Moved(LIST.delegate(AWAY, 10)), 0.0)
+    publishing.on_reply(question.number, Redirect(LIST.delegate(AWAY, 10)), 0.0)
     question = publishing.poll(0.0)
     assert question is not None
     assert question.target == AWAY
@@ -77,7 +81,7 @@ def test_a_publisher_that_is_sent_elsewhere_goes_there() -> None:
 def test_a_client_that_gets_no_answer_joins_anew() -> None:
     publishing = joined_publisher()
     publishing.add(b"a")
-    asked = [publishing.poll(number * AGAIN_S) for number in range(1, REJOIN_AFTER + 2)]
+    asked = [publishing.poll(number * RETRY_S) for number in range(1, REJOIN_AFTER + 2)]
     kinds = [type(question.body) for question in asked if question is not None]
     assert kinds == [Publish] * REJOIN_AFTER + [Join]
 
@@ -86,18 +90,18 @@ def test_a_reader_goes_from_tenure_to_tenure() -> None:
     reading = Reading("meters", 0, 1, until=30)
     question = reading.poll(0.0)
     assert question is not None
-    reading.hear(question.request, Joined(2, LIST.delegate(AWAY, 10)), 0.0)
+    reading.on_reply(question.number, Joined(2, LIST.delegate(AWAY, 10)), 0.0)
     question = reading.poll(0.0)
     assert question is not None
     assert (question.target, question.body.after) == (HOME, 0)
     message = Message(4, 7, 1, b"x")
-    reading.hear(question.request, Fetched((message,), 9), 0.0)
+    reading.on_reply(question.number, Fetched((message,), 9), 0.0)
     assert list(reading.found) == [message]
     question = reading.poll(0.0)
     assert question is not None
     assert isinstance(question.body, Fetch)
     assert (question.target, question.body.after) == (AWAY, 9)
-    reading.hear(question.request, Fetched((), 29), 0.0)
+    reading.on_reply(question.number, Fetched((), 29), 0.0)
     assert reading.done
     assert reading.poll(9.0) is None
 
@@ -106,19 +110,19 @@ def test_a_late_answer_does_not_set_a_reader_back() -> None:
     reading = Reading("meters", 0, 1)
     question = reading.poll(0.0)
     assert question is not None
-    reading.hear(question.request, Joined(2, LIST), 0.0)
+    reading.on_reply(question.number, Joined(2, LIST), 0.0)
     old = reading.poll(0.0)
     assert old is not None
-    reading.hear(old.request, Fetched((Message(4, 7, 1, b"x"),), 4), 0.0)
-    reading.hear(old.request, Fetched((Message(4, 7, 1, b"x"),), 4), 0.0)
+    reading.on_reply(old.number, Fetched((Message(4, 7, 1, b"x"),), 4), 0.0)
+    reading.on_reply(old.number, Fetched((Message(4, 7, 1, b"x"),), 4), 0.0)
     assert len(reading.found) == 1
     assert reading.cursor == 4
 
 
 def test_what_the_store_cannot_do_is_told() -> None:
     publishing = joined_publisher()
-    publishing.hear(publishing.request, Failed("no room"), 0.0)
-    assert publishing.failure == "no room"
+    publishing.on_reply(publishing.number, Failed("no reserved"), 0.0)
+    assert publishing.failure == "no reserved"
 
 
 def test_a_new_connection_makes_the_question_due_at_once() -> None:
@@ -126,5 +130,5 @@ def test_a_new_connection_makes_the_question_due_at_once() -> None:
     publishing.add(b"a")
     assert publishing.poll(0.0) is not None
     assert publishing.poll(0.1) is None
-    publishing.hurry()
+    publishing.retry_now()
     assert publishing.poll(0.1) is not None

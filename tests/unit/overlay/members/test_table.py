@@ -1,17 +1,17 @@
-"""Who lives, who is a neighbour, and where a letter goes next."""
+"""Who lives, who is a neighbour, and where an envelope goes next."""
 
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from evenflow.overlay.members.mail import MOST_HOPS, Fate, next_hop
-from evenflow.overlay.members.table import Membership, newer
-from evenflow.overlay.protocol.messages import Member, Routed
+from evenflow.overlay.members.mail import MOST_HOPS, RouteEnd, next_hop
+from evenflow.overlay.members.table import MemberTable, newer
+from evenflow.overlay.protocol.messages import Envelope, Member
 from evenflow.overlay.space.coordinate import Coordinate, closest_nodes
 
 
@@ -20,10 +20,10 @@ def member(number: int, rng: random.Random) -> Member:
     return Member(f"b{number}", place, "", 1)
 
 
-def overlay(seed: int, count: int) -> dict[str, Membership]:
+def overlay(seed: int, count: int) -> dict[str, MemberTable]:
     rng = random.Random(seed)
     members = [member(number, rng) for number in range(count)]
-    tables = {one.name: Membership(one) for one in members}
+    tables = {one.name: MemberTable(one) for one in members}
     for table in tables.values():
         table.merge(members)
     return tables
@@ -47,7 +47,7 @@ def test_which_news_counts(incarnation: int, alive: bool, expected: bool) -> Non
 def test_news_in_any_order_leads_to_the_same_table(order: list[int], rng: random.Random) -> None:
     place = Coordinate(0.3, 0.3)
     news = [Member("b1", place, "", number // 2 + 1, alive=number % 2 == 0) for number in range(6)]
-    one, other = (Membership(Member("me", Coordinate(0.5, 0.5), "", 1)) for _ in range(2))
+    one, other = (MemberTable(Member("me", Coordinate(0.5, 0.5), "", 1)) for _ in range(2))
     one.merge(news)
     for number in order:
         other.merge([news[number]])
@@ -57,7 +57,7 @@ def test_news_in_any_order_leads_to_the_same_table(order: list[int], rng: random
 
 
 def test_a_place_outside_the_square_is_no_news() -> None:
-    table = Membership(Member("me", Coordinate(0.5, 0.5), "", 1))
+    table = MemberTable(Member("me", Coordinate(0.5, 0.5), "", 1))
     assert table.merge([Member("b1", Coordinate(0.0, 0.5), "", 1)]) == []
     assert table.get("b1") is None
 
@@ -72,10 +72,12 @@ def test_links_are_mutual_and_greedy_forwarding_ends_at_the_closest(seed: int, c
     for _ in range(5):
         target = Coordinate(rng.random(), rng.random())
         at = rng.choice(sorted(tables))
-        letter = Routed(target, "", MOST_HOPS, at, 0, 0, False, b"")
-        while (hop := next_hop(letter, tables[at], tables[at].neighbours())) is not Fate.HERE:
+        envelope = Envelope(target, "", MOST_HOPS, at, 0, 0, False, b"")
+        while (
+            hop := next_hop(envelope, tables[at], tables[at].neighbours())
+        ) is not RouteEnd.ARRIVED:
             assert isinstance(hop, str)
-            letter, at = replace(letter, hops=letter.hops - 1), hop
+            envelope, at = replace(envelope, hops=envelope.hops - 1), hop
         assert at == closest_nodes(target, living, 1)[0]
 
 
@@ -85,8 +87,10 @@ def test_a_letter_for_a_broker_reaches_it_from_everywhere(seed: int, count: int)
     goal = random.Random(seed).choice(sorted(tables))
     for start in tables:
         at = start
-        letter = Routed(tables[goal].me.coordinate, goal, MOST_HOPS, start, 0, 0, False, b"")
-        while (hop := next_hop(letter, tables[at], tables[at].neighbours())) is not Fate.HERE:
+        envelope = Envelope(tables[goal].me.coordinate, goal, MOST_HOPS, start, 0, 0, False, b"")
+        while (
+            hop := next_hop(envelope, tables[at], tables[at].neighbours())
+        ) is not RouteEnd.ARRIVED:
             assert isinstance(hop, str)
             at = hop
         assert at == goal
@@ -95,11 +99,11 @@ def test_a_letter_for_a_broker_reaches_it_from_everywhere(seed: int, count: int)
 def test_a_letter_without_a_way_on_is_lost_and_goes_in_no_circle() -> None:
     tables = overlay(1, 10)
     at, goal = "b1", "b2"
-    letter = Routed(tables[goal].me.coordinate, goal, MOST_HOPS, at, 0, 0, False, b"")
-    assert next_hop(letter, tables[at], []) is Fate.LOST
+    envelope = Envelope(tables[goal].me.coordinate, goal, MOST_HOPS, at, 0, 0, False, b"")
+    assert next_hop(envelope, tables[at], []) is RouteEnd.NO_ROUTE
     neighbours = tables[at].neighbours()
-    assert next_hop(replace(letter, hops=0, node=""), tables[at], neighbours) in (
-        Fate.LOST,
+    assert next_hop(replace(envelope, hops=0, node=""), tables[at], neighbours) in (
+        RouteEnd.NO_ROUTE,
         *neighbours,
     )
 

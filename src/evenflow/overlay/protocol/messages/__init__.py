@@ -3,65 +3,64 @@
 A *shelf* is a topic at a coordinate: the messages of the times for which the coordinate is
 responsible. It lies on the brokers closest to the coordinate, its primary and its secondary.
 
-=====================================  ===========================  ============================
-on a link between two brokers          from -> to                   meaning
-=====================================  ===========================  ============================
-``Hello`` ``Welcome``                  whoever connects             who is there
-``Members``                            neighbour -> neighbour       who lives and who died
-``Heartbeat``                          neighbour -> neighbour       alive; my members look so
-``Share``                              neighbour -> neighbour       what each broker bears
-``Routed``                             towards a coordinate         a letter: all that follows
--------------------------------------  ---------------------------  ----------------------------
-``Inquire`` ``Known``                  unsure broker -> around      who has this shelf, how new?
-``Sync`` ``Synced`` ``Refused``        primary -> secondary         a new term begins
-``Replicate`` ``Replicated``           primary -> secondary         keep this; it is on disk
-``Pull`` ``Pulled``                    who lacks -> who has         the history of a shelf
-``Lead``                               primary -> secondary         you are closer: begin a term
-``Check`` ``Dismissed``                holder -> primary            am I still needed? no
-``Freeze`` ``Frozen``                  home -> delegate             take no more; here is the rest
-``Adopt`` ``Adopted``                  home -> new delegate         be ready to take over
-``AskList`` ``ListIs``                 delegate -> home             which list is in force?
-``Emptied``                            old delegate -> home         all of it has expired
-``Offer`` ``Verdict``                  broker -> possible delegate  would you take this topic?
-``Relieve`` ``Done`` ``Failed``        broker -> home               move it, if it is still there
--------------------------------------  ---------------------------  ----------------------------
-``Join`` ``Joined``                    client -> home -> delegate   where is this topic now?
-``Publish`` ``Published``              client -> delegate           store it; it is stored
-``Fetch`` ``Fetched``                  client -> responsible        what came after this time?
-``Moved``                              broker -> client             ask there; here is the list
-``Move`` ``Done`` ``Failed``           operator -> home             move a topic
-``Status`` ``Condition``               operator -> any broker       how are you?
-=====================================  ===========================  ============================
+=======================================  ===========================  ============================
+on a connection                          from -> to                   meaning
+=======================================  ===========================  ============================
+``Hello`` ``Welcome``                    whoever connects             who is there
+``Members``                              neighbour -> neighbour       who lives and who died
+``Heartbeat``                            neighbour -> neighbour       alive; digest of my members
+``Share``                                neighbour -> neighbour       what each broker bears
+``Envelope``                             towards a coordinate         one of those below
+---------------------------------------  ---------------------------  ----------------------------
+``Inquire`` ``Known``                    unsure broker -> around      who has this shelf, how new?
+``Sync`` ``Synced`` ``Refused``          primary -> secondary         a new term begins
+``Replicate`` ``Replicated``             primary -> secondary         keep this; it is on disk
+``Pull`` ``Pulled``                      copy behind -> other copy    messages of earlier terms
+``Lead``                                 primary -> secondary         you are closer: begin a term
+``Check`` ``Dismissed``                  holder -> primary            am I still needed? no
+``Freeze`` ``Frozen``                    home -> delegate             take no more; here is the rest
+``Adopt`` ``Adopted``                    home -> new delegate         be ready to take over
+``AskList`` ``ListIs``                   delegate -> home             which list is in force?
+``Emptied``                              old delegate -> home         all of it has expired
+``Offer`` ``OfferReply``                 broker -> possible delegate  would you take this topic?
+``Relieve`` ``MoveDone`` ``Failed``      broker -> home               move it, if it is still there
+---------------------------------------  ---------------------------  ----------------------------
+``Join`` ``Joined``                      client -> home -> delegate   where is this topic now?
+``Publish`` ``Published``                client -> delegate           store it; it is stored
+``Fetch`` ``Fetched``                    client -> responsible        what came after this time?
+``Redirect``                             broker -> client             ask there; here is the list
+``MoveTopic`` ``MoveDone`` ``Failed``    operator -> home             move a topic
+``AskStatus`` ``BrokerStatus``           operator -> any broker       what it holds and knows
+=======================================  ===========================  ============================
 
-Every letter may be lost, late, repeated or overtaken: each carries a term, a ticket, a sequence or
-a time that makes it safe to handle anyway.
+Every message may be lost, late, repeated or overtaken: each carries a term, a ticket, a sequence or
+a time that makes it safe to handle anyway. `evenflow.overlay.protocol.codec` writes and reads them.
 """
 
 from __future__ import annotations
 
-from evenflow.overlay.protocol.framing import Codec
 from evenflow.overlay.protocol.messages.clients import (
-    Condition,
-    Done,
+    AskStatus,
+    BrokerStatus,
     Failed,
     Fetch,
     Fetched,
     Join,
     Joined,
-    Move,
-    Moved,
+    MoveDone,
+    MoveTopic,
     Publish,
     Published,
-    Status,
+    Redirect,
 )
 from evenflow.overlay.protocol.messages.links import (
+    Envelope,
     Heartbeat,
     Hello,
     Members,
-    Routed,
     Welcome,
 )
-from evenflow.overlay.protocol.messages.loads import Offer, Portion, Relieve, Share, Verdict
+from evenflow.overlay.protocol.messages.loads import Offer, OfferReply, Relieve, Share, SpotLoad
 from evenflow.overlay.protocol.messages.moves import (
     Adopt,
     Adopted,
@@ -87,27 +86,25 @@ from evenflow.overlay.protocol.messages.replication import (
 )
 from evenflow.overlay.protocol.messages.vocabulary import (
     LONGEST_PAYLOAD,
-    Epoch,
     Label,
     Member,
     Message,
-    Position,
-    Shelf,
+    PublisherState,
+    ShelfId,
+    TermStart,
 )
 
 __all__ = [
-    "LETTERS",
-    "LINK",
     "LONGEST_PAYLOAD",
     "Adopt",
     "Adopted",
     "AskList",
+    "AskStatus",
+    "BrokerStatus",
     "Check",
-    "Condition",
     "Dismissed",
-    "Done",
     "Emptied",
-    "Epoch",
+    "Envelope",
     "Failed",
     "Fetch",
     "Fetched",
@@ -125,38 +122,25 @@ __all__ = [
     "Member",
     "Members",
     "Message",
-    "Move",
-    "Moved",
+    "MoveDone",
+    "MoveTopic",
     "Offer",
-    "Portion",
-    "Position",
+    "OfferReply",
     "Publish",
     "Published",
+    "PublisherState",
     "Pull",
     "Pulled",
+    "Redirect",
     "Refused",
     "Relieve",
     "Replicate",
     "Replicated",
-    "Routed",
     "Share",
-    "Shelf",
-    "Status",
+    "ShelfId",
+    "SpotLoad",
     "Sync",
     "Synced",
-    "Verdict",
+    "TermStart",
     "Welcome",
 ]
-
-LINK = Codec((Hello, Welcome, Members, Heartbeat, Routed, Share))
-"""What travels on a connection."""
-
-LETTERS = Codec(
-    (
-        Inquire, Known, Sync, Synced, Refused, Replicate, Replicated, Pull, Pulled, Lead, Check,
-        Dismissed, Freeze, Frozen, Adopt, Adopted, AskList, ListIs, Emptied, Join, Joined, Publish,
-        Published, Fetch, Fetched, Moved, Move, Done, Failed, Status, Condition,
-        Offer, Verdict, Relieve,
-    )
-)  # fmt: skip
-"""What is inside a `Routed`."""

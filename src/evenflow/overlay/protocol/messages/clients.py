@@ -1,127 +1,114 @@
-"""Letters between clients and brokers: join, publish, read, move a topic, ask how it is."""
+"""Messages between clients and brokers: join, publish, read, move a topic, ask for status."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from evenflow.overlay.protocol.messages.vocabulary import Message, Shelf
+from evenflow.overlay.protocol.messages.vocabulary import Message, ShelfId
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.overlay.space.delegation import DelegateList
+from evenflow.overlay.values import Natural, Sendable, Text
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Sendable, frozen=True):
     """A client wants to publish to or read a topic."""
 
-    shelf: Shelf
-    """Where the letter goes: first home, then the delegate."""
-    level: int
+    shelf: ShelfId
+    """Where the envelope goes: first home, then the delegate."""
+    level: Natural
     """Resilience level, when the topic is new; 0: do not make it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Sendable, frozen=True):
     """The topic is here."""
 
-    level: int
+    level: Natural
     delegates: DelegateList
 
 
-@dataclass(frozen=True, slots=True)
-class Publish:
+class Publish(Sendable, frozen=True):
     """Store these, in this order."""
 
-    shelf: Shelf
-    publisher: int
-    first: int
+    shelf: ShelfId
+    publisher: Natural
+    first: Natural
     """Sequence of the first; all before it are acknowledged."""
     payloads: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(Sendable, frozen=True):
     """All up to this sequence are stored as the level asks."""
 
-    publisher: int
-    sequence: int
-    time: int
+    publisher: Natural
+    sequence: Natural
+    time: Natural
     """When the last was stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fetch:
+class Fetch(Sendable, frozen=True):
     """What came after this time?"""
 
-    shelf: Shelf
-    after: int
-    until: int
+    shelf: ShelfId
+    after: Natural
+    until: Natural
     """Only before this time; 0: without end."""
-    limit: int
+    limit: Natural
     """Messages in one answer, at most."""
-    wait_ms: int
+    wait_ms: Natural
     """How long to wait for the next message when there is none yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(Sendable, frozen=True):
     """What came, in order of time."""
 
     messages: tuple[Message, ...]
-    cursor: int
+    cursor: Natural
     """Nothing is missing up to this time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Redirect(Sendable, frozen=True):
     """Another coordinate is responsible."""
 
     delegates: DelegateList
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class MoveTopic(Sendable, frozen=True):
     """Make another coordinate responsible for what comes; to home: the delegate retires."""
 
-    shelf: Shelf
+    shelf: ShelfId
     """The home shelf."""
     to: Coordinate
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class MoveDone(Sendable, frozen=True):
     """The move is in force."""
 
     delegates: DelegateList
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Sendable, frozen=True):
     """What was asked cannot be done."""
 
-    reason: str
+    reason: Text
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """How are you?"""
+class AskStatus(Sendable, frozen=True):
+    """What do you hold and know?"""
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class BrokerStatus(Sendable, frozen=True):
     """What a broker holds and knows."""
 
-    name: str
-    members: int
+    name: Text
+    members: Natural
     """Brokers it takes for alive."""
-    links: int
-    shelves: int
-    leading: int
+    links: Natural
+    shelves: Natural
+    leading: Natural
     """Shelves it leads and serves."""
-    settled: int
+    settled: Natural
     """Of these, shelves with all the copies that their level asks for."""
-    unsettled: int
+    unsettled: Natural
     """Shelves that are neither led and settled nor rightly followed."""
-    octets: int
+    stored_bytes: Natural
     """Payload it keeps."""
-    load: int
-    """Octets it must have room for, its worst failure included (equation 4); 0: not balancing."""
+    load: Natural
+    """Bytes it must have room for, its worst failure included (equation 4); 0: not balancing."""

@@ -1,58 +1,52 @@
-"""What travels on a connection itself: greetings, members, signs of life, and letters."""
+"""What travels on a connection itself: greetings, members, heartbeats, and envelopes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from evenflow.overlay.protocol.messages.vocabulary import Member
 from evenflow.overlay.space.coordinate import Coordinate
+from evenflow.overlay.values import Natural, Sendable, Text
 
 
-@dataclass(frozen=True, slots=True)
-class Hello:
+class Hello(Sendable, frozen=True):
     """The first message of a client, or of a broker (then with itself)."""
 
     member: tuple[Member, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Welcome:
+class Welcome(Sendable, frozen=True):
     """The answer to a client's hello: the brokers alive, for when this one dies."""
 
     members: tuple[Member, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
+class Members(Sendable, frozen=True):
     """What the sender knows of these brokers."""
 
     members: tuple[Member, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
-    """A sign of life."""
+class Heartbeat(Sendable, frozen=True):
+    """The sender lives."""
 
-    digest: int
+    digest: Natural
     """Of all the sender knows of members; when it differs from ours, we tell what we know."""
 
 
-@dataclass(frozen=True, slots=True)
-class Routed:
-    """A letter on its way over the overlay."""
+class Envelope(Sendable, frozen=True):
+    """A message on its way over the overlay, with its address."""
 
     target: Coordinate
-    node: str
+    node: Text
     """Broker it is for; empty: whoever is closest to the target."""
-    hops: int
+    hops: Natural
     """Links it may still take."""
-    origin: str
+    origin: Text
     """Broker where it entered."""
-    client: int
+    client: Natural
     """Client of that broker, to whom answers go; 0: the broker itself."""
-    request: int
-    """The client's number for its question; answers carry the same."""
-    answer: bool
-    """Whether this is the way back, to the client itself."""
+    correlation: Natural
+    """The sender's number for its request; the reply carries the same."""
+    reply: bool
+    """Whether it is for the client itself, a reply to its request."""
     body: bytes
     """The message inside, encoded; brokers on the way do not look at it."""

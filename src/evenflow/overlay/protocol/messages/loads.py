@@ -1,83 +1,77 @@
 """Messages about load: what every broker bears, and whether one would take a topic over.
 
-A `Share` floods the overlay like news of members do; the others are letters.
+A `Share` floods the overlay as news of members does; the others travel in envelopes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from evenflow.errors import OverlayError
-from evenflow.overlay.protocol.messages.vocabulary import Shelf
+from evenflow.overlay.protocol.messages.vocabulary import ShelfId
 from evenflow.overlay.space.coordinate import Coordinate
+from evenflow.overlay.values import Natural, Sendable, Text, Value
 
 
-@dataclass(frozen=True, slots=True)
-class Portion:
+class SpotLoad(Value, frozen=True):
     """The topics that a broker leads on one spot."""
 
-    others: tuple[str, ...]
+    others: tuple[Text, ...]
     """The second and third broker of the spot, as far as the topics' level uses them."""
-    load: int
-    """Octets of all these topics, those that are on their way here included."""
-    topic: str
+    load: Natural
+    """Bytes of all these topics, those that are on their way here included."""
+    topic: Text
     """The smallest of them; empty: all are on their way."""
     coordinate: Coordinate
     """Where the smallest lies."""
-    size: int
-    """Octets of the smallest."""
+    size: Natural
+    """Bytes of the smallest."""
 
     def __post_init__(self) -> None:
         if len(self.others) > 2 or len(set(self.others)) != len(self.others):
             raise OverlayError(f"a spot has two or fewer other brokers, not {self.others}")
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Sendable, frozen=True):
     """What a broker leads, and where else that lies; replaces all it said before."""
 
-    broker: str
-    incarnation: int
-    number: int
+    broker: Text
+    incarnation: Natural
+    number: Natural
     """Grows with every share of one incarnation."""
-    portions: tuple[Portion, ...]
+    spots: tuple[SpotLoad, ...]
 
     def __post_init__(self) -> None:
-        if any(self.broker in portion.others for portion in self.portions):
+        if any(self.broker in spot.others for spot in self.spots):
             raise OverlayError(f"{self.broker} is another broker than itself")
-        if len({portion.others for portion in self.portions}) != len(self.portions):
+        if len({spot.others for spot in self.spots}) != len(self.spots):
             raise OverlayError("a spot is named twice")
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Sendable, frozen=True):
     """Would you take this topic over?"""
 
-    shelf: Shelf
+    shelf: ShelfId
     """The topic at the new coordinate."""
-    nodes: tuple[str, ...]
+    nodes: tuple[Text, ...]
     """The spot on which it lies now, the broker that leads it first."""
-    load: int
+    load: Natural
     """Its octets."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class OfferReply(Sendable, frozen=True):
     """The answer to an offer."""
 
-    shelf: Shelf
+    shelf: ShelfId
     accepted: bool
-    """Yes: room is kept for it, for a while."""
+    """Yes: room is reserved for it, for a while."""
 
 
-@dataclass(frozen=True, slots=True)
-class Relieve:
+class Relieve(Sendable, frozen=True):
     """Move a topic to relieve a broker, if it still lies where that broker believes."""
 
-    shelf: Shelf
+    shelf: ShelfId
     """The home shelf."""
     start: Coordinate
     """Where the topic lies now."""
     to: Coordinate
-    rest: int
+    rest: Natural
     """A topic that was moved less than these nanoseconds ago stays."""

@@ -1,83 +1,75 @@
-"""Letters about delegation: a topic goes from one delegate to another, under its home."""
+"""Messages about delegation: a topic goes from one delegate to another, under its home."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from evenflow.overlay.protocol.messages.vocabulary import Label, Position, Shelf
+from evenflow.overlay.protocol.messages.vocabulary import Label, PublisherState, ShelfId
 from evenflow.overlay.space.delegation import DelegateList
+from evenflow.overlay.values import Natural, Sendable
 
 
-@dataclass(frozen=True, slots=True)
-class Freeze:
+class Freeze(Sendable, frozen=True):
     """Take no more messages of this topic, and tell what you took."""
 
-    shelf: Shelf
-    ticket: int
-    term: int
+    shelf: ShelfId
+    ticket: Natural
+    term: Natural
     """Term of the home shelf."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frozen:
+class Frozen(Sendable, frozen=True):
     """Nothing newer than this time will be taken here under the old list."""
 
-    shelf: Shelf
-    ticket: int
-    last: int
-    positions: tuple[Position, ...]
-    load: int
-    """Octets of the topic, here and at earlier delegates."""
+    shelf: ShelfId
+    ticket: Natural
+    last: Natural
+    publishers: tuple[PublisherState, ...]
+    load: Natural
+    """Bytes of the topic, here and at earlier delegates."""
 
 
-@dataclass(frozen=True, slots=True)
-class Adopt:
+class Adopt(Sendable, frozen=True):
     """Be ready to take the topic over."""
 
-    shelf: Shelf
-    ticket: int
-    term: int
+    shelf: ShelfId
+    ticket: Natural
+    term: Natural
     label: Label
-    positions: tuple[Position, ...]
-    load: int
-    """Octets of the topic so far."""
+    publishers: tuple[PublisherState, ...]
+    load: Natural
+    """Bytes of the topic so far."""
 
 
-@dataclass(frozen=True, slots=True)
-class Adopted:
+class Adopted(Sendable, frozen=True):
     """Ready, on as many disks as the level asks."""
 
-    shelf: Shelf
-    ticket: int
+    shelf: ShelfId
+    ticket: Natural
 
 
-@dataclass(frozen=True, slots=True)
-class AskList:
+class AskList(Sendable, frozen=True):
     """Which delegate list is in force, and what became of a ticket?"""
 
-    shelf: Shelf
+    shelf: ShelfId
     """The shelf that asks."""
-    ticket: int
+    ticket: Natural
 
 
-@dataclass(frozen=True, slots=True)
-class ListIs:
+class ListIs(Sendable, frozen=True):
     """The list in force."""
 
-    shelf: Shelf
+    shelf: ShelfId
     """The shelf that asked."""
-    ticket: int
+    ticket: Natural
     pending: bool
     """Whether the move with that ticket is still under way."""
-    term: int
+    term: Natural
     """Term of the home shelf."""
-    version: int
+    version: Natural
     delegates: DelegateList
 
 
-@dataclass(frozen=True, slots=True)
-class Emptied:
+class Emptied(Sendable, frozen=True):
     """This past delegate has no data before a time any more."""
 
-    shelf: Shelf
-    floor: int
+    shelf: ShelfId
+    floor: Natural

@@ -1,145 +1,138 @@
-"""Letters about the copies of a shelf: who leads, who follows, and what each of them has."""
+"""Messages about the copies of a shelf: who leads, who follows, and what each of them has."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from evenflow.overlay.protocol.messages.vocabulary import (
+    Label,
+    Message,
+    PublisherState,
+    ShelfId,
+    TermStart,
+)
+from evenflow.overlay.values import Natural, Sendable, Text
 
-from evenflow.overlay.protocol.messages.vocabulary import Epoch, Label, Message, Position, Shelf
 
-
-@dataclass(frozen=True, slots=True)
-class Inquire:
+class Inquire(Sendable, frozen=True):
     """Who has this shelf?"""
 
-    shelf: Shelf
+    shelf: ShelfId
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Sendable, frozen=True):
     """The answer: how new our copy is."""
 
-    shelf: Shelf
-    confirmed: int
+    shelf: ShelfId
+    confirmed: Natural
     """Newest term both copies agreed on, as far as we know; 0: we have no copy."""
-    primary: str
+    primary: Text
     """Who leads in that term; empty when the answering broker has begun another since."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sync:
+class Sync(Sendable, frozen=True):
     """A term begins: the sender is primary, the receiver secondary."""
 
-    shelf: Shelf
-    term: int
-    base: int
+    shelf: ShelfId
+    term: Natural
+    base: Natural
     """Term the sender had agreed on before; who knows a newer one refuses."""
-    copy: bool
-    """Whether the receiver is to fetch the history too."""
-    since: int
+    catch_up: bool
+    """Whether the receiver is to fetch the messages of earlier terms too."""
+    since: Natural
     """The sender holds everything from this time on."""
-    former: str
+    former: Text
     """Who may have what the sender lacks."""
-    epochs: tuple[Epoch, ...]
+    terms: tuple[TermStart, ...]
     label: Label
-    positions: tuple[Position, ...]
+    publishers: tuple[PublisherState, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Synced:
-    """The receiver follows, or has fetched more of the history."""
+class Synced(Sendable, frozen=True):
+    """The receiver follows, or has fetched more messages of earlier terms."""
 
-    shelf: Shelf
-    term: int
-    since: int
+    shelf: ShelfId
+    term: Natural
+    since: Natural
     """It holds everything from this time on."""
     whole: bool
-    """It wants no more history."""
+    """Whether it has caught up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Sendable, frozen=True):
     """The receiver knows a newer term."""
 
-    shelf: Shelf
-    term: int
+    shelf: ShelfId
+    term: Natural
     """Newest term it was asked to follow."""
-    confirmed: int
+    confirmed: Natural
     """Newest term it follows or leads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Replicate:
+class Replicate(Sendable, frozen=True):
     """New messages, or a new label, for the secondary."""
 
-    shelf: Shelf
-    term: int
-    previous: int
-    """Time of the message before the first; who lacks it waits for a repetition."""
+    shelf: ShelfId
+    term: Natural
+    previous: Natural
+    """Time of the message before the first; a secondary that lacks it waits for the repetition."""
     messages: tuple[Message, ...]
-    committed: int
+    committed: Natural
     """All up to this time is on both disks."""
     label: tuple[Label, ...]
     """The label, when it changed."""
-    positions: tuple[Position, ...]
-    """Publishers that came with a move."""
+    publishers: tuple[PublisherState, ...]
+    """How far publishers are stored, when the label changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Replicated:
+class Replicated(Sendable, frozen=True):
     """All up to this time, and this label, is on the secondary's disk."""
 
-    shelf: Shelf
-    term: int
-    last: int
-    revision: int
+    shelf: ShelfId
+    term: Natural
+    last: Natural
+    revision: Natural
 
 
-@dataclass(frozen=True, slots=True)
-class Pull:
+class Pull(Sendable, frozen=True):
     """Send me what you have of these times."""
 
-    shelf: Shelf
-    start: int
-    end: int
+    shelf: ShelfId
+    start: Natural
+    end: Natural
 
 
-@dataclass(frozen=True, slots=True)
-class Pulled:
-    """A part of the history."""
+class Pulled(Sendable, frozen=True):
+    """Messages of earlier terms."""
 
-    shelf: Shelf
-    start: int
-    end: int
+    shelf: ShelfId
+    start: Natural
+    end: Natural
     """The messages are all that there are from start up to here."""
     messages: tuple[Message, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Lead:
+class Lead(Sendable, frozen=True):
     """You are closer and have everything: begin a term of your own."""
 
-    shelf: Shelf
-    term: int
+    shelf: ShelfId
+    term: Natural
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Sendable, frozen=True):
     """Do you need my copy of this shelf?"""
 
-    shelf: Shelf
-    confirmed: int
+    shelf: ShelfId
+    confirmed: Natural
     """Newest term it agreed on."""
-    since: int
+    since: Natural
     """It holds everything from this time on, as of that term."""
     unsure: bool
     """Whether it waits for a term to begin."""
-    primary: str
+    primary: Text
     """Who leads in the newest term it agreed on; empty when it has begun another since."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dismissed:
+class Dismissed(Sendable, frozen=True):
     """Others have all of it: delete your copy."""
 
-    shelf: Shelf
-    term: int
+    shelf: ShelfId
+    term: Natural

@@ -1,38 +1,36 @@
-"""What letters speak of: brokers, shelves, messages, and what is written on a shelf."""
+"""What messages speak of: brokers, shelves, published messages, and the label of a shelf."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from evenflow.errors import OverlayError
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
 from evenflow.overlay.space.delegation import DelegateList
+from evenflow.overlay.values import Natural, Text, Value
 
 _home = lru_cache(1 << 16)(geographic_hash)
 
 LONGEST_PAYLOAD = 4 << 20
-"""Octets a published message may have."""
+"""Bytes a published message may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Value, frozen=True):
     """A broker, as others know it."""
 
-    name: str
+    name: Text
     coordinate: Coordinate
-    address: str
+    address: Text
     """``host:port`` that brokers and clients connect to."""
-    incarnation: int
+    incarnation: Natural
     """Grows with every start of the broker, and when it was taken for dead and is not."""
     alive: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Shelf:
-    """A topic at a coordinate."""
+class ShelfId(Value, frozen=True):
+    """Which shelf: a topic at a coordinate."""
 
-    topic: str
+    topic: Text
     coordinate: Coordinate
 
     @property
@@ -46,58 +44,54 @@ class Shelf:
         return self.coordinate == self.home
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Value, frozen=True):
     """A published message as it is kept."""
 
-    time: int
+    time: Natural
     """When the store took it, in nanoseconds; no two messages of a topic share one."""
-    publisher: int
+    publisher: Natural
     """Who published it."""
-    sequence: int
+    sequence: Natural
     """The publisher's own count, from 1."""
     payload: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """How far a publisher's messages are stored."""
+class PublisherState(Value, frozen=True):
+    """How far a publisher's messages are stored: what makes publishing idempotent."""
 
-    publisher: int
-    sequence: int
+    publisher: Natural
+    sequence: Natural
     """Its newest stored message."""
-    time: int
+    time: Natural
     """When that was stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """A term of a shelf and the first time it speaks for."""
+class TermStart(Value, frozen=True):
+    """A term of a shelf, and the first time that it speaks for (a leader epoch and its offset)."""
 
-    term: int
-    start: int
+    term: Natural
+    start: Natural
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Value, frozen=True):
     """What is written on a shelf besides its messages; both copies have the same."""
 
-    revision: int
+    revision: Natural
     """Counts the changes of the label within a term."""
-    level: int
+    level: Natural
     """Resilience level of the topic."""
-    version: int
+    version: Natural
     """Ticket of the newest move in the list, 0 before the first."""
     delegates: DelegateList
     """Who is responsible when, as far as this shelf was told. At home: the truth."""
-    ticket: int = 0
+    ticket: Natural = 0
     """Not 0: a move with this ticket is under way, and nothing new is taken."""
-    ticket_term: int = 0
+    ticket_term: Natural = 0
     """Term of the home shelf that ordered it."""
-    floor: int = 0
+    floor: Natural = 0
     """All before this time has expired."""
-    inherited: int = 0
-    """Octets that the topic had elsewhere when it came to this delegate."""
+    inherited: Natural = 0
+    """Bytes that the topic had elsewhere when it came to this delegate."""
 
     def __post_init__(self) -> None:
         if self.level not in (1, 2, 3):

@@ -1,0 +1,127 @@
+"""What must hold in a cluster of overlay brokers, looked up in their cores.
+
+`settled` says whether all has come to rest. Then, by `check_copies`, each shelf has exactly the
+copies that its level asks for, on the brokers closest to it, with the same label, and every time of
+a topic has one responsible coordinate with a shelf: nobody holds a stale copy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from evenflow.overlay.protocol.messages import ShelfId
+from evenflow.overlay.replica.states import State
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenflow.overlay.broker.core import BrokerCore
+    from evenflow.overlay.replica.copy import Copy
+    from evenflow.overlay.replica.replica import Replica
+
+
+class Violation(AssertionError):
+    """Something happened that must never happen."""
+
+
+def settled(cores: Mapping[str, BrokerCore]) -> bool:
+    """Say whether all know one another and every copy is as it should be."""
+    return all(
+        set(core.members.living) == set(cores)
+        and all(_at_rest(name, shelf.replica) for shelf in core.shelves.values())
+        for name, core in cores.items()
+    )
+
+
+def _at_rest(name: str, replica: Replica) -> bool:
+    """Say whether a broker's copy leads or follows as it should, and nothing is under way."""
+    copy = replica.copy
+    if not (replica.settled or copy.state is State.FOLLOWING):
+        return False
+    if name not in copy.wanted() or copy.label.ticket:
+        return False
+    if name not in (copy.record.primary, copy.record.secondary):
+        return False
+    kept = copy.committed == copy.last and replica.replication.label_kept
+    return kept or not copy.leading
+
+
+def copies_of(cores: Mapping[str, BrokerCore]) -> dict[ShelfId, dict[str, Copy]]:
+    """Return all copies, by shelf and broker."""
+    copies: dict[ShelfId, dict[str, Copy]] = {}
+    for name, core in cores.items():
+        for shelf_id, shelf in core.shelves.items():
+            copies.setdefault(shelf_id, {})[name] = shelf.replica.copy
+    return copies
+
+
+def check_copies(cores: Mapping[str, BrokerCore]) -> None:
+    """Check that a cluster at rest has the copies it should have, and no others."""
+    copies = copies_of(cores)
+    for shelf, by_broker in copies.items():
+        some = next(iter(by_broker.values()))
+        if set(by_broker) != set(some.wanted()):
+            raise Violation(f"{shelf} lies on {set(by_broker)}, not on {some.wanted()}")
+        labels = {replace(copy.label, revision=0, floor=0) for copy in by_broker.values()}
+        if len(labels) != 1:
+            raise Violation(f"{shelf} has labels {labels}")
+        if shelf.at_home:
+            _check_delegates(shelf, some, copies)
+
+
+def _check_delegates(home: ShelfId, copy: Copy, copies: dict[ShelfId, dict[str, Copy]]) -> None:
+    """Check that every time of a topic has one responsible coordinate, and a shelf lies there."""
+    delegates = copy.label.delegates
+    for tenure in delegates.tenures():
+        there = copies.get(ShelfId(home.topic, tenure.coordinate))
+        if there is None:
+            raise Violation(f"{home.topic}: nobody has {tenure}")
+        theirs = next(iter(there.values())).label.delegates
+        if theirs.responsible(tenure.start) != tenure.coordinate:
+            raise Violation(f"{home.topic}: {tenure} is denied by its delegate")
+    open_at = [
+        other.coordinate
+        for other, by_broker in copies.items()
+        if other.topic == home.topic and next(iter(by_broker.values())).delegated_here
+    ]
+    if open_at != [delegates.current]:
+        raise Violation(f"{home.topic} is open at {open_at}, not {delegates.current}")
+
+
+def picture(cores: Mapping[str, BrokerCore], topic: str | None = None, start: int = 0) -> str:
+    """Describe all copies, or those of a topic, for the message of a violation.
+
+    Args:
+        cores: The brokers.
+        topic: The topic; None: all.
+        start: Time of day from which times are told, in nanoseconds.
+    """
+    lines = []
+    for name, core in sorted(cores.items()):
+        links = sorted(core.neighbours.links)
+        lines.append(f"{name} alive={sorted(core.members.living)} links={links}")
+        lines.extend(
+            _line(shelf.replica, start)
+            for shelf_id, shelf in core.shelves.items()
+            if topic is None or shelf_id.topic == topic
+        )
+    return "\n".join(lines)
+
+
+def _line(replica: Replica, start: int) -> str:
+    copy, record = replica.copy, replica.copy.record
+    delegates = [
+        (entry.start - start, round(entry.coordinate.x, 2))
+        for entry in copy.label.delegates.entries
+    ]
+    return (
+        f"   {copy.shelf.topic}@{copy.shelf.coordinate.x:.2f} {copy.state.value}"
+        f" term={record.term} confirmed={record.confirmed}"
+        f" {record.primary}/{record.secondary} former={record.former}"
+        f" since={record.since - start} last={copy.last - start}"
+        f" committed={copy.committed - start} fetching={replica.catch_up.fetching}"
+        f" wanted={copy.wanted()} ticket={copy.label.ticket} settled={replica.settled}"
+        f" delegates={delegates}"
+    )

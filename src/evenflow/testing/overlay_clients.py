@@ -1,0 +1,207 @@
+"""Clients of a simulated overlay cluster: publishers, readers, and requests to move a topic.
+
+Each is attached to some broker, and to another when that dies. Requests and replies are lost and
+late like everything else. What readers see is checked as it happens (`Violation`): each publisher's
+messages in order, each once, none left out, and each under one time for all readers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from evenflow.overlay.client.core import Publishing, Reading, Request
+from evenflow.overlay.protocol.codec import BODY
+from evenflow.overlay.protocol.events import Asked
+from evenflow.overlay.protocol.messages import Envelope, Failed, MoveDone, MoveTopic, ShelfId
+from evenflow.overlay.space.coordinate import geographic_hash
+from evenflow.testing.overlay_checks import Violation
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Iterable
+
+    from evenflow.overlay.protocol.events import Event
+    from evenflow.overlay.protocol.messages import Message
+    from evenflow.overlay.space.coordinate import Coordinate
+
+WORK_S = 0.05
+"""Time between two looks of a client at what is due."""
+
+
+class Network(Protocol):
+    """What clients need of the cluster."""
+
+    rng: random.Random
+    now: float
+    loss: float
+
+    def names(self) -> list[str]:
+        """Return the brokers that run, in order."""
+        ...
+
+    def latency(self) -> float:
+        """Return how long a message takes."""
+        ...
+
+    def later(self, delay: float, act: Callable[..., object], *arguments: Any) -> None:
+        """Do something after a while."""
+        ...
+
+    def deliver_later(self, name: str, event: Event) -> None:
+        """Give an event to a broker after the latency of the network."""
+        ...
+
+    def picture(self, topic: str | None = None) -> str:
+        """Describe all copies, or those of a topic."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class MoveRequest:
+    """A request to move a topic, sent once; it may fail, or be lost."""
+
+    home: ShelfId
+    to: Coordinate
+    replies: list[object] = field(default_factory=list)
+    sent: bool = False
+
+    def poll(self, _now: float) -> Request | None:
+        """Return the request, the first time."""
+        if self.sent:
+            return None
+        self.sent = True
+        return Request(self.home.coordinate, MoveTopic(self.home, self.to), 1)
+
+    def on_reply(self, _number: int, body: object, _now: float) -> bool:
+        """Note a reply."""
+        self.replies.append(body)
+        return True
+
+    @property
+    def done(self) -> bool:
+        """Whether the topic was moved."""
+        return any(isinstance(reply, MoveDone) for reply in self.replies)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the topic was not moved."""
+        return any(isinstance(reply, Failed) for reply in self.replies)
+
+
+@dataclass(eq=False, slots=True)
+class _Client:
+    number: int
+    requester: Publishing | Reading | MoveRequest
+    broker: str = ""
+    """The broker it is attached to."""
+
+
+class OverlayClients:
+    """All clients of a cluster."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._clients: dict[int, _Client] = {}
+        self._times: dict[tuple[str, int, int], int] = {}
+        """When each message was stored, as the first reader saw it."""
+        self.seen: dict[Reading, dict[int, int]] = {}
+        """What each reader has seen: the newest sequence of each publisher."""
+
+    def publisher(self, topic: str, level: int = 2, number: int = 0) -> Publishing:
+        """Add a publisher; 0 gives it a number of its own."""
+        publishing = Publishing(topic, number or len(self._clients) + 1, level)
+        self._start(self._add(publishing))
+        return publishing
+
+    def reader(self, topic: str, until: int = 0, level: int = 2) -> Reading:
+        """Add a reader from the beginning of a topic up to a time; 0: without end."""
+        reading = Reading(topic, level, 1, until)
+        self.seen[reading] = {}
+        self._start(self._add(reading))
+        return reading
+
+    def move(self, topic: str, to: Coordinate) -> MoveRequest:
+        """Send a request to move a topic, once."""
+        request = MoveRequest(ShelfId(topic, geographic_hash(topic)), to)
+        self._request(self._add(request))
+        return request
+
+    def _add(self, requester: Publishing | Reading | MoveRequest) -> _Client:
+        number = len(self._clients) + 1
+        client = self._clients[number] = _Client(number, requester)
+        return client
+
+    def _start(self, client: _Client) -> None:
+        self._network.later(0, self._work, client)
+
+    def _work(self, client: _Client) -> None:
+        requester = client.requester
+        if isinstance(requester, Reading):
+            self._take(requester)
+            if requester.done:
+                return
+        self._network.later(WORK_S, self._work, client)
+        self._request(client)
+
+    def _request(self, client: _Client) -> None:
+        """Send what is due, through the client's broker or, now and then, another."""
+        network = self._network
+        request = client.requester.poll(network.now)
+        if request is None:
+            return
+        names = network.names()
+        if client.broker not in names or network.rng.random() < 0.05:
+            client.broker = network.rng.choice(names)
+        envelope = Envelope(
+            request.target,
+            "",
+            0,
+            "",
+            0,
+            request.number,
+            reply=False,
+            body=BODY.encode(request.body),
+        )
+        if network.rng.random() >= network.loss:
+            network.deliver_later(client.broker, Asked(client.number, envelope))
+
+    def on_reply(self, number: int, envelope: Envelope) -> None:
+        """A reply has reached a client."""
+        client = self._clients[number]
+        client.requester.on_reply(
+            envelope.correlation, BODY.decode(envelope.body), self._network.now
+        )
+        if isinstance(client.requester, Reading):
+            self._take(client.requester)
+        if not isinstance(client.requester, MoveRequest):
+            self._request(client)
+
+    def _take(self, reading: Reading) -> None:
+        """Check what a reader has got."""
+        while reading.found:
+            self._check(reading, reading.found.popleft())
+
+    def _check(self, reading: Reading, message: Message) -> None:
+        seen = self.seen[reading]
+        expected = seen.get(message.publisher, 0) + 1
+        if message.sequence != expected:
+            raise Violation(
+                f"reader of {reading.topic}: {message.sequence} of {message.publisher} came"
+                f" instead of {expected}\n{self._network.picture(reading.topic)}"
+            )
+        seen[message.publisher] = message.sequence
+        key = (reading.topic, message.publisher, message.sequence)
+        if self._times.setdefault(key, message.time) != message.time:
+            raise Violation(f"{key} has two times")
+
+    def check_found(self, readers: Iterable[Reading], publishers: Iterable[Publishing]) -> None:
+        """Check that readers have seen all that publishers were told is stored."""
+        found = {reader.topic: self.seen[reader] for reader in readers}
+        for publishing in publishers:
+            there = found[publishing.topic].get(publishing.publisher, 0)
+            if there < publishing.acknowledged:
+                raise Violation(
+                    f"{publishing.topic}: {publishing.acknowledged} acknowledged, {there} found\n"
+                    + self._network.picture(publishing.topic)
+                )
