@@ -1,0 +1,288 @@
+"""Orders of the balancer: takeovers, giving and taking in a session, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evenflow.model.messages import (
+    Ack,
+    Beat,
+    CacheChunk,
+    Commit,
+    NodeReport,
+    ReplayRequest,
+    SliceState,
+    Step,
+)
+from evenflow.slices.actions import (
+    Subscribe,
+    Subscribed,
+    Unsubscribe,
+)
+from evenflow.slices.node.orders import REMEMBERED_SESSIONS
+
+from .alone import (
+    ME,
+    NEXT_BALANCER,
+    OTHER,
+    SESSION,
+    SLICES,
+    TERM,
+    TOPIC,
+    WRITER,
+    Node,
+    acks,
+    answer,
+    batch,
+    chunk,
+    close,
+    order,
+    owner_of,
+    reason,
+    slice_map,
+    taker,
+)
+
+# -- taking over ---------------------------------------------------------------------------------
+
+
+def test_a_takeover_is_acknowledged_when_its_reader_is_matched() -> None:
+    node = Node()
+    done = node.hears(order(Step.TAKE, 1, 2))
+    assert done == [Subscribe(frozenset({1, 2}), TERM)]
+    assert acks(node.hears(Subscribed(TERM))) == [(Step.TAKE, True)]
+    assert acks(node.hears(order(Step.TAKE, 1, 2))) == [(Step.TAKE, True)]
+
+
+def test_nothing_is_delivered_before_the_publisher_has_named_the_floor() -> None:
+    node = Node()
+    node.hears(close({}), order(Step.TAKE, 0), Subscribed(TERM))
+    node.gets(batch(first=1, count=4))
+    assert node.works() == []
+    [request] = node.polls(kind=ReplayRequest)
+    assert isinstance(request, ReplayRequest)
+    assert (request.slices, request.terms, request.have) == ((0,), (TERM,), (4,))
+    node.hears(answer({0: 2}, last=4))
+    assert node.works() == [3, 4]
+
+
+def test_a_taken_slice_of_an_older_term_is_refused() -> None:
+    node = owner_of(0)
+    node.hears(slice_map({0: OTHER}, term=TERM + 5, version=TERM + 6))
+    assert node.state(0) is None
+    assert reason(node.hears(order(Step.TAKE, 0))) == "a newer term is known here"
+    assert node.state(0) is None
+
+
+def test_a_refusal_of_a_publisher_is_remembered_too() -> None:
+    node = owner_of(0, 1)
+    done = node.hears(answer({}, refused={0: TERM + 5}))
+    assert done == [Unsubscribe(frozenset({0}))]
+    assert node.state(1) is SliceState.AVAILABLE
+    assert reason(node.hears(order(Step.TAKE, 0, term=TERM + 4))) == "a newer term is known here"
+
+
+def test_orders_of_a_former_balancer_begin_nothing() -> None:
+    node = owner_of(0)
+    node.hears(Beat(TOPIC, 9, NEXT_BALANCER, (), ()))
+    for step, slice_id in ((Step.TAKE, 3), (Step.FREEZE, 0), (Step.ADD, 3)):
+        late = order(step, slice_id, term=TERM + 9)
+        assert reason(node.hears(late)) == "a newer balancer is known here"
+    assert acks(node.hears(order(Step.CANCEL, 3, term=TERM + 9))) == [(Step.CANCEL, True)]
+
+
+def test_a_node_reports_at_once_that_it_hears_a_new_balancer() -> None:
+    node = owner_of(0)
+    node.polls()
+    assert node.polls(0.01, NodeReport) == []
+    node.hears(Beat(TOPIC, 9, NEXT_BALANCER, (), ()))
+    [report] = node.polls(0.01, NodeReport)
+    assert isinstance(report, NodeReport)
+    assert report.seen_term == NEXT_BALANCER
+
+
+def test_taking_what_was_being_given_ends_the_session() -> None:
+    node = owner_of(0, 1)
+    node.hears(order(Step.FREEZE, 0, 1, term=TERM + 1))
+    node.hears(order(Step.TAKE, 0, 1, term=TERM + 2), Subscribed(TERM + 2))
+    assert node.state(0) is SliceState.AVAILABLE
+    assert "CANCELLED" in reason(node.hears(order(Step.REMOVE, 0, 1, term=TERM + 1)))
+
+
+def test_a_giver_that_gets_its_slices_back_repeats_nothing() -> None:
+    node = owner_of(0)
+    node.gets(batch(first=1, count=4))
+    assert node.works() == [1, 2, 3, 4]
+    node.hears(order(Step.FREEZE, 0, term=TERM + 1))
+    node.hears(order(Step.TAKE, 0, term=TERM + 2), Subscribed(TERM + 2))
+    node.gets(batch(first=1, count=5), replayed=True)
+    assert node.works() == []
+    node.hears(answer({0: 1}, last=5))
+    node.gets(batch(first=5, count=1))
+    assert node.works() == [5]
+
+
+# -- giving --------------------------------------------------------------------------------------
+
+
+def test_a_giver_step_by_step() -> None:
+    node = owner_of(0, 1)
+    node.gets(batch(0, first=1, count=2), batch(0, first=3, count=2))
+    node.core.next_delivery(node.now)
+    node.core.delivered(0.01)
+    session = TERM + 1
+    done = node.hears(order(Step.FREEZE, 0, term=session))
+    assert acks(done) == [(Step.FREEZE, True)]
+    [commit] = [one for one in done if isinstance(one, Commit)]
+    assert (commit.slices, commit.terms, commit.upto) == ((0,), (TERM,), (2,))
+    assert node.works() == []
+    done = node.hears(order(Step.REMOVE, 0, term=session))
+    assert (acks(done), done[1]) == ([(Step.REMOVE, True)], Unsubscribe(frozenset({0})))
+    [chunk] = node.hears(order(Step.SEND_CACHE, 0, term=session))
+    assert isinstance(chunk, CacheChunk)
+    assert (chunk.slices, chunk.writers, chunk.done, chunk.known) == ((0,), (WRITER,), (2,), (1,))
+    assert chunk.batches == batch(0, first=3, count=2).encoded
+    assert node.state(0) is SliceState.GIVING
+    done = node.hears(slice_map({0: OTHER, 1: ME}, term=session, version=session + 1))
+    assert done == [Unsubscribe(frozenset({0}))]
+    assert node.state(1) is SliceState.AVAILABLE
+
+
+def test_freeze_waits_for_what_the_application_has_in_hand() -> None:
+    node = owner_of(0)
+    node.gets(batch(first=1, count=4))
+    node.core.next_delivery(node.now)
+    freeze = order(Step.FREEZE, 0, term=TERM + 1)
+    assert node.hears(freeze, freeze) == []
+    done = node.does(node.core.delivered(0.01))
+    assert acks(done) == [(Step.FREEZE, True)]
+    assert acks(node.hears(freeze)) == [(Step.FREEZE, True)]
+
+
+def test_freeze_does_not_wait_for_another_slice() -> None:
+    node = owner_of(0, 1)
+    node.gets(batch(1))
+    node.core.next_delivery(node.now)
+    assert acks(node.hears(order(Step.FREEZE, 0, term=TERM + 1))) == [(Step.FREEZE, True)]
+
+
+def test_a_giver_hands_over_even_a_position_that_it_is_not_sure_of() -> None:
+    node = owner_of(0)
+    node.gets(batch(first=1, count=2))
+    node.works()
+    node.hears(order(Step.TAKE, 0, term=TERM + 1), Subscribed(TERM + 1))
+    for step in (Step.FREEZE, Step.REMOVE):
+        node.hears(order(step, 0, term=TERM + 2))
+    [chunk] = node.hears(order(Step.SEND_CACHE, 0, term=TERM + 2))
+    assert isinstance(chunk, CacheChunk)
+    assert (chunk.done, chunk.known) == ((2,), (0,))
+
+
+@pytest.mark.parametrize(
+    ("step", "slices", "why"),
+    [
+        (Step.FREEZE, (0, 3), "not all of these slices are available here"),
+        (Step.ADD, (0, 3), "some of these slices are here already"),
+        (Step.REMOVE, (0,), f"there is no session {TERM + 1} here"),
+        (Step.SEND_CACHE, (0,), f"there is no session {TERM + 1} here"),
+        (Step.ACTIVATE, (3,), f"there is no session {TERM + 1} here"),
+        (Step.FREEZE, (), f"slices must be below {SLICES}"),
+        (Step.TAKE, (SLICES,), f"slices must be below {SLICES}"),
+    ],
+)
+def test_what_cannot_begin_is_refused_with_the_reason(
+    step: Step, slices: tuple[int, ...], why: str
+) -> None:
+    node = owner_of(0)
+    assert reason(node.hears(order(step, *slices, term=TERM + 1))) == why
+    assert node.state(0) is SliceState.AVAILABLE
+
+
+def test_an_order_for_somebody_else_is_not_ours() -> None:
+    node = owner_of(0)
+    assert node.hears(replace(order(Step.FREEZE, 0, term=TERM + 1), node=OTHER)) == []
+
+
+def test_sessions_are_remembered_only_so_long() -> None:
+    node = Node()
+    for number in range(REMEMBERED_SESSIONS + 5):
+        node.hears(order(Step.CANCEL, 0, term=TERM + number))
+    assert len(node.core.orders._sessions) == REMEMBERED_SESSIONS
+
+
+# -- taking in a session -------------------------------------------------------------------------
+
+
+def test_a_taker_merges_own_and_givers_items_once() -> None:
+    node = taker()
+    node.gets(batch(3, first=5, count=2), batch(3, first=9, count=1))
+    assert node.works() == []
+    done = node.hears(chunk(2, batch(3, first=3, count=2), batch(3, first=5, count=2)))
+    [merged] = done
+    assert isinstance(merged, Ack)
+    assert (merged.step, merged.moved) == (Step.MERGED, 4)
+    assert node.works() == [3, 4, 5, 6]
+    [request] = node.polls(kind=ReplayRequest)
+    assert isinstance(request, ReplayRequest)
+    assert (request.slices, request.terms, request.have) == ((3,), (SESSION,), (6,))
+
+
+def test_a_taker_commits_what_the_giver_had_processed() -> None:
+    node = taker()
+    node.hears(chunk(4))
+    [commit] = node.polls(1.0, Commit)
+    assert isinstance(commit, Commit)
+    assert (commit.slices, commit.terms, commit.upto) == ((3,), (SESSION,), (4,))
+
+
+def test_a_taker_does_not_go_by_an_uncertain_position() -> None:
+    node = taker()
+    node.hears(chunk(2, batch(3, first=3, count=4), known=0))
+    assert node.works() == []
+    node.hears(answer({3: 4}, last=6))
+    assert node.works() == [5, 6]
+
+
+def test_a_promise_never_to_merge_is_kept() -> None:
+    node = taker()
+    done = node.hears(order(Step.CANCEL, 3, term=SESSION))
+    assert acks(done) == [(Step.CANCEL, True)]
+    assert node.state(3) is None
+    assert node.hears(chunk(0)) == []
+    assert not node.hears(order(Step.ADD, 3, term=SESSION))[0].ok  # type: ignore[attr-defined]
+    assert node.state(3) is None
+
+
+def test_who_has_merged_says_so_to_whatever_is_asked() -> None:
+    node = taker()
+    node.hears(chunk(0, batch(3)))
+    for step in (Step.CANCEL, Step.ACTIVATE, Step.ADD):
+        assert acks(node.hears(order(step, 3, term=SESSION))) == [(Step.MERGED, True)]
+    assert node.state(3) is SliceState.AVAILABLE
+
+
+def test_a_damaged_cache_is_not_merged() -> None:
+    node = taker()
+    good = chunk(0, batch(3))
+    damaged = replace(good, batches=b"\xff" * len(good.batches))
+    assert "damaged cache" in reason(node.hears(damaged))
+    assert node.state(3) is SliceState.TAKING
+    assert acks(node.hears(good)) == [(Step.MERGED, True)]
+
+
+def test_a_chunk_of_no_session_is_dropped() -> None:
+    node = owner_of(0)
+    assert node.hears(chunk(0)) == []
+
+
+def test_a_change_of_owner_is_settled_when_nothing_is_missing() -> None:
+    node = taker()
+    node.hears(chunk(0))
+    assert node.polls(kind=Ack) == []
+    node.hears(answer({3: 0}, last=2))
+    node.gets(batch(3, first=1, count=2), replayed=True)
+    [settled] = node.polls(kind=Ack)
+    assert isinstance(settled, Ack)
+    assert (settled.step, settled.replayed, settled.lost) == (Step.SETTLED, 2, 0)
