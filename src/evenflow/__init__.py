@@ -11,7 +11,10 @@ from evenflow.errors import EvenflowError
 if TYPE_CHECKING:
     from evenflow.durable.reader import read_from
     from evenflow.model.batch import Batch, Item
+    from evenflow.model.ids import Position
     from evenflow.slices.balancer.balancer import Balancer
+    from evenflow.slices.consumer.following import follow
+    from evenflow.slices.consumer.served_batch import ServedBatch
     from evenflow.slices.node.node import Node
     from evenflow.slices.publisher.aio import AsyncPublisher
     from evenflow.slices.publisher.publisher import Publisher
@@ -24,8 +27,11 @@ __all__ = [
     "EvenflowError",
     "Item",
     "Node",
+    "Position",
     "Publisher",
+    "ServedBatch",
     "__version__",
+    "follow",
     "read_from",
 ]
 
@@ -38,7 +44,10 @@ _LATER = {
     "Batch": "evenflow.model.batch",
     "Item": "evenflow.model.batch",
     "Node": "evenflow.slices.node.node",
+    "Position": "evenflow.model.ids",
     "Publisher": "evenflow.slices.publisher.publisher",
+    "ServedBatch": "evenflow.slices.consumer.served_batch",
+    "follow": "evenflow.slices.consumer.following",
     "read_from": "evenflow.durable.reader",
 }
 

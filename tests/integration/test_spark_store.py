@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from evenflow.durable.frames import archive_topic, encode_bundle, numbered
+from evenflow.durable.frames import archive_topic, encode_bundle
 from evenflow.durable.spark import Payloads, publisher_of, register, store
 from evenflow.durable.spark_options import WriteOptions
 from evenflow.model.ids import Position
@@ -19,7 +19,7 @@ from evenflow.overlay.broker.local import LocalBrokers
 from evenflow.overlay.client.blocking import Client
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.slices.consumer.arrow_batches import SCHEMA
-from evenflow.slices.consumer.row_numbers import Run
+from evenflow.slices.consumer.row_numbers import Run, numbered
 from evenflow.spark.session import session
 
 pytestmark = [pytest.mark.processes, pytest.mark.spark, pytest.mark.timeout(200)]

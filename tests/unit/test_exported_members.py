@@ -14,8 +14,11 @@ def test_exported_names_are_pinned() -> None:
         "EvenflowError",
         "Item",
         "Node",
+        "Position",
         "Publisher",
+        "ServedBatch",
         "__version__",
+        "follow",
         "read_from",
     ]
 

@@ -81,7 +81,8 @@ def _kept(name: str, message_type: type[Any], kept: int, *, liveliness: bool = F
 EPOCHS: Final = _kept("epochs", messages.EpochClose, 1, liveliness=True)
 COMMITS: Final = _kept("commits", messages.Commit, 64)
 """Partition: the publisher's writer."""
-CONSUMERS: Final = _kept("consumers", messages.ConsumerCommit, 1, liveliness=True)
+CONSUMERS: Final = _kept("consumer-commits", messages.ConsumerCommit, 1, liveliness=True)
+COPIES: Final = _kept("commit-copies", messages.CommitCopy, 1)
 PROGRESS: Final = _kept("progress", messages.Progress, 1, liveliness=True)
 REQUESTS: Final = _kept("requests", messages.ReplayRequest, 64)
 """Partition: the publisher's writer."""
@@ -105,8 +106,8 @@ PROPERTIES: Final = _kept("properties", messages.PropertyReport, 1, liveliness=T
 EVENTS: Final = _kept("events", messages.EventNotice, 1)
 
 CONTROL: Final = (
-    EPOCHS, COMMITS, CONSUMERS, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS, LOADS,
-    READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
+    EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
+    LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
 )  # fmt: skip
 """All channels but those of the items."""
 

@@ -1,9 +1,9 @@
 """Items of a topic as messages of the store, and back.
 
 What the archiver writes at once, a *bundle*, is the items between two positions: an Arrow stream,
-compressed, with the columns of an item and three more, ``writer``, ``number`` and ``slice``, by
-which everyone knows an item again. A message of the store has a bounded size, so a bundle goes into
-as many *pieces* as it needs, each in a message of its own::
+compressed, of numbered rows (:data:`~evenflow.slices.consumer.row_numbers.NUMBERED`), by which
+everyone knows an item again. A message of the store has a bounded size, so a bundle goes into as
+many *pieces* as it needs, each in a message of its own::
 
     "EVA1" | u32 length of the head | head, JSON: bundle, piece, pieces, end | octets
 
@@ -18,18 +18,15 @@ import secrets
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from evenflow.errors import DecodeError
 from evenflow.model.checked_json import CheckedJson, Whole, WriterText, encode_json
 from evenflow.model.ids import Position
-from evenflow.slices.consumer.arrow_batches import SCHEMA
+from evenflow.slices.consumer.row_numbers import NUMBERED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from evenflow.slices.consumer.row_numbers import Run
 
 MAGIC: Final = b"EVA1"
 LARGEST_PIECE: Final = 3 << 20
@@ -37,15 +34,6 @@ LARGEST_PIECE: Final = 3 << 20
 MOST_PIECES: Final = 4_096
 MOST_OPEN: Final = 8
 """Bundles of which some pieces have come; more than one only when an archiver died."""
-KEPT: Final = pa.schema(
-    [
-        pa.field("writer", pa.uint64(), nullable=False),
-        pa.field("number", pa.int64(), nullable=False),
-        *SCHEMA,
-    ]
-)
-"""The columns of a kept item."""
-
 _WRITING: Final = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
@@ -54,26 +42,12 @@ def archive_topic(name: str) -> str:
     return f"durable/{name}"
 
 
-def numbered(rows: pa.RecordBatch, runs: Iterable[Run]) -> pa.RecordBatch:
-    """Return rows with their writers and numbers."""
-    runs = list(runs)
-    counts = [run.rows for run in runs]
-    writers = np.repeat(np.array([run.writer for run in runs], np.uint64), counts)
-    numbers = np.concatenate(
-        [np.empty(0, np.int64), *(np.arange(run.first, run.last + 1) for run in runs)]
-    )
-    if len(numbers) != rows.num_rows:
-        raise DecodeError(f"{rows.num_rows} rows with {len(numbers)} numbers")
-    columns = [pa.array(writers), pa.array(numbers), *rows.columns]
-    return pa.RecordBatch.from_arrays(columns, schema=KEPT)
-
-
 def encode_bundle(
     rows: Iterable[pa.RecordBatch], end: Position, piece: int = LARGEST_PIECE
 ) -> list[bytes]:
     """Return the messages of a bundle, in order."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, KEPT, options=_WRITING) as stream:
+    with pa.ipc.new_stream(sink, NUMBERED, options=_WRITING) as stream:
         for batch in rows:
             stream.write_batch(batch)
     octets = sink.getvalue().to_pybytes()
@@ -161,6 +135,6 @@ class Assembly:
                 rows = stream.read_all()
         except (pa.ArrowException, OSError) as error:
             raise DecodeError(f"a bundle that is no Arrow stream: {error}") from None
-        if rows.schema != KEPT:
+        if rows.schema != NUMBERED:
             raise DecodeError("a bundle with other columns than an item's")
         return Bundle(rows, piece.end)

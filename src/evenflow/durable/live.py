@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evenflow.closing import Closing
-from evenflow.durable.frames import numbered
 from evenflow.errors import ReadFailed
 from evenflow.slices.consumer.follower import Follower
 from evenflow.slices.consumer.reading import read_runs
+from evenflow.slices.consumer.row_numbers import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

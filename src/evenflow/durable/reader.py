@@ -26,14 +26,15 @@ from evenflow.durable.frames import Assembly, archive_topic
 from evenflow.durable.live import Live, read_along
 from evenflow.durable.merging import Merging
 from evenflow.errors import DecodeError, DomainError, EvenflowError
-from evenflow.model.batch import Item
 from evenflow.model.ids import Position
 from evenflow.overlay.client.blocking import Client
+from evenflow.slices.consumer.served_batch import items_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from evenflow.model.batch import Item
     from evenflow.overlay.protocol.messages import Message
 
 MOST_WAITING: Final = 16
@@ -64,10 +65,7 @@ def read_from(
         live: Whether to go on with what comes; otherwise the end is what is stored now.
     """
     for rows in read_rows(topic, start, config=config, live=live):
-        columns = [rows.column(name) for name in ("sender", "id", "time", "payload")]
-        columns[2] = columns[2].cast(pa.int64())
-        for values in zip(*(column.to_pylist() for column in columns), strict=True):
-            yield Item(*values)
+        yield from items_of(rows)
 
 
 def read_rows(

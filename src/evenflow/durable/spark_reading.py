@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from evenflow.durable.frames import KEPT, Assembly
+from evenflow.durable.frames import Assembly
 from evenflow.durable.merging import Merging
 from evenflow.errors import DecodeError
 from evenflow.model.ids import WriterId
 from evenflow.overlay.client.blocking import Client
+from evenflow.slices.consumer.row_numbers import NUMBERED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,7 +50,7 @@ _MESSAGE: Final = pa.schema(
         ("payload", pa.binary()),
     ]
 )
-_ITEM: Final = pa.schema([("writer", pa.string()), *[(f.name, f.type) for f in list(KEPT)[1:]]])
+_ITEM: Final = pa.schema([("writer", pa.string()), *[(f.name, f.type) for f in list(NUMBERED)[1:]]])
 
 
 @dataclass(frozen=True, slots=True)

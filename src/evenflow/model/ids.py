@@ -167,3 +167,7 @@ class Position(Mapping[int, int]):
 
     def __repr__(self) -> str:
         return f"Position({self})"
+
+
+NOWHERE: Final = Position()
+"""Before the first item of every writer."""

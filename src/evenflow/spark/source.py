@@ -27,7 +27,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from evenflow.errors import UsageError
-from evenflow.model.ids import Position
+from evenflow.model.ids import NOWHERE, Position
 from evenflow.slices.consumer.reading import Share, read_share, tell_reads
 from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of
 from evenflow.spark.encodings import decoder_for
@@ -141,8 +141,8 @@ class TableReader(_Reading, DataSourceReader):
         """A partition for each node."""
         follower = _enter(self._options)
         try:
-            end = follower.latest(Position(), IDLE_WAIT_S)
-            return [SharePartition(share) for share in follower.shares(Position(), end)]
+            end = follower.latest(NOWHERE, IDLE_WAIT_S)
+            return [SharePartition(share) for share in follower.shares(NOWHERE, end)]
         finally:
             follower.close()
 

@@ -7,11 +7,11 @@ import random
 import pyarrow as pa
 import pytest
 
-from evenflow.durable.frames import KEPT, Assembly, decode_piece, encode_bundle, numbered
+from evenflow.durable.frames import Assembly, decode_piece, encode_bundle
 from evenflow.errors import DecodeError
 from evenflow.model.ids import Position
 from evenflow.slices.consumer.arrow_batches import SCHEMA
-from evenflow.slices.consumer.row_numbers import Run
+from evenflow.slices.consumer.row_numbers import NUMBERED, Run, numbered
 
 
 def rows(count: int, payload: bytes = b"x") -> pa.RecordBatch:
@@ -49,7 +49,7 @@ def test_a_bundle_comes_back_in_one_piece_or_many(piece: int) -> None:
     assert others == [None] * len(others)
     assert found is not None
     assert found.end == {7: 9}
-    assert found.rows.schema == KEPT
+    assert found.rows.schema == NUMBERED
     assert found.rows.column("number").to_pylist() == list(range(1, 16))
 
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenflow.durable.frames import KEPT
 from evenflow.durable.merging import Merging
 from evenflow.model.ids import Position
+from evenflow.slices.consumer.row_numbers import NUMBERED
 
 
 def rows(items: list[tuple[int, int, int]]) -> pa.RecordBatch:
@@ -25,7 +25,7 @@ def rows(items: list[tuple[int, int, int]]) -> pa.RecordBatch:
             "time": [0] * len(items),
             "payload": [b""] * len(items),
         },
-        schema=KEPT,
+        schema=NUMBERED,
     )
 
 

@@ -10,6 +10,7 @@ message            from -> to              meaning
 ``ReplayAnswer``   publisher -> node       where the numbers start (all below are committed)
 ``Commit``         node -> publisher       processed up to these numbers; forget them
 ``ConsumerCommit`` consumer -> everybody   of a served topic: processed up to these epochs
+``CommitCopy``     node -> consumer        what you committed last, kept while you were away
 ``Progress``       serving node -> all     epochs of which nothing is missing here, and its address
 ``Order``          balancer -> node        one step of a handover, or a takeover
 ``Ack``            node -> balancer        the step is done, or refused and why
@@ -47,7 +48,13 @@ from evenflow.model.messages.balancing import (
     SliceMap,
 )
 from evenflow.model.messages.handover import Ack, CacheChunk, Order, SliceState, Step
-from evenflow.model.messages.serving import ConsumerCommit, Progress, SliceCosts, SliceReads
+from evenflow.model.messages.serving import (
+    CommitCopy,
+    ConsumerCommit,
+    Progress,
+    SliceCosts,
+    SliceReads,
+)
 from evenflow.model.messages.stream import Commit, EpochClose, ReplayAnswer, ReplayRequest
 
 __all__ = [
@@ -55,6 +62,7 @@ __all__ = [
     "Beat",
     "CacheChunk",
     "Commit",
+    "CommitCopy",
     "ConsumerCommit",
     "EpochClose",
     "EventNotice",

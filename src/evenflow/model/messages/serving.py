@@ -25,6 +25,28 @@ class ConsumerCommit:
     """For each writer: everything up to the end of this epoch is processed; others: nothing is."""
     ended: Bool
     """The consumer is no longer registered: nothing has to be kept for it."""
+    planned_writers: U64s = ()
+    planned_epochs: U64s = ()
+    """The end of the batch it is about to process, when the domain shall remember it: after a crash
+    the same batch comes again."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitCopy:
+    """The newest commit of a consumer whose process is gone, kept by a node until it comes back."""
+
+    topic: KeyText
+    consumer: KeyText
+    node: KeyText
+    """The node that keeps it."""
+    away: Bool
+    """Whether the process is gone; else it has come back, and this commit is not its newest."""
+    number: U64
+    writers: U64s
+    epochs: U64s
+    ended: Bool
+    planned_writers: U64s
+    planned_epochs: U64s
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evenflow.model.ids import Position
-from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceMap
+from evenflow.model.ids import NOWHERE, Position
+from evenflow.model.messages import CommitCopy, ConsumerCommit, EpochClose, Progress, SliceMap
 from evenflow.slices.actions import NodeGone, WriterGone
 from evenflow.slices.consumer.registry import Consumers
 
@@ -56,6 +56,8 @@ class ConsumerCore:
         """Another process commits under this name and began later."""
         self._number = number
         self._spoken = False
+        self._seen_by: set[str] = set()
+        """Nodes for which this consumer, in an earlier life, is still there."""
         self._writer_grace = writer_grace
         self._closes: dict[int, EpochClose] = {}
         self._counts: dict[int, dict[int, int]] = {}
@@ -82,8 +84,11 @@ class ConsumerCore:
             case ConsumerCommit():
                 self.others.commit(event)
                 self._compare(event)
+            case CommitCopy():
+                self._on_copy(event)
             case NodeGone():
                 self.progress.pop(event.node, None)
+                self._seen_by.discard(event.node)
             case WriterGone():
                 if self._closes.pop(event.writer, None) is not None:  # else of another topic
                     self._gone.setdefault(event.writer, now)
@@ -96,6 +101,31 @@ class ConsumerCore:
                 self.superseded = True
             else:
                 self._number = commit.number
+
+    def _on_copy(self, copy: CommitCopy) -> None:
+        self.others.recall(copy)
+        if copy.consumer == self.name and not self._spoken:
+            self._number = max(self._number, copy.number)
+            (self._seen_by.discard if copy.away else self._seen_by.add)(copy.node)
+
+    # -- coming back ------------------------------------------------------------------------------
+
+    @property
+    def may_be_remembered(self) -> bool:
+        """Whether a node is still to tell what this consumer said last in an earlier life."""
+        if self._seen_by:
+            return True  # that life has just ended: they have not noticed yet
+        return self.name in self.others.names() and self.others.newest(self.name) is None
+
+    def remembered(self) -> tuple[Position, Position] | None:
+        """This consumer's position at the end of an earlier life, and the batch it had planned."""
+        newest = self.others.newest(self.name)
+        if newest is None or newest.ended:
+            return None
+        return (
+            Position.of(newest.writers, newest.epochs),
+            Position.of(newest.planned_writers, newest.planned_epochs),
+        )
 
     # -- planning ---------------------------------------------------------------------------------
 
@@ -203,8 +233,16 @@ class ConsumerCore:
 
     # -- committing -------------------------------------------------------------------------------
 
-    def commit(self, position: Position, *, ended: bool = False) -> ConsumerCommit:
-        """What to tell everybody when all up to a position is processed."""
+    def commit(
+        self, position: Position, planned: Position = NOWHERE, *, ended: bool = False
+    ) -> ConsumerCommit:
+        """What to tell everybody when all up to a position is processed.
+
+        Args:
+            position: The position.
+            planned: The end of the next batch, when it shall be remembered.
+            ended: Nothing has to be kept for this consumer any more.
+        """
         self._number += 1
         self._spoken = True
         for writer, epoch in position.items():
@@ -215,4 +253,6 @@ class ConsumerCore:
         for writer in self._gone.keys() - position.keys() - claimed:
             del self._gone[writer]
             self._counts.pop(writer, None)
-        return ConsumerCommit(self.topic, self.name, self._number, *position.columns(), ended)
+        return ConsumerCommit(
+            self.topic, self.name, self._number, *position.columns(), ended, *planned.columns()
+        )

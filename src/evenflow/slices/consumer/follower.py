@@ -12,10 +12,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from evenflow.domain.channels import CONSUMERS, EPOCHS, MAPS, PROGRESS, Gone
+from evenflow.domain.channels import CONSUMERS, COPIES, EPOCHS, MAPS, PROGRESS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError
-from evenflow.model.ids import Position
+from evenflow.model.ids import NOWHERE, Position
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress
 from evenflow.slices.actions import NodeGone, WriterGone
 from evenflow.slices.consumer.core import EARLIEST, LATEST, ConsumerCore
@@ -38,6 +38,7 @@ READ_TIMEOUT_S: Final = 120.0
 """How long a reader asks for items that nobody gives, unless told otherwise."""
 LOOK_S: Final = 0.5
 """How long a new participant needs to hear what others keep for it."""
+FOLLOWED: Final = (MAPS, PROGRESS, EPOCHS, CONSUMERS, COPIES)
 _LOG = logging.getLogger(__name__)
 
 
@@ -63,6 +64,7 @@ class Follower:
         self._stopping = False
         self._committed: ConsumerCommit | None = None
         self._position: Position | None = None
+        self._planned = NOWHERE
         self._other = False
         """Whether somebody else commits under this name."""
         self._next_repeat = 0.0
@@ -70,9 +72,7 @@ class Follower:
         self.participant = Participant(config.domain)
         """For whoever watches over this consumer; closed with it."""
         self._waiter = self.participant.waiter()
-        self._readers = [
-            self.participant.reader(channel) for channel in (MAPS, PROGRESS, EPOCHS, CONSUMERS)
-        ]
+        self._readers = [self.participant.reader(channel) for channel in FOLLOWED]
         for reader in self._readers:
             self._waiter.attach(reader)
         self._writer = self.participant.writer(CONSUMERS)
@@ -102,11 +102,22 @@ class Follower:
             if not self._wait_for(lambda: not self._other, lease + LOOK_S):
                 raise self._named_alike("another consumer that runs has this name")
 
+    def remembered(self) -> tuple[Position, Position] | None:
+        """Where the domain remembers this consumer: its position, and the batch it had planned.
+
+        None when it is new, and also when every node that remembered it is gone. A consumer that
+        was killed is remembered as soon as its lease is over; that is waited for.
+        """
+        with self._changed:
+            lease = self._config.domain.participant_lease_s
+            self._wait_for(lambda: not self._core.may_be_remembered, lease + LOOK_S)
+            return self._core.remembered()
+
     def begin(self, start: str | Position = EARLIEST) -> Position:
         """Where a consumer that has read nothing yet begins: `EARLIEST`, `LATEST` or a position."""
         with self._changed:
             if start == LATEST:
-                return self._latest(Position())
+                return self._latest(NOWHERE)
             if start != EARLIEST:
                 assert not isinstance(start, str)
                 return start
@@ -117,13 +128,14 @@ class Follower:
             self._wait_for(lambda: False, LOOK_S)
             return self._core.earliest()
 
-    def register(self, position: Position) -> None:
+    def register(self, position: Position, planned: Position = NOWHERE) -> None:
         """Register at a position, unless that has been done."""
         with self._changed:
             if self._position is not None:
                 return
             self._core.expect(position, time.monotonic())
-        self.commit(position)
+            self._core.expect(planned, time.monotonic())
+        self.commit(position, planned)
 
     def latest(self, start: Position, wait_s: float = 0.0) -> Position:
         """The newest position that can be read; waits a moment for one beyond ``start``."""
@@ -144,8 +156,8 @@ class Follower:
     def reached(self, position: Position, seconds: float) -> Position:
         """Wait until a position can be read, at most so long; the newest one that can."""
         with self._changed:
-            self._wait_for(lambda: self._latest(Position()).covers(position), seconds)
-            return self._latest(Position())
+            self._wait_for(lambda: self._latest(NOWHERE).covers(position), seconds)
+            return self._latest(NOWHERE)
 
     def shares(self, start: Position, end: Position) -> list[Share]:
         """What is to be read of a batch: a share for each node."""
@@ -166,24 +178,29 @@ class Follower:
             for node, slices in owners.items()
         ]
 
-    def commit(self, position: Position, *, last: bool = True) -> None:
+    def commit(self, position: Position, planned: Position = NOWHERE, *, last: bool = True) -> None:
         """Tell everybody, unless it is known, that all up to a position is processed.
 
         Args:
             position: The position.
+            planned: The end of the next batch, when it shall be remembered.
             last: It may be the last one, and this process may end as soon as it is done: wait a
                 moment until everybody has heard it.
         """
         with self._changed:
             self._check()
-            if position == self._position:
+            if (position, planned) == (self._position, self._planned):
                 return
-            self._position = position
-            self._committed = self._core.commit(position)
+            self._position, self._planned = position, planned
+            self._committed = self._core.commit(position, planned)
             self._next_repeat = time.monotonic() + REPEAT_S
             self._writer.write(self._committed)
         if last:
-            self._writer.wait_acked(HEARD_S)
+            self.wait_heard()
+
+    def wait_heard(self) -> None:
+        """Wait a moment until everybody has heard the newest commit."""
+        self._writer.wait_acked(HEARD_S)
 
     def close(self) -> None:
         """Leave the domain; the consumer stays registered, because it may come back."""
@@ -199,7 +216,7 @@ class Follower:
     def lag(self) -> tuple[int, int]:
         """Closed epochs, of the writer that is furthest ahead, and items that are not committed."""
         with self._changed:
-            position = self._position or Position()
+            position = self._position or NOWHERE
             epochs = position.epochs_behind(self._core.closed())
             return max(0, epochs), self._core.items_behind(position)
 

@@ -127,8 +127,8 @@ class _Reading:
             raise ReadFailed(
                 self.share.topic,
                 slices,
-                f"{self.said}; the query was not registered while these items were kept:"
-                " start it with a new checkpoint",
+                f"{self.said}; the consumer was not registered while these items were kept:"
+                " start it under a new name, a Spark query with a new checkpoint",
             ) from None
         if reason not in {"moved", "later"}:
             _clients.drop(address)

@@ -6,6 +6,8 @@ consumers have committed may be forgotten; while nobody is registered, nothing m
 
 A process that starts while a consumer is away cannot hear that consumer's commits. It learns the
 name from the serving nodes (``Progress.consumers``) and keeps everything until the consumer speaks.
+The nodes also pass on its newest commit (``CommitCopy``), so that a consumer without a checkpoint
+of its own finds its position again.
 Of a durable topic one consumer is known from the start: `ARCHIVE`, who writes it to the store.
 """
 
@@ -15,12 +17,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenflow.model.ids import Position
+from evenflow.model.messages import CommitCopy, ConsumerCommit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from evenflow.model.messages import ConsumerCommit
-
 
 ARCHIVE: Final = "archive"
 """Name of the consumer that writes a durable topic to the overlay store."""
@@ -29,8 +29,11 @@ ARCHIVE: Final = "archive"
 @dataclass(slots=True)
 class _Consumer:
     number: int
+    """Commits up to this number are old; 0 while the process is gone."""
     position: Position
     ended: bool
+    newest: ConsumerCommit | None = None
+    """What it said last; None when nobody has told."""
 
 
 class Consumers:
@@ -44,9 +47,22 @@ class Consumers:
         known = self._known.get(commit.consumer)
         if known is not None and commit.number <= known.number:
             return False
-        position = Position.of(commit.writers, commit.epochs)
-        self._known[commit.consumer] = _Consumer(commit.number, position, commit.ended)
+        self._note(commit, commit.number)
         return True
+
+    def recall(self, copy: CommitCopy) -> bool:
+        """Hear what a consumer that is away said last; False when that is no news."""
+        known = self._known.get(copy.consumer)
+        if not copy.away or (known is not None and known.number):
+            return False  # it is here and speaks for itself
+        if known is not None and known.newest is not None and known.newest.number >= copy.number:
+            return False
+        self._note(_commit_of(copy), 0)
+        return True
+
+    def _note(self, commit: ConsumerCommit, number: int) -> None:
+        position = Position.of(commit.writers, commit.epochs)
+        self._known[commit.consumer] = _Consumer(number, position, commit.ended, commit)
 
     def learn(self, names: Iterable[str]) -> None:
         """Hear of consumers; those never heard of are registered, with nothing committed."""
@@ -58,6 +74,21 @@ class Consumers:
         """A consumer's process is gone; the next one may number its commits from anywhere."""
         if name in self._known:
             self._known[name].number = 0
+
+    def newest(self, name: str) -> ConsumerCommit | None:
+        """What a consumer said last, whether its process lives or not; None when nobody told."""
+        known = self._known.get(name)
+        return None if known is None else known.newest
+
+    def is_away(self, name: str) -> bool:
+        """Whether a consumer has said something and its process is gone."""
+        known = self._known.get(name)
+        return known is not None and known.number == 0 and known.newest is not None
+
+    def copy(self, name: str, node: str) -> CommitCopy | None:
+        """What a node tells of a consumer's newest commit."""
+        found = self.newest(name)
+        return None if found is None else _copy_of(found, node, away=self.is_away(name))
 
     def names(self) -> tuple[str, ...]:
         """The registered consumers, in order."""
@@ -83,3 +114,31 @@ class Consumers:
         """For each writer the epoch that all registered consumers have committed."""
         writers = {writer for one in self._known.values() for writer in one.position}
         return Position({writer: self.floor(writer) for writer in writers})
+
+
+def _copy_of(commit: ConsumerCommit, node: str, *, away: bool) -> CommitCopy:
+    return CommitCopy(
+        commit.topic,
+        commit.consumer,
+        node,
+        away,
+        commit.number,
+        commit.writers,
+        commit.epochs,
+        commit.ended,
+        commit.planned_writers,
+        commit.planned_epochs,
+    )
+
+
+def _commit_of(copy: CommitCopy) -> ConsumerCommit:
+    return ConsumerCommit(
+        copy.topic,
+        copy.consumer,
+        copy.number,
+        copy.writers,
+        copy.epochs,
+        copy.ended,
+        copy.planned_writers,
+        copy.planned_epochs,
+    )

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
 from evenflow.errors import DecodeError
 from evenflow.model.checked_json import (
     CheckedJson,
@@ -20,6 +23,7 @@ from evenflow.model.checked_json import (
     fits,
 )
 from evenflow.model.ids import WriterId
+from evenflow.slices.consumer.arrow_batches import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,6 +31,14 @@ if TYPE_CHECKING:
     from evenflow.model.batch import Batch
 
 
+NUMBERED: Final = pa.schema(
+    [
+        pa.field("writer", pa.uint64(), nullable=False),
+        pa.field("number", pa.int64(), nullable=False),
+        *SCHEMA,
+    ]
+)
+"""The columns of an item with those that name it: its writer, slice and number."""
 _JSON: Final = CheckedJson("runs", list[tuple[SliceNumber, WriterText, Whole, Whole]])
 
 
@@ -78,3 +90,17 @@ def decode_runs(encoded: bytes) -> list[Run]:
 def reached(runs: Iterable[Run]) -> dict[tuple[int, int], int]:
     """Return how far a reader is in each slice and writer after these rows."""
     return {(run.slice, run.writer): run.last for run in runs}
+
+
+def numbered(rows: pa.RecordBatch, runs: Iterable[Run]) -> pa.RecordBatch:
+    """Return rows with their writers and numbers, as `NUMBERED` has them."""
+    runs = list(runs)
+    counts = [run.rows for run in runs]
+    writers = np.repeat(np.array([run.writer for run in runs], np.uint64), counts)
+    numbers = np.concatenate(
+        [np.empty(0, np.int64), *(np.arange(run.first, run.last + 1) for run in runs)]
+    )
+    if len(numbers) != rows.num_rows:
+        raise DecodeError(f"{rows.num_rows} rows with {len(numbers)} numbers")
+    columns = [pa.array(writers), pa.array(numbers), *rows.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=NUMBERED)

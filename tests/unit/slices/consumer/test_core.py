@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.model.ids import Position
-from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceMap
+from evenflow.model.messages import CommitCopy, ConsumerCommit, EpochClose, Progress, SliceMap
 from evenflow.slices.actions import NodeGone, WriterGone
 from evenflow.slices.consumer.core import ConsumerCore
 
@@ -167,3 +167,53 @@ def test_of_two_with_one_name_exactly_one_goes_on(
         for heard in said:
             core.handle(heard, 0.0)
     assert [core.superseded for core in cores].count(True) == 1
+
+
+def copy(node: str, number: int, *, away: bool = True, ended: bool = False) -> CommitCopy:
+    return CommitCopy("items", "query", node, away, number, (1,), (5,), ended, (1, 2), (7, 1))
+
+
+def test_a_new_consumer_is_not_remembered_and_need_not_wait() -> None:
+    core = core_with(progress("n1"), progress("n2"))
+    assert not core.may_be_remembered
+    assert core.remembered() is None
+
+
+def test_one_that_is_registered_waits_until_a_node_tells_what_it_said_last() -> None:
+    core = core_with(Progress("items", "n1", "grpc://n1", (), (), ("query",)), progress("n2"))
+    assert core.may_be_remembered, "killed a moment ago: no node has noticed"
+    core.handle(copy("n1", 9), 0.0)
+    assert not core.may_be_remembered
+    assert core.remembered() == ({1: 5}, {1: 7, 2: 1})
+    assert core.commit(Position()).number == 10
+
+
+def test_what_was_said_before_an_earlier_return_is_not_the_newest() -> None:
+    core = core_with(Progress("items", "n1", "grpc://n1", (), (), ("query",)), progress("n2"))
+    core.handle(copy("n2", 9), 0.0)
+    core.handle(copy("n1", 11, away=False), 0.0)
+    assert core.may_be_remembered, "it came back once, and n1 has not noticed yet that it died"
+    core.handle(copy("n1", 15), 0.0)
+    assert not core.may_be_remembered
+    assert core.commit(Position()).number == 16
+
+
+def test_a_node_that_is_gone_is_not_waited_for() -> None:
+    core = core_with(progress("n1"), progress("n2"))
+    core.handle(copy("n2", 9), 0.0)
+    core.handle(copy("n1", 11, away=False), 0.0)
+    core.handle(NodeGone("n1"), 0.0)
+    assert not core.may_be_remembered
+
+
+def test_one_that_was_released_begins_anew() -> None:
+    core = core_with(progress("n1"), progress("n2"))
+    core.handle(copy("n1", 9, ended=True), 0.0)
+    assert not core.may_be_remembered
+    assert core.remembered() is None
+
+
+def test_a_commit_names_the_batch_that_is_planned() -> None:
+    core = ConsumerCore("items", "query", 0)
+    said = core.commit(Position({1: 5}), Position({1: 7, 2: 1}))
+    assert (said.planned_writers, said.planned_epochs) == ((1, 2), (7, 1))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from evenflow.model.messages import ConsumerCommit
+from evenflow.model.messages import CommitCopy, ConsumerCommit
 from evenflow.slices.consumer.registry import Consumers
 
 
@@ -50,3 +50,45 @@ def test_one_that_is_only_heard_of_keeps_everything_until_it_speaks() -> None:
     assert consumers.floor(1) == 0
     consumers.commit(commit("b", 1, {1: 4}))
     assert consumers.floor(1) == 4
+
+
+def copy(name: str, number: int, epochs: dict[int, int], *, away: bool = True) -> CommitCopy:
+    columns = (tuple(epochs), tuple(epochs.values()))
+    return CommitCopy("items", name, "node-9", away, number, *columns, False, (), ())
+
+
+def test_what_one_that_is_away_said_last_is_passed_on_whole() -> None:
+    first, second = Consumers(), Consumers()
+    said = ConsumerCommit("items", "a", 7, (1,), (5,), False, (1, 2), (6, 1))
+    first.commit(said)
+    assert not first.is_away("a")
+    first.gone("a")
+    passed_on = first.copy("a", "node-1")
+    assert passed_on is not None
+    assert (passed_on.node, passed_on.away) == ("node-1", True)
+    assert second.recall(passed_on)
+    assert second.newest("a") == said
+    assert second.names() == ("a",)
+    assert second.position() == {1: 5}
+    assert second.is_away("a")
+
+
+def test_only_a_newer_copy_of_one_that_is_away_is_news() -> None:
+    consumers = Consumers()
+    consumers.learn(["a"])
+    assert consumers.copy("a", "node-1") is None
+    assert not consumers.recall(copy("a", 8, {1: 6}, away=False))
+    assert consumers.recall(copy("a", 7, {1: 5}))
+    assert not consumers.recall(copy("a", 7, {1: 5}))
+    assert not consumers.recall(copy("a", 6, {1: 9}))
+    assert consumers.recall(copy("a", 8, {1: 6}))
+    assert consumers.floor(1) == 6
+
+
+def test_one_that_is_here_speaks_for_itself() -> None:
+    consumers = Consumers()
+    consumers.commit(commit("a", 3, {1: 5}))
+    assert not consumers.recall(copy("a", 9, {1: 7}))
+    consumers.gone("a")
+    consumers.commit(commit("a", 2, {1: 6}))  # its next process, by a clock that is behind
+    assert consumers.floor(1) == 6

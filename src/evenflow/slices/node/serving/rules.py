@@ -25,7 +25,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from evenflow.model.ids import WriterId
-from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceState
+from evenflow.model.messages import CommitCopy, ConsumerCommit, EpochClose, Progress, SliceState
 from evenflow.slices.consumer.registry import Consumers
 from evenflow.slices.consumer.ticket import Refusal
 
@@ -81,12 +81,29 @@ class ServingRules:
                 del closes[1]
         self._forget(close.writer, close.committed)
 
-    def on_consumer_message(self, message: ConsumerCommit | Progress) -> None:
-        """A consumer committed, or another node tells of consumers."""
-        if isinstance(message, ConsumerCommit):
-            self.consumers.commit(message)
-        else:
+    def on_consumer_message(self, message: ConsumerCommit | Progress) -> CommitCopy | None:
+        """A consumer committed, or another node tells of consumers.
+
+        Returns:
+            What to tell of a consumer that was away and has come back.
+        """
+        if isinstance(message, Progress):
             self.consumers.learn(message.consumers)
+            return None
+        returned = self.consumers.is_away(message.consumer)
+        self.consumers.commit(message)
+        return self.consumers.copy(message.consumer, self._node) if returned else None
+
+    def on_consumer_gone(self, name: str) -> CommitCopy | None:
+        """A consumer's process is gone; return what to keep of it for its next one."""
+        self.consumers.gone(name)
+        return self.consumers.copy(name, self._node)
+
+    def on_copy(self, copy: CommitCopy) -> CommitCopy | None:
+        """Another node keeps a commit of a consumer that is away; return a copy if it is news."""
+        if not self.consumers.recall(copy):
+            return None
+        return self.consumers.copy(copy.consumer, self._node)
 
     def give_up_writer(self, writer: int) -> None:
         """A publisher stays gone, and its gaps are given up."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenflow.domain.channels import CONSUMERS, PROGRESS, READS, Gone
+from evenflow.domain.channels import CONSUMERS, COPIES, PROGRESS, READS, Gone
 from evenflow.errors import ConfigError
-from evenflow.model.messages import ConsumerCommit, Progress, SliceMap
+from evenflow.model.messages import CommitCopy, ConsumerCommit, Progress, SliceMap
 from evenflow.slices.node.serving.directory import Directory
 from evenflow.slices.node.serving.flight_server import FlightServer
 
@@ -59,7 +59,8 @@ class ServingShell:
             tell=participant.writer(READS).write,
         )
         serving.address = self._flight.address
-        self._readers = [participant.reader(channel) for channel in (CONSUMERS, PROGRESS)]
+        self._readers = [participant.reader(channel) for channel in (CONSUMERS, COPIES, PROGRESS)]
+        self._copies = participant.writer(COPIES)
         for reader in self._readers:
             waiter.attach(reader)
 
@@ -75,11 +76,18 @@ class ServingShell:
     def _lose(self, gone: Gone) -> None:
         if gone.message_type is Progress:
             self._directory.on_node_gone(gone.key[1])
-        elif gone.key[0] == self._topic:
-            self._serving.consumers.gone(gone.key[1])
+        elif gone.message_type is ConsumerCommit and gone.key[0] == self._topic:
+            self._keep(self._serving.on_consumer_gone(gone.key[1]))
 
-    def _hear(self, message: ConsumerCommit | Progress) -> None:
-        self._serving.on_consumer_message(message)
+    def _keep(self, copy: CommitCopy | None) -> None:
+        if copy is not None:
+            self._copies.write(copy)
+
+    def _hear(self, message: CommitCopy | ConsumerCommit | Progress) -> None:
+        if isinstance(message, CommitCopy):
+            self._keep(self._serving.on_copy(message))
+            return
+        self._keep(self._serving.on_consumer_message(message))
         if isinstance(message, Progress):
             self._directory.handle(message)
 

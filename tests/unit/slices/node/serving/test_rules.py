@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -313,3 +314,26 @@ class TestPublisher:
 @given(st.integers(0, 1 << 32), st.sampled_from([0, 300]))
 def test_every_consumer_gets_everything_once(seed: int, cache: int) -> None:
     random_serving_schedule(seed, cache=cache)
+
+
+def test_the_newest_commit_of_a_consumer_is_kept_while_it_is_away_and_passed_on_by_others() -> None:
+    cache = SliceCache(1 << 20, serving=True)
+    first, second = (ServingRules("items", node, cache) for node in ("n1", "n2"))
+    said = ConsumerCommit("items", "audit", 7, (WRITER,), (5,), False, (WRITER,), (6,))
+    assert first.on_consumer_message(said) is None
+    kept = first.on_consumer_gone("audit")
+    assert kept is not None
+    assert (kept.node, kept.away, kept.number, kept.planned_epochs) == ("n1", True, 7, (6,))
+    passed_on = second.on_copy(kept)
+    assert passed_on == replace(kept, node="n2")
+    assert second.on_copy(kept) is None, "no news, so it does not go round in circles"
+    back = second.on_consumer_message(replace(said, number=8))
+    assert back is not None
+    assert (back.node, back.away, back.number) == ("n2", False, 8)
+    assert second.on_consumer_message(replace(said, number=9)) is None
+
+
+def test_nothing_is_kept_of_a_consumer_that_never_spoke() -> None:
+    serving = ServingRules("items", "n1", SliceCache(1 << 20, serving=True))
+    serving.consumers.learn(["audit"])
+    assert serving.on_consumer_gone("audit") is None

@@ -1,0 +1,115 @@
+"""The items of a served topic between two positions, as a consumer gets them.
+
+A :class:`ServedBatch` has the columns that a node's application gets in a
+:class:`~evenflow.model.batch.Batch`, under the same names, but for items of all slices and writers.
+Columns are views into Arrow's buffers. Nothing is copied before single items are asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from evenflow.model.batch import Item
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from evenflow.model.batch import Int32s, Int64s, Octets
+    from evenflow.model.ids import Position
+
+
+def items_of(rows: pa.RecordBatch | pa.Table) -> Iterator[Item]:
+    """Yield single items from their columns."""
+    senders = rows.column("sender").cast(pa.binary()).to_pylist()
+    ids = rows.column("id").to_pylist()
+    times = rows.column("time").cast(pa.int64()).to_pylist()
+    payloads = rows.column("payload").to_pylist()
+    for sender, item_id, time, payload in zip(senders, ids, times, payloads, strict=True):
+        yield Item(str(sender, "utf-8", "replace"), item_id, time, payload)
+
+
+class ServedBatch:
+    """Items of a served topic, in the order of their numbers within each slice and writer.
+
+    The same two positions always have the same items between them, so an application that stores
+    :attr:`position` together with what it made of the items knows a batch that comes again.
+    """
+
+    __slots__ = ("position", "rows", "start")
+
+    def __init__(self, rows: pa.RecordBatch, start: Position, position: Position) -> None:
+        self.rows = rows
+        """Columns ``writer``, ``number``, ``slice``, ``sender``, ``id``, ``time``, ``payload``."""
+        self.start = start
+        """The position behind which it begins."""
+        self.position = position
+        """The position up to which it goes. Its text, ``str(position)``, is a key for any store."""
+
+    @property
+    def ids(self) -> Int64s:
+        """The senders' own numbers."""
+        return self._numbers("id")
+
+    @property
+    def times(self) -> Int64s:
+        """Microseconds since 1970."""
+        return np.asarray(self.rows.column("time").view(pa.int64()))
+
+    @property
+    def slices(self) -> Int32s:
+        """The slice of each item."""
+        return self._numbers("slice")
+
+    @property
+    def writers(self) -> npt.NDArray[np.uint64]:
+        """The publisher's writer of each item."""
+        return self._numbers("writer")
+
+    @property
+    def numbers(self) -> Int64s:
+        """The number of each item: with its writer and slice, nothing else has it."""
+        return self._numbers("number")
+
+    @property
+    def sender_offsets(self) -> Int32s:
+        """One more than there are items: offsets into :attr:`senders`."""
+        return self._offsets("sender")
+
+    @property
+    def senders(self) -> Octets:
+        """The senders' names, UTF-8, one after the other."""
+        return self._octets("sender")
+
+    @property
+    def payload_offsets(self) -> Int32s:
+        """One more than there are items: offsets into :attr:`payloads`."""
+        return self._offsets("payload")
+
+    @property
+    def payloads(self) -> Octets:
+        """The payloads, one after the other."""
+        return self._octets("payload")
+
+    def _numbers(self, name: str) -> npt.NDArray[Any]:
+        return np.asarray(self.rows.column(name))
+
+    def _offsets(self, name: str) -> Int32s:
+        column = self.rows.column(name)
+        return np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, 4 * column.offset)
+
+    def _octets(self, name: str) -> Octets:
+        return np.frombuffer(self.rows.column(name).buffers()[2] or b"", np.uint8)
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def __iter__(self) -> Iterator[Item]:
+        return items_of(self.rows)
+
+    def __repr__(self) -> str:
+        return f"<ServedBatch of {len(self)} items up to {self.position}>"

@@ -1,0 +1,65 @@
+"""A batch of a served topic has the columns and items that a node's application would see."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from evenflow.model.batch import Batch, Item, encode_items
+from evenflow.model.ids import NOWHERE, Position
+from evenflow.slices.consumer.arrow_batches import record_batch
+from evenflow.slices.consumer.row_numbers import NUMBERED, numbered, runs_of
+from evenflow.slices.consumer.served_batch import ServedBatch, items_of
+
+WRITER = (1 << 64) - 5
+ITEMS = [Item(f"sender-{n}", 100 + n, 1_000_000 + n, b"x" * n) for n in range(5)]
+END = Position({WRITER: 3})
+
+
+def served(first: int = 1) -> ServedBatch:
+    samples = [
+        Batch(encode_items(WRITER, 2, 1, first, ITEMS[:2])),
+        Batch(encode_items(WRITER, 7, 1, first, ITEMS[2:])),
+    ]
+    return ServedBatch(numbered(record_batch(samples), runs_of(samples)), NOWHERE, END)
+
+
+def test_items_come_as_they_were_published() -> None:
+    batch = served()
+    assert (len(batch), list(batch)) == (5, ITEMS)
+    assert list(items_of(pa.Table.from_batches([batch.rows]))) == ITEMS
+
+
+def test_columns_have_the_names_they_have_at_a_node() -> None:
+    batch = served(first=4)
+    assert batch.ids.tolist() == [item.id for item in ITEMS]
+    assert batch.times.tolist() == [item.time for item in ITEMS]
+    assert batch.slices.tolist() == [2, 2, 7, 7, 7]
+    assert batch.writers.tolist() == [WRITER] * 5
+    assert batch.numbers.tolist() == [4, 5, 4, 5, 6]
+    assert bytes(batch.payloads) == b"".join(item.payload for item in ITEMS)
+    assert batch.payload_offsets.tolist() == [0, 0, 1, 3, 6, 10]
+    assert bytes(batch.senders) == b"".join(item.sender.encode() for item in ITEMS)
+    assert batch.sender_offsets.tolist() == [0, 8, 16, 24, 32, 40]
+    assert str(batch.position) in repr(batch)
+
+
+def test_a_part_of_the_rows_points_into_the_same_bytes() -> None:
+    whole = served()
+    part = ServedBatch(whole.rows.slice(3), NOWHERE, END)
+    assert list(part) == ITEMS[3:]
+    begin, end = part.payload_offsets[:2].tolist()
+    assert bytes(part.payloads[begin:end]) == ITEMS[3].payload
+
+
+def test_a_batch_without_items_has_columns_too() -> None:
+    batch = ServedBatch(pa.RecordBatch.from_pylist([], NUMBERED), NOWHERE, END)
+    assert (len(batch), list(batch), batch.payloads.tolist()) == (0, [], [])
+
+
+def test_a_sender_that_is_no_text_does_no_harm() -> None:
+    rows = served().rows
+    odd = pa.array([b"\xff"] * 5, pa.binary()).view(pa.string())
+    odd_rows = pa.RecordBatch.from_arrays(
+        [*rows.columns[:3], odd, *rows.columns[4:]], NUMBERED.names
+    )
+    assert next(iter(ServedBatch(odd_rows, NOWHERE, END))).sender == "\ufffd"
