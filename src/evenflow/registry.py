@@ -8,13 +8,13 @@ ones.
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from evenflow.errors import UnknownName
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -52,6 +52,8 @@ class Registry(Generic[T]):
     def _offered(self) -> dict[str, EntryPoint]:
         if self._group is None:
             return {}
+        from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import
+
         return {point.name: point for point in entry_points(group=self._group)}
 
     def __contains__(self, name: object) -> bool:

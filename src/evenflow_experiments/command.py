@@ -6,8 +6,14 @@ that the rest does without.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from evenflow.cli.commands import LazyGroup
+from evenflow.extras import require
 from evenflow_experiments import EXPERIMENTS
+
+if TYPE_CHECKING:
+    import rich_click as click
 
 EXAMPLES = """\
   evenflow experiment codec --quick
@@ -15,7 +21,17 @@ EXAMPLES = """\
   evenflow experiment handover --help
 """
 
-experiment = LazyGroup(
+
+class Experiments(LazyGroup):
+    """The experiments; all of them need the extra, to list them does not."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the experiment that was named."""
+        require("experiments")
+        return super().invoke(ctx)
+
+
+experiment = Experiments(
     "experiment",
     registry=EXPERIMENTS,
     examples=EXAMPLES,

@@ -27,6 +27,7 @@ LAYERS = (
     {
         "model",
         "errors",
+        "extras",
         "registry",
         "config",
         "query_options",

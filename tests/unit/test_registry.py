@@ -4,7 +4,6 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from evenflow import registry
 from evenflow.errors import UnknownName
 from evenflow.registry import Registry
 
@@ -17,7 +16,7 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> None:
     def entry_points(*, group: str) -> list[EntryPoint]:
         return [point for point in points if point.group == group]
 
-    monkeypatch.setattr(registry, "entry_points", entry_points)
+    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
 
 
 def test_names_keep_their_order() -> None:

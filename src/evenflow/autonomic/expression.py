@@ -10,6 +10,9 @@ its grammar, a property nobody measures (the checker), a calculation that no num
 second check with all properties declared as numbers), and an expression whose answer is not yes
 or no.
 
+CEL is large (50 MB) and only those need it who have configured an event: it comes with the extra
+``[events]`` and is imported with the first expression.
+
 Properties are floating point numbers. CEL compares them with whole ones (``cpu > 70``) but does not
 calculate with both kinds (write ``cpu * 2.0 > 100.0``); the error says so.
 """
@@ -17,11 +20,10 @@ calculate with both kinds (write ``cpu * 2.0 > 100.0``); the error says so.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-from cel_expr_python import cel
+from typing import TYPE_CHECKING, Any
 
 from evenflow.errors import ExpressionError, did_you_mean
+from evenflow.extras import explained
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,10 +43,12 @@ class Expression:
 
     Raises:
         ExpressionError: With the place of the fault.
+        MissingExtra: The extra ``[events]`` is not installed.
     """
 
     def __init__(self, text: str, properties: Iterable[str], *, key: str = "expression") -> None:
         self.text = text
+        cel = _cel()
         names = tuple(properties)
         loose = cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DYN))
         strict = cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DOUBLE))
@@ -68,6 +72,15 @@ class Expression:
         """Whether it holds; ``None`` when a property it needs has not been measured yet."""
         answer = self._program.eval(data=dict(values)).value()
         return answer if isinstance(answer, bool) else None
+
+
+def _cel() -> Any:
+    """The library, imported when it is first needed."""
+    try:
+        from cel_expr_python import cel  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise explained(error) from None
+    return cel
 
 
 def _counts(reason: str) -> bool:

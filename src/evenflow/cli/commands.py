@@ -1,8 +1,9 @@
 """The commands of ``evenflow``: name, place, one line of help.
 
-The line stands here and not in the modules, so that ``evenflow --help`` imports none of them. Other
-distributions add commands by the entry point group ``evenflow.commands``: each names a click
-command, best one made by :func:`evenflow.cli.options.command`, in a module that is quick to import.
+The line stands here and not in the modules, so ``evenflow --help`` imports none of them. Others
+add commands by the entry point group ``evenflow.commands``, as ``evenflow_experiments`` does: each
+names a click command, best one made by :func:`evenflow.cli.options.command`, in a module that is
+quick to import.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, cast
 import rich_click as click
 
 from evenflow.cli.options import SharedHelp
+from evenflow.extras import explained
 from evenflow.registry import Registry
 
 
@@ -29,8 +31,12 @@ class Later(click.RichCommand):
         super().__init__(name=self._attribute.replace("_", "-"), short_help=line)
 
     def load(self) -> click.Command:
-        """Import the command."""
-        return cast("click.Command", getattr(import_module(self.module), self._attribute))
+        """Import the command; `MissingExtra` when it needs what an extra brings."""
+        try:
+            module = import_module(self.module)
+        except ModuleNotFoundError as error:
+            raise explained(error) from error
+        return cast("click.Command", getattr(module, self._attribute))
 
     def make_context(
         self,
@@ -75,9 +81,6 @@ COMMANDS: Registry[click.Command] = Registry(
         "broker": Later("evenflow.cli.broker:broker", "store topics as part of the overlay"),
         "config": Later("evenflow.cli.config:config", "check the configuration and print it"),
         "consumers": Later("evenflow.cli.consumers:consumers", "list who reads a served topic"),
-        "experiment": Later(
-            "evenflow_experiments.command:experiment", "measure, beside the papers' figures"
-        ),
         "history": Later("evenflow.cli.history:history", "tell what was planned, done, and why"),
         "node": Later("evenflow.cli.node:node", "process the items of slices with an application"),
         "nodes": Later("evenflow.cli.nodes:nodes", "list the processing nodes and their load"),

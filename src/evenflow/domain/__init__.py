@@ -15,3 +15,20 @@
 Importing this package needs no DDS: cores import the codec and the channels, shells import
 :mod:`evenflow.domain.cyclone`.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evenflow.config import DomainConfig
+    from evenflow.domain.cyclone import Participant
+
+__all__ = ["enter"]
+
+
+def enter(config: DomainConfig) -> Participant:
+    """Enter a domain; the DDS library is loaded by this, not by imports at the top of a module."""
+    from evenflow.domain.cyclone import Participant  # noqa: PLC0415 - takes 0.1 s
+
+    return Participant(config)

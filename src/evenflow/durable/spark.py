@@ -21,14 +21,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceArrowWriter,
-    DataSourceReader,
-    DataSourceStreamArrowWriter,
-    InputPartition,
-    WriterCommitMessage,
-)
 
 from evenflow.durable.spark_options import ReadOptions, WriteOptions
 from evenflow.durable.spark_reading import (
@@ -39,7 +31,20 @@ from evenflow.durable.spark_reading import (
     read_part,
 )
 from evenflow.errors import UsageError
+from evenflow.extras import explained
 from evenflow.overlay.client.aio import AsyncClient
+
+try:
+    from pyspark.sql.datasource import (
+        DataSource,
+        DataSourceArrowWriter,
+        DataSourceReader,
+        DataSourceStreamArrowWriter,
+        InputPartition,
+        WriterCommitMessage,
+    )
+except ModuleNotFoundError as error:
+    raise explained(error) from None
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

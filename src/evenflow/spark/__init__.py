@@ -24,17 +24,21 @@
 The query's place in the domain is a :class:`~evenflow.slices.consumer.follower.Follower`, and tasks
 read with :mod:`evenflow.slices.consumer.reading`. The exactly-once argument is in
 :mod:`evenflow.slices.consumer.core` and :mod:`evenflow.slices.node.serving.rules`; this package
-only carries it to Spark. Importing it needs no Spark.
+only carries it to Spark. Importing this package starts no Spark, but needs the extra ``[spark]``.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenflow.extras import require
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["register"]
+
+require("spark")
 
 
 def register(spark: SparkSession) -> None:

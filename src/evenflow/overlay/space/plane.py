@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import Delaunay, KDTree, QhullError, Voronoi
 
 from evenflow.errors import OverlayError
+from evenflow.extras import explained
+
+try:
+    from scipy.spatial import Delaunay, KDTree, QhullError, Voronoi
+except ModuleNotFoundError as error:
+    raise explained(error) from None
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

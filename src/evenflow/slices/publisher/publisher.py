@@ -28,7 +28,7 @@ import numpy as np
 
 from evenflow.clock import SystemClock
 from evenflow.config import Config
-from evenflow.domain.cyclone import Participant
+from evenflow.domain import enter
 from evenflow.errors import DeliveryTimeout, PublishTimeout, UsageError
 from evenflow.model.batch import Int32s
 from evenflow.slices.assignment import Assignment, assignment_of
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from evenflow.clock import Clock
+    from evenflow.domain.cyclone import Participant
     from evenflow.slices.publisher.shell import CommitHook
 
 _CHUNK_SHARE: Final = 4
@@ -109,7 +110,7 @@ class Publisher:
         if cut.durable and self._core.consumers is not None:
             self._core.consumers.learn((ARCHIVE,))
         self._closed = False
-        self._own = None if participant else Participant(config.domain)
+        self._own = None if participant else enter(config.domain)
         domain = participant or self._own
         assert domain is not None
         self._shell = PublisherShell(self._core, domain, clock, on_commit)

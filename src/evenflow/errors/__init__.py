@@ -1,0 +1,88 @@
+"""Every exception Evenflow raises on purpose.
+
+::
+
+    EvenflowError
+    ├── UsageError               the caller's fault: change the call or the configuration
+    │   ├── ConfigError          a key of evenflow.toml or of the command line
+    │   │   └── ExpressionError  an event's expression, with the place of the fault
+    │   ├── RegistryError
+    │   │   └── UnknownName      a name that no registry knows
+    │   ├── AssignmentError      an item that gets no slice
+    │   ├── ClosedError          use after close
+    │   ├── SnapshotError        a load snapshot that contradicts itself
+    │   ├── PlanError            a plan that cannot or must not be carried out
+    │   ├── OverlayError         an overlay that cannot be built, or a topic it cannot hold
+    │   │   └── DelegationError  a change that a topic's delegate list cannot take
+    │   ├── ExperimentError      an experiment that cannot run here
+    │   └── MissingExtra         a library that an extra of the package brings
+    ├── StorageError             a broker's disk cannot be used
+    ├── StoreTimeout             the overlay store did not answer in time
+    ├── PublishTimeout           nobody commits: the stream is blocked for too long
+    ├── DeliveryTimeout          a flush or close before the nodes had everything
+    ├── SparkFailed              Spark did not start, or a query of it failed
+    ├── DomainError              the DDS domain failed or does not answer
+    │   └── BalancerRunning      the domain has a balancer already
+    └── PeerError                what another process sent or refused
+        ├── DecodeError          a damaged or foreign sample
+        ├── MoveRefused          a move of slices that must not happen
+        └── ReadFailed           items that no serving node gives
+
+An error carries its context as attributes, and a message that says what to do. All of them survive
+pickling, so they can cross from a worker process to its parent.
+"""
+
+from evenflow.errors.peers import DecodeError, MoveRefused, ReadFailed
+from evenflow.errors.root import EvenflowError, PeerError, UsageError, did_you_mean
+from evenflow.errors.running import (
+    BalancerRunning,
+    DeliveryTimeout,
+    DomainError,
+    PublishTimeout,
+    SparkFailed,
+    StorageError,
+    StoreTimeout,
+)
+from evenflow.errors.usage import (
+    AssignmentError,
+    ClosedError,
+    ConfigError,
+    DelegationError,
+    ExperimentError,
+    ExpressionError,
+    MissingExtra,
+    OverlayError,
+    PlanError,
+    RegistryError,
+    SnapshotError,
+    UnknownName,
+)
+
+__all__ = [
+    "AssignmentError",
+    "BalancerRunning",
+    "ClosedError",
+    "ConfigError",
+    "DecodeError",
+    "DelegationError",
+    "DeliveryTimeout",
+    "DomainError",
+    "EvenflowError",
+    "ExperimentError",
+    "ExpressionError",
+    "MissingExtra",
+    "MoveRefused",
+    "OverlayError",
+    "PeerError",
+    "PlanError",
+    "PublishTimeout",
+    "ReadFailed",
+    "RegistryError",
+    "SnapshotError",
+    "SparkFailed",
+    "StorageError",
+    "StoreTimeout",
+    "UnknownName",
+    "UsageError",
+    "did_you_mean",
+]

@@ -1,0 +1,66 @@
+"""What another process sent or refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenflow.errors.root import PeerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class DecodeError(PeerError):
+    """A sample that is damaged or is not ours; it is counted and skipped.
+
+    Attributes:
+        reason: What does not fit.
+        topic: DDS topic it came from, "" when not known.
+        size: Bytes of the sample.
+    """
+
+    def __init__(self, reason: str, *, topic: str = "", size: int = 0) -> None:
+        self.reason = reason
+        self.topic = topic
+        self.size = size
+        where = f" of topic {topic!r}" if topic else ""
+        super().__init__(f"sample{where} ({size} bytes) cannot be read: {reason}")
+
+
+class MoveRefused(PeerError):
+    """A move of slices that the coordinator will not start.
+
+    Attributes:
+        reason: Why, and what would be accepted.
+        giver: Node that should have given.
+        taker: Node that should have taken.
+        topic: Topic of the slices.
+    """
+
+    def __init__(self, reason: str, *, giver: str = "", taker: str = "", topic: str = "") -> None:
+        self.reason = reason
+        self.giver = giver
+        self.taker = taker
+        self.topic = topic
+        what = f"move from {giver!r} to {taker!r}" if giver or taker else "move"
+        where = f" on topic {topic!r}" if topic else ""
+        super().__init__(f"{what}{where} refused: {reason}")
+
+
+class ReadFailed(PeerError):
+    """Items of a served topic that could not be read.
+
+    Attributes:
+        topic: The topic.
+        slices: The slices that nobody gave.
+        reason: What the nodes said, and what to do.
+    """
+
+    def __init__(self, topic: str, slices: Iterable[int], reason: str) -> None:
+        self.topic = topic
+        self.slices = tuple(slices)
+        self.reason = reason
+        super().__init__(
+            f"topic {topic!r}: {len(self.slices)} slices (first {min(self.slices, default=0)})"
+            f" cannot be read: {reason}"
+        )

@@ -1,0 +1,160 @@
+"""What fails while it runs: timeouts, a disk, Spark, the domain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenflow.errors.root import EvenflowError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class StorageError(EvenflowError):
+    """A broker's storage cannot be opened, read or written.
+
+    Attributes:
+        path: The file.
+        reason: What went wrong, and what to look at.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"storage {path}: {reason}")
+
+
+class StoreTimeout(EvenflowError):
+    """The overlay store did not answer in time.
+
+    Attributes:
+        operation: What was tried ("publish to 'meters'").
+        waited_s: Seconds spent waiting.
+        reason: What may be the cause, and what to do.
+    """
+
+    def __init__(self, operation: str, waited_s: float, reason: str) -> None:
+        self.operation = operation
+        self.waited_s = waited_s
+        self.reason = reason
+        super().__init__(f"{operation}: no answer after {waited_s:.1f} s: {reason}")
+
+
+class PublishTimeout(EvenflowError):
+    """Publishing was blocked by full retention for longer than the limit.
+
+    Attributes:
+        topic: Topic published to.
+        waited_s: Seconds spent waiting.
+        retained_bytes: Bytes kept because nobody has committed them.
+        limit_bytes: Bound of what is kept (``publisher.retention_bytes``).
+        uncommitted: Items kept.
+        accepted: When many items were published at once: the first so many were accepted.
+        cause: Why nothing is committed, as far as the publisher can tell.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        waited_s: float,
+        retained_bytes: int,
+        limit_bytes: int,
+        *,
+        uncommitted: int = 0,
+        accepted: int = 0,
+        cause: str = "no node commits",
+    ) -> None:
+        self.topic = topic
+        self.waited_s = waited_s
+        self.retained_bytes = retained_bytes
+        self.limit_bytes = limit_bytes
+        self.uncommitted = uncommitted
+        self.accepted = accepted
+        self.cause = cause
+        super().__init__(
+            f"topic {topic!r}: {uncommitted} items are uncommitted ({retained_bytes} of"
+            f" {limit_bytes} bytes) after {waited_s:.1f} s: {cause}; see 'evenflow nodes',"
+            " or raise publisher.retention_bytes or publisher.block_s"
+        )
+
+
+class DeliveryTimeout(EvenflowError):
+    """A flush or a close ran out of time before the nodes had everything.
+
+    Attributes:
+        topic: Topic published to.
+        operation: "flush" (waits for acknowledgement) or "close" (waits for the commit).
+        waited_s: Seconds spent waiting.
+        items: Items published and not committed.
+        slices: The slices that are not through.
+        cause: Why, as far as the publisher can tell.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        operation: str,
+        waited_s: float,
+        *,
+        items: int,
+        slices: Iterable[int],
+        cause: str,
+    ) -> None:
+        self.topic = topic
+        self.operation = operation
+        self.waited_s = waited_s
+        self.items = items
+        self.slices = tuple(slices)
+        self.cause = cause
+        listed = ", ".join(map(str, self.slices[:10])) + (", ..." if len(self.slices) > 10 else "")
+        lacking = "uncommitted" if operation == "close" else "unacknowledged"
+        super().__init__(
+            f"{operation} of topic {topic!r}: after {waited_s:.1f} s {items} items are {lacking}"
+            f" in {len(self.slices)} slices ({listed}): {cause}; see 'evenflow nodes',"
+            " or give it more time"
+        )
+
+
+class SparkFailed(EvenflowError):
+    """Spark did not start, or one of its queries failed.
+
+    Attributes:
+        reason: What happened, and what would mend it.
+        log: The last of what Spark said; empty when the reason says it all.
+    """
+
+    def __init__(self, reason: str, log: str = "") -> None:
+        self.reason = reason
+        self.log = log
+        super().__init__(f"Spark: {reason}" + (f"; its log ends:\n{log}" if log else ""))
+
+
+class DomainError(EvenflowError):
+    """The DDS domain failed, or nobody in it answers.
+
+    Attributes:
+        operation: What was tried.
+        reason: What the domain said, and what to do.
+    """
+
+    def __init__(self, operation: str, reason: str) -> None:
+        self.operation = operation
+        self.reason = reason
+        super().__init__(f"{operation}: {reason}")
+
+
+class BalancerRunning(DomainError):
+    """The domain has a live balancer already.
+
+    Attributes:
+        name: Name of the balancer that runs.
+        domain: Domain id.
+    """
+
+    def __init__(self, name: str, domain: int) -> None:
+        self.name = name
+        self.domain = domain
+        super().__init__(
+            f"balancer in domain {domain}",
+            f"{name!r} balances this domain already: stop it first, or use another --domain",
+        )
