@@ -7,7 +7,7 @@ from tests.unit.experiments.sedax.worlds import SIZES, SOME, coordinates
 
 from evenflow.errors import OverlayError
 from evenflow.overlay.balancing.loads import Level, NodeLoads
-from evenflow.overlay.balancing.preference import CoordinateLoad, best_spot, coordinate_load
+from evenflow.overlay.balancing.preference import CoordinateLoad, coordinate_load
 from evenflow.overlay.space.coordinate import Coordinate, closest_nodes
 
 from .brute import Brute, Topic
@@ -90,26 +90,3 @@ def test_a_spot_is_one_to_three_different_nodes(spot: tuple[int, ...]) -> None:
 def test_what_was_never_added_cannot_be_removed() -> None:
     with pytest.raises(OverlayError, match="remove what was added"):
         NodeLoads[int]().remove((1, 2, 3), 1)
-
-
-@pytest.mark.parametrize(
-    ("mine", "other"),
-    [
-        (CoordinateLoad(1, 1, 0), CoordinateLoad(2, 0, 9)),
-        (CoordinateLoad(2, 0, 0), CoordinateLoad(2, 1, 9)),
-        (CoordinateLoad(2, 1, 3), CoordinateLoad(2, 1, 2)),
-    ],
-)
-def test_better_is_lower_maximum_then_lower_minimum_then_more_spare(
-    mine: CoordinateLoad, other: CoordinateLoad
-) -> None:
-    assert mine.better_than(other)
-    assert not other.better_than(mine)
-    assert not mine.better_than(mine)
-
-
-def test_the_first_of_equal_spots_is_chosen_and_home_before_all() -> None:
-    loads: NodeLoads[int] = NodeLoads()
-    assert best_spot(loads, Level.THREE, (1, 2, 3), [(4, 5, 6), (7, 8, 9)]) == (1, 2, 3)
-    loads.add((1, 2, 3), 1)
-    assert best_spot(loads, Level.THREE, (1, 2, 3), [(4, 5, 6), (7, 8, 9)]) == (4, 5, 6)

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from evenflow.errors import StorageError
 from evenflow.overlay.broker.disk import SqliteStore
 from evenflow.overlay.protocol.messages import Label, Message, PublisherState, ShelfId, TermStart
-from evenflow.overlay.replica.record import MOST_TERMS, Record, divergence
+from evenflow.overlay.replica.record import Record
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.overlay.space.delegation import DelegateList
 from evenflow.testing.overlay_store import MemoryStore
@@ -129,18 +128,3 @@ def test_a_file_in_use_or_damaged_is_an_error_that_names_it(tmp_path: Path) -> N
     path.write_bytes(b"not a database, but long enough to be read as one" * 100)
     with pytest.raises(StorageError, match="not a database"):
         SqliteStore(path)
-
-
-def test_a_copy_may_be_wrong_from_the_first_term_it_missed() -> None:
-    terms = (TermStart(3, 10), TermStart(5, 20), TermStart(8, 30))
-    assert [divergence(terms, term) for term in (0, 3, 4, 5, 8, 9)] == [10, 20, 20, 30, 30, 30]
-
-
-def test_old_terms_become_one_that_is_wrong_for_nobody() -> None:
-    found = record(SHELVES[0])
-    for term in range(2, 2 * MOST_TERMS):
-        found = replace(found, terms=found.with_term(term, 10 * term))
-    assert len(found.terms) == MOST_TERMS
-    assert divergence(found.terms, 1) == 5  # all since the first term began
-    newest = found.terms[-2].term
-    assert divergence(found.terms, newest) == found.terms[-1].start

@@ -1,0 +1,110 @@
+"""A broker reduced to what a part of it needs: members, a disk in memory, a clock set by hand."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from evenflow.overlay.members.table import MemberTable
+from evenflow.overlay.protocol.messages import Envelope, Label, Member, ShelfId, TermStart
+from evenflow.overlay.protocol.settings import Settings
+from evenflow.overlay.replica.record import Record
+from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
+from evenflow.overlay.space.delegation import DelegateList
+from evenflow.testing.overlay_store import MemoryStore
+
+TOPIC = "meters"
+HOME = ShelfId(TOPIC, geographic_hash(TOPIC))
+AWAY = ShelfId(TOPIC, Coordinate(0.9, 0.1))
+WALL = 1_000_000_000_000
+"""The newest term that a clock of this time gives is 1,000,000."""
+
+
+class RecordingMail:
+    """Mail that goes nowhere."""
+
+    def __init__(self) -> None:
+        self.inbox: deque[Envelope] = deque()
+        self.sent: list[tuple[str, Any]] = []
+        self.sent_to: list[tuple[Coordinate, Any]] = []
+        self.replies: list[tuple[Envelope, Any]] = []
+        self.forwarded: list[tuple[Envelope, str]] = []
+        self.readdressed: list[tuple[Envelope, Any]] = []
+
+    def send(self, node: str, body: Any) -> None:
+        self.sent.append((node, body))
+
+    def send_to(self, coordinate: Coordinate, body: Any, correlation: int = 0) -> None:
+        self.sent_to.append((coordinate, body))
+
+    def reply(self, envelope: Envelope, body: Any) -> None:
+        self.replies.append((envelope, body))
+
+    def forward(self, envelope: Envelope, node: str) -> None:
+        self.forwarded.append((envelope, node))
+
+    def readdress(self, envelope: Envelope, body: Any) -> None:
+        self.readdressed.append((envelope, body))
+
+    def take(self, kind: type) -> list[tuple[str, Any]]:
+        """Return what was sent of a kind, and forget all that was sent."""
+        found = [(node, body) for node, body in self.sent if isinstance(body, kind)]
+        self.sent.clear()
+        return found
+
+    def answers(self) -> list[Any]:
+        """Return the bodies of the replies, and forget them."""
+        found = [body for _, body in self.replies]
+        self.replies.clear()
+        return found
+
+
+class FakeHost:
+    """Broker ``b0``; ``b0``, ``b1``, ``b2`` ... lie in this order around the topic's home."""
+
+    def __init__(self, brokers: int = 4, **settings: Any) -> None:
+        places = [Coordinate(HOME.coordinate.x, HOME.coordinate.y + 0.01 * n) for n in range(9)]
+        everyone = [Member(f"b{n}", places[n], "", 1) for n in range(brokers)]
+        self.members = MemberTable(everyone[0])
+        self.members.merge(everyone)
+        self.settings = Settings(**settings)
+        self.store = MemoryStore()
+        self.mail: Any = RecordingMail()
+        self.now = 100.0
+        self.wall = WALL
+        self.steady = True
+        self.out_of_touch: set[str] = set()
+        self.deleted: list[ShelfId] = []
+
+    def in_touch(self, node: str) -> bool:
+        return node not in self.out_of_touch
+
+    def delete_later(self, shelf: ShelfId) -> None:
+        self.deleted.append(shelf)
+
+    def kill(self, name: str) -> None:
+        """Learn that a broker is dead."""
+        dead = self.members[name]
+        self.members.merge([Member(dead.name, dead.coordinate, "", dead.incarnation, alive=False)])
+
+
+def label(level: int = 2, **fields: Any) -> Label:
+    at_home = DelegateList.at_home(HOME.coordinate)
+    return Label(1, level, fields.pop("version", 0), fields.pop("delegates", at_home), **fields)
+
+
+def record(
+    host: FakeHost, primary: str = "b0", secondary: str = "b1", *, level: int = 2, **fields: Any
+) -> Record:
+    """Return a record that is on the host's disk: term 5, agreed on, from time 10."""
+    values: dict[str, Any] = {
+        "shelf": HOME, "term": 5, "confirmed": 5, "primary": primary, "secondary": secondary,
+        "former": "", "since": 0, "terms": (TermStart(5, 10),), "label": label(level),
+    } | fields  # fmt: skip
+    made = Record(**values)
+    host.store.save(made)
+    return made
+
+
+def envelope(origin: str = "b1", client: int = 0, hops: int = 9) -> Envelope:
+    return Envelope(HOME.coordinate, "b0", hops, origin, client, 7, reply=False, body=b"")

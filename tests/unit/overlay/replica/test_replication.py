@@ -1,0 +1,121 @@
+"""Messages within a term: none is skipped, and what an older term left is not kept."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from tests.unit.overlay.hosts import HOME, FakeHost, label, record
+
+from evenflow.overlay.protocol.messages import Message, Refused, Replicate, Replicated
+from evenflow.overlay.replica.copy import RETRY_S, Copy
+from evenflow.overlay.replica.replication import Replication
+from evenflow.overlay.replica.states import State
+
+
+def primary(host: FakeHost, secondary: str = "b1") -> tuple[Copy, Replication]:
+    copy = Copy(host, record(host, "b0", secondary), 9, lambda: None)
+    copy.state = State.LEADING
+    replication = Replication(copy)
+    replication.lead_from(10)
+    replication._partner_revision = copy.label.revision
+    return copy, replication
+
+
+def follower(host: FakeHost) -> tuple[Copy, Replication]:
+    copy = Copy(host, record(host, "b1", "b0"), 9, lambda: None)
+    copy.state = State.FOLLOWING
+    replication = Replication(copy)
+    replication.follow_from(10)
+    return copy, replication
+
+
+def message(time: int, sequence: int, publisher: int = 1) -> Message:
+    return Message(time, publisher, sequence, b"x")
+
+
+def test_messages_are_committed_when_the_secondary_has_them() -> None:
+    host = FakeHost()
+    copy, replication = primary(host)
+    replication.append([message(11, 1), message(12, 2)])
+    ((node, sent),) = host.mail.take(Replicate)
+    assert (node, sent.previous, len(sent.messages), copy.committed) == ("b1", 9, 2, 9)
+    replication.on_replicated("b1", Replicated(HOME, 5, 12, 1))
+    assert copy.committed == 12
+
+
+def test_alone_at_level_1_they_are_committed_at_once() -> None:
+    host = FakeHost()
+    copy, replication = primary(host, secondary="")
+    replication.append([message(11, 1)])
+    assert copy.committed == 11
+    assert host.mail.sent == []
+
+
+def test_one_is_under_way_at_a_time_and_is_repeated() -> None:
+    host = FakeHost()
+    _, replication = primary(host)
+    replication.append([message(11, 1)])
+    replication.append([message(12, 2)])
+    assert len(host.mail.take(Replicate)) == 1
+    host.now += RETRY_S
+    replication.replicate()
+    ((_, sent),) = host.mail.take(Replicate)
+    assert [each.time for each in sent.messages] == [11, 12]
+
+
+def test_answers_of_others_or_of_other_terms_count_for_nothing() -> None:
+    host = FakeHost()
+    copy, replication = primary(host)
+    replication.append([message(11, 1)])
+    replication.on_replicated("b2", Replicated(HOME, 5, 11, 1))
+    replication.on_replicated("b1", Replicated(HOME, 4, 11, 1))
+    assert copy.committed == 9
+
+
+def test_a_label_is_kept_when_the_secondary_has_it() -> None:
+    host = FakeHost()
+    copy, replication = primary(host)
+    replication.relabel(replace(copy.label, ticket=3))
+    assert not replication.label_kept
+    ((_, sent),) = host.mail.take(Replicate)
+    assert sent.label[0].ticket == 3
+    replication.on_replicated("b1", Replicated(HOME, 5, 9, sent.label[0].revision))
+    assert replication.label_kept
+
+
+def test_a_follower_writes_in_order_and_says_how_far() -> None:
+    host = FakeHost()
+    copy, replication = follower(host)
+    replication.on_replicate("b1", Replicate(HOME, 5, 9, (message(11, 1),), 9, (), ()))
+    assert host.mail.take(Replicated) == [("b1", Replicated(HOME, 5, 11, 1))]
+    replication.on_replicate("b1", Replicate(HOME, 5, 12, (message(13, 3),), 11, (), ()))
+    assert host.mail.sent == []  # 12 is missing: it comes again
+    replication.on_replicate("b1", Replicate(HOME, 5, 11, (message(12, 2),), 11, (), ()))
+    assert (copy.last, copy.committed) == (12, 11)
+
+
+def test_what_an_older_term_left_between_is_deleted_and_can_be_sent_again() -> None:
+    host = FakeHost()
+    copy, replication = follower(host)
+    copy.write([message(11, 1, publisher=7)])
+    copy.last = 11
+    replication.on_replicate("b1", Replicate(HOME, 5, 9, (message(12, 1),), 9, (), ()))
+    assert [each.time for each in copy.between(0, 99)] == [12]
+    assert copy.publishers[7].sequence == 0
+
+
+def test_an_old_primary_is_refused() -> None:
+    host = FakeHost()
+    copy, replication = follower(host)
+    replication.on_replicate("b2", Replicate(HOME, 4, 9, (message(11, 1),), 9, (), ()))
+    assert host.mail.take(Refused) == [("b2", Refused(HOME, 5, 5))]
+    assert copy.between(0, 99) == []
+
+
+def test_a_floor_on_the_label_expires_the_followers_messages_too() -> None:
+    host = FakeHost()
+    copy, replication = follower(host)
+    copy.write([message(11, 1)])
+    newer = replace(label(floor=12), revision=2)
+    replication.on_replicate("b1", Replicate(HOME, 5, 9, (), 9, (newer,), ()))
+    assert copy.between(0, 99) == []
+    assert copy.label == newer
