@@ -125,7 +125,7 @@ def test_a_broken_layer_is_found(module: str, source: str) -> None:
         ("slices.node", "from evenflow.balance import base\nfrom . import track"),
         ("slices.node", "from evenflow.domain import bus\nimport numpy"),
         ("domain.cyclone", "from cyclonedds.core import Entity"),
-        ("testing.simnet", "from evenflow.slices import handover"),
+        ("testing.cluster", "from evenflow.slices import handover"),
     ],
 )
 def test_a_sound_import_is_accepted(module: str, source: str) -> None:

@@ -1,8 +1,8 @@
 """One verifier for all algorithms: what no plan may ever do.
 
 The balancer refuses a plan with faults instead of carrying it out; the property tests run every
-algorithm against the named and the random clusters of :mod:`evenflow.testing.clusters` through
-the same function.
+algorithm against the named and the random clusters of :mod:`evenflow.testing.sample_clusters`
+through the same function.
 """
 
 from __future__ import annotations

@@ -60,8 +60,6 @@ class Spill:
 
     def __init__(self, folder: Path, limit: int, *, segment: int = SEGMENT_OCTETS) -> None:
         self.limit = limit
-        self.kept = 0
-        """Batches that were kept here so far."""
         self.failed = 0
         """How often the disk had no room although the bound was not reached."""
         self._folder = folder
@@ -83,7 +81,6 @@ class Spill:
         kept = self._view[self._used : self._used + size]
         kept[:] = encoded
         self._used += size
-        self.kept += 1
         return kept.toreadonly()
 
     def _open_segment(self, size: int) -> bool:

@@ -1,17 +1,15 @@
 """A whole cluster in one thread under virtual time: publishers, nodes, a balancer and no DDS.
 
 The cores are the real ones; only the network, the clock and the processes are simulated. Every
-message, and every batch, becomes a :class:`Parcel` that a test may deliver at any time and in any
-order, deliver twice or lose; nodes and the balancer may be killed at any moment and started anew,
-and a node may be stopped and continued. The cluster keeps the books: what was published, who
-processed it, who committed it; what must always hold is checked as it happens
-(:mod:`evenflow.testing.books`).
+message, and every batch, becomes a :class:`~evenflow.testing.network.Parcel` that a test may
+deliver at any time and in any order, deliver twice or lose; nodes and the balancer may be killed at
+any moment and started anew, and a node may be stopped and continued. What must always hold is
+checked as it happens (:mod:`evenflow.testing.invariants`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from evenflow.balance import algorithm_named
 from evenflow.model.batch import Batch, Item
@@ -36,7 +34,6 @@ from evenflow.slices.actions import (
     Resend,
     Send,
     Subscribe,
-    Subscribed,
     Unsubscribe,
 )
 from evenflow.slices.balancer.core import BalancerCore, BalancerSettings
@@ -44,38 +41,15 @@ from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.slices.publisher.batching import Limits, SealedBatch
 from evenflow.slices.publisher.core import Committed, PublisherCore
-from evenflow.testing.books import Books, Violation
+from evenflow.testing.invariants import InvariantChecker, Violation
+from evenflow.testing.network import Network, Parcel
+from evenflow.testing.node import SimNode
 
 TOPIC = "items"
 TICK = 0.04
 """Steps of the time in which everything takes its course."""
 LIMITS = Limits(items=3, octets=10_000, linger_s=0.01, retained=1_000_000, epoch_s=0.1)
 """Of every publisher."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parcel:
-    """Something on its way."""
-
-    to: str
-    """Node id, writer id (16 hex digits), or ``balancer``."""
-    what: object
-    replayed: bool = False
-    certain: bool = False
-    """Not a message but a fact (a death, a matched reader): it may be late but not lost."""
-
-
-@dataclass(slots=True)
-class SimNode:
-    """A node process."""
-
-    core: NodeCore
-    subscribed: set[int] = field(default_factory=set)
-    stopped: bool = False
-    inbox: list[Parcel] = field(default_factory=list)
-    """What waits while the process is stopped."""
-    slow: bool = False
-    """Its application takes its time: only :meth:`SimCluster.finish` ends what it has in hand."""
 
 
 class SimCluster:
@@ -98,10 +72,10 @@ class SimCluster:
             self.start_publisher()
         self.nodes: dict[str, SimNode] = {}
         self.balancer: BalancerCore | None = None
-        self.wire: list[Parcel] = []
+        self.network = Network(self._arrive)
         self.receipts: list[Receipt] = []
         self.replies: list[MoveReply] = []
-        self.books = Books()
+        self.checker = InvariantChecker()
         self._stale_terms: dict[str, int] = {}
         """Nodes taken for dead, and the newest term given out until then."""
         self._started = self._moves = 0
@@ -126,7 +100,7 @@ class SimCluster:
 
     def kill_node(self, node: str) -> None:
         """``kill -9``: the others learn of it some time later."""
-        self._forgive(node)
+        self._lose_owner(node)
         del self.nodes[node]
         self.lose_sight_of(node)
 
@@ -137,14 +111,12 @@ class SimCluster:
 
     def lose_sight_of(self, node: str) -> None:
         """Others will be told that the node died, which may be wrong."""
-        self._post(Parcel("balancer", NodeGone(node), certain=True))
+        self.network.post(Parcel("balancer", NodeGone(node), certain=True))
 
     def continue_node(self, node: str) -> None:
         """``kill -CONT``: it finds in its inbox what was sent meanwhile."""
-        sim = self.nodes[node]
-        sim.stopped = False
-        waiting, sim.inbox = sim.inbox, []
-        self.wire.extend(waiting)
+        for parcel in self.nodes[node].go_on():
+            self.network.post(parcel)
 
     def start_balancer(self) -> None:
         """A new balancer process."""
@@ -161,8 +133,8 @@ class SimCluster:
 
     def publish(self, writer: str, slice_id: int) -> None:
         """A publisher accepts an item."""
-        self.books.published += 1
-        item = Item("sim", self.books.published, 0, b"x")
+        self.checker.published += 1
+        item = Item("sim", self.checker.published, 0, b"x")
         self._write(self.publishers[writer].add(slice_id, item, self.now))
 
     def begin(self, node: str, *, slow: bool = False) -> bool:
@@ -173,7 +145,7 @@ class SimCluster:
         batch = sim.core.next_delivery(self.now)
         if batch is None:
             return False
-        self.books.begin(node, sim.core.cache.held[batch.slice], batch)
+        self.checker.begin(node, sim.core.cache.held[batch.slice], batch)
         sim.slow = slow
         return True
 
@@ -182,7 +154,7 @@ class SimCluster:
         sim = self.nodes[node]
         if sim.stopped or sim.core.delivery.in_hand is None:
             return
-        self.books.finish(sim.core.delivery.in_hand)
+        self.checker.finish(sim.core.delivery.in_hand)
         sim.slow = False
         self._do(sim.core.delivered(0.001), node)
 
@@ -190,22 +162,9 @@ class SimCluster:
         """An operator asks for a move."""
         self._moves += 1
         request = MoveRequest(TOPIC, self._moves, giver, taker, count, ())
-        self._post(Parcel("balancer", request))
+        self.network.post(Parcel("balancer", request))
 
-    # -- the network ----------------------------------------------------------------------------
-
-    def deliver(self, index: int) -> None:
-        """A parcel arrives."""
-        self._arrive(self.wire.pop(index))
-
-    def repeat(self, index: int) -> None:
-        """A parcel arrives, and will arrive again."""
-        self._arrive(self.wire[index])
-
-    def lose(self, index: int) -> None:
-        """A parcel is lost, unless it is a fact."""
-        if not self.wire[index].certain:
-            del self.wire[index]
+    # -- time ------------------------------------------------------------------------------------
 
     def advance(self, seconds: float) -> None:
         """Let time pass and everybody do what is due."""
@@ -235,8 +194,8 @@ class SimCluster:
         """Let everything take its course, one parcel at a time, until something is reached."""
         end = self.now + seconds
         while not reached():
-            if self.wire:
-                self.deliver(0)
+            if self.network.parcels:
+                self.network.deliver(0)
             elif self.now >= end:
                 return False
             else:
@@ -255,16 +214,16 @@ class SimCluster:
         if all(sim.core.leaving for sim in self.nodes.values()):
             self.start_node()
         if not self.run_until(self._settled, seconds):
+            lacking = self.checker.lacking
             raise Violation(
-                f"after {seconds:g} quiet seconds {self.books.lacking} of {self.books.published} "
-                f"items are not committed, {'and' if self.books.lacking else 'or'} nodes and map "
-                "disagree"
+                f"after {seconds:g} quiet seconds {lacking} of {self.checker.published} items are "
+                f"not committed, {'and' if lacking else 'or'} nodes and map disagree"
             )
 
     def _settled(self) -> bool:
         """Whether everything is committed and every slice is where it should be."""
         balancer = self.balancer
-        if self.wire or self.books.lacking or balancer is None:
+        if self.network.parcels or self.checker.lacking or balancer is None:
             return False
         if balancer.sessions or balancer.takes or balancer.nodes.keys() != self.nodes.keys():
             return False
@@ -282,29 +241,26 @@ class SimCluster:
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _post(self, parcel: Parcel) -> None:
-        self.wire.append(parcel)
-
     def _write(self, sealed: list[SealedBatch]) -> None:
         for slice_id, encoded in sealed:
             for node, sim in self.nodes.items():
                 if slice_id in sim.subscribed:
-                    self._post(Parcel(node, Batch(encoded)))
+                    self.network.post(Parcel(node, Batch(encoded)))
 
     def _do(self, actions: list[Action], actor: str) -> None:
         for action in actions:
             match action:
                 case Send(message, to):
-                    for address in self._addresses(message, to):
-                        self._post(Parcel(address, message))
+                    for recipient in self._recipients(message, to):
+                        self.network.post(Parcel(recipient, message))
                 case Resend(node, batches):
                     for encoded in batches:
-                        self._post(Parcel(node, Batch(encoded), replayed=True))
+                        self.network.post(Parcel(node, Batch(encoded), replayed=True))
                 case Subscribe() | Unsubscribe():
-                    self._post(Parcel(actor, action, certain=True))
+                    self.network.post(Parcel(actor, action, certain=True))
         self._note_owner(actor)
 
-    def _addresses(self, message: object, to: str) -> list[str]:
+    def _recipients(self, message: object, to: str) -> list[str]:
         match message:
             case Receipt():
                 self.receipts.append(message)
@@ -339,51 +295,27 @@ class SimCluster:
         if balancer.settled:
             for node in (known - balancer.nodes.keys()) & self.nodes.keys():
                 self._stale_terms[node] = max(*balancer.owners.terms, balancer.version)
-                self._forgive(node)
+                self._lose_owner(node)
                 for held in self.nodes[node].core.cache.held.values():
-                    self.books.distrust(held)
+                    self.checker.distrust(held)
 
-    def _forgive(self, node: str) -> None:
+    def _lose_owner(self, node: str) -> None:
         """The node is gone: the next owner may repeat what it had not committed."""
-        owned = (SliceState.AVAILABLE, SliceState.GIVING)
-        newest: dict[int, int] = {}
-        for sim in self.nodes.values():
-            for slice_id, held in sim.core.cache.held.items():
-                if held.state in owned:
-                    newest[slice_id] = max(held.term, newest.get(slice_id, 0))
-        self.books.forgive(
-            slice_id
-            for slice_id, held in self.nodes[node].core.cache.held.items()
-            if held.state in owned and held.term == newest[slice_id]
-        )
+        held = {name: sim.core.cache.held for name, sim in self.nodes.items()}
+        self.checker.lose_owner(held[node], held.values())
 
     def _at_publisher(self, publisher: PublisherCore, message: object) -> None:
         assert isinstance(message, Commit | ReplayRequest)
-        self.books.admit(message)
+        self.checker.admit(message)
         for reaction in publisher.handle(message, self.now):
             if isinstance(reaction, Committed):
                 assert isinstance(message, Commit)
-                self.books.commit(message, reaction)
+                self.checker.commit(message, reaction)
             else:
                 self._do([reaction], "")
 
     def _at_node(self, node: str, sim: SimNode, parcel: Parcel) -> None:
-        if sim.stopped:
-            sim.inbox.append(parcel)
-            return
-        match parcel.what:
-            case Subscribe(slices, term):
-                sim.subscribed |= slices
-                actions = sim.core.handle(Subscribed(term), self.now)
-            case Unsubscribe(slices):
-                sim.subscribed -= {s for s in slices if s not in sim.core.cache.held}
-                actions = []
-            case Batch() as batch:
-                sim.core.receive(batch, self.now, replayed=parcel.replayed)
-                actions = []
-            case message:
-                actions = sim.core.handle(message, self.now)
-        self._do(actions, node)
+        self._do(sim.receive(parcel, self.now), node)
 
     def _note_owner(self, actor: str) -> None:
         sim = self.nodes.get(actor)
@@ -391,6 +323,6 @@ class SimCluster:
             return
         for slice_id, held in sim.core.cache.held.items():
             owned = held.state is SliceState.AVAILABLE
-            new = owned and self.books.own(actor, slice_id, held.term)
+            new = owned and self.checker.own(actor, slice_id, held.term)
             if new and held.term <= self._stale_terms.get(actor, 0):
-                self.books.distrust(held)
+                self.checker.distrust(held)

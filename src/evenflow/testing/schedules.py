@@ -7,10 +7,14 @@ that there is something to disturb, and ends with a quiet time in which everythi
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.settings import NodeSettings
-from evenflow.testing.cluster import Parcel, SimCluster
+from evenflow.testing.cluster import TICK, SimCluster
+from evenflow.testing.consumer import SimConsumer
+from evenflow.testing.network import Parcel
+from evenflow.testing.serving_cluster import ServingCluster
 
 PATIENCE = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0, join_after=0.02)
 """Short times, so that a short schedule sees them pass."""
@@ -40,7 +44,7 @@ def random_schedule(seed: int, steps: int = 250) -> SimCluster:
             cluster.start_publisher()
         else:
             one_random_step(cluster, rng)
-    cluster.wire += late
+    cluster.network.parcels += late
     cluster.settle(120.0)
     return cluster
 
@@ -74,31 +78,32 @@ def _running(cluster: SimCluster) -> list[str]:
 
 def _disturb_network(cluster: SimCluster, rng: random.Random, choice: float) -> None:
     """Deliver some parcels, or lose or repeat one."""
+    network = cluster.network
     if choice < 0.75:
         for _ in range(rng.choice([1, 3, 8, 40])):
-            if cluster.wire:
-                cluster.deliver(rng.randrange(min(len(cluster.wire), rng.choice([1, 1, 1000]))))
-    elif cluster.wire:
-        (cluster.lose if choice < 0.78 else cluster.repeat)(rng.randrange(len(cluster.wire)))
+            if network.parcels:
+                network.deliver(rng.randrange(min(len(network.parcels), rng.choice([1, 1, 1000]))))
+    elif network.parcels:
+        (network.lose if choice < 0.78 else network.repeat)(rng.randrange(len(network.parcels)))
 
 
 def _hold_back(cluster: SimCluster, rng: random.Random, late: list[Parcel]) -> None:
     """Lose, or keep for later, all that is on its way to somebody or all of a kind."""
     if late and rng.random() < 0.4:
-        cluster.wire += late
+        cluster.network.parcels += late
         late.clear()
-    if not cluster.wire:
+    if not cluster.network.parcels:
         return
-    chosen = rng.choice(cluster.wire)
+    chosen = rng.choice(cluster.network.parcels)
     of_a_kind, kept = rng.random() < 0.6, rng.random() < 0.5
     rest: list[Parcel] = []
-    for parcel in cluster.wire:
+    for parcel in cluster.network.parcels:
         same = type(parcel.what) is type(chosen.what) if of_a_kind else parcel.to == chosen.to
         if parcel.certain or not same:
             rest.append(parcel)
         elif kept:
             late.append(parcel)
-    cluster.wire[:] = rest
+    cluster.network.parcels[:] = rest
 
 
 def _disturb_processes(cluster: SimCluster, rng: random.Random) -> None:
@@ -119,3 +124,63 @@ def _disturb_processes(cluster: SimCluster, rng: random.Random) -> None:
             cluster.start_balancer()
     elif len(cluster.nodes) < 4:
         cluster.start_node()
+
+
+def random_serving_schedule(seed: int, steps: int = 400, *, cache: int = 0) -> ServingCluster:
+    """Run one random schedule, settle, and check what every consumer has.
+
+    Args:
+        seed: Names the schedule.
+        steps: How many things happen before the quiet time.
+        cache: Bytes each node may keep; 0 for as many as it likes.
+    """
+    rng = random.Random(seed)
+    cluster = ServingCluster()
+    if cache:
+        cluster.node_settings = replace(cluster.node_settings, cache_bytes=cache)
+    cluster.start_balancer()
+    for _ in range(3):
+        cluster.start_node()
+    for _ in range(steps):
+        choice = rng.random()
+        if choice < 0.6:
+            one_random_step(cluster, rng)
+        elif choice < 0.95:
+            _consumer_step(cluster, rng)
+        else:
+            _calm(cluster, rng.randint(1, 12))
+    cluster.settle(60.0)
+    cluster.check()
+    return cluster
+
+
+def _calm(cluster: ServingCluster, ticks: int) -> None:
+    """A moment in which all is well, so that there is something to disturb."""
+    for _ in range(ticks):
+        while cluster.network.parcels:
+            cluster.network.deliver(0)
+        cluster.advance(TICK)
+
+
+def _consumer_step(cluster: ServingCluster, rng: random.Random) -> None:
+    consumer = rng.choice(list(cluster.consumers.values()))
+    choice = rng.random()
+    if consumer.core is None:
+        if choice < 0.5:
+            consumer.start()
+    elif choice < 0.05:
+        consumer.die()
+    elif choice < 0.3:
+        consumer.plan(cluster.now, cluster.slice_count)
+    elif consumer.in_hand:
+        _read_somewhere(cluster, consumer, rng)
+
+
+def _read_somewhere(cluster: ServingCluster, consumer: SimConsumer, rng: random.Random) -> None:
+    """Ask a node, mostly one that holds what is asked for; whoever answers gives the same."""
+    alive = [sim for sim in cluster.nodes.values() if not sim.stopped]
+    if alive:
+        sim = rng.choice(alive)
+        here = list(sim.core.cache.held)
+        asked = here if rng.random() < 0.8 else list(range(cluster.slice_count))
+        consumer.read(sim, rng.sample(asked, rng.randint(0, len(asked))), rng.choice([1, 2, 1000]))

@@ -37,7 +37,7 @@ from matplotlib.figure import Figure
 
 from evenflow.balance import ALGORITHMS, algorithm_named
 from evenflow.balance.load_outlook import OutlookLearner
-from evenflow.testing.clusters import zipf_cluster
+from evenflow.testing.sample_clusters import zipf_cluster
 from evenflow_experiments.balance.bounds import least_strain, strain_from_nothing
 from evenflow_experiments.balance.cluster_model import Outcome, Simulation
 from evenflow_experiments.balance.skew_scenarios import (

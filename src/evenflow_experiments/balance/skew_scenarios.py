@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenflow.testing.clusters import zipf_cluster
+from evenflow.testing.sample_clusters import zipf_cluster
 from evenflow_experiments.balance.cluster_model import Loads, steady
 
 if TYPE_CHECKING:

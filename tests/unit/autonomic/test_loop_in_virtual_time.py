@@ -15,7 +15,7 @@ from evenflow.autonomic.monitor import MonitoringService, OperationRanges
 from evenflow.autonomic.planner import Place, PlanningService, Rule
 from evenflow.model.plan import Plan
 from evenflow.slices.balancer.planner import decoded, slice_planners
-from evenflow.testing.clusters import cluster
+from evenflow.testing.sample_clusters import cluster
 
 if TYPE_CHECKING:
     from pathlib import Path

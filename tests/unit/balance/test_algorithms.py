@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evenflow.balance import ALGORITHMS, algorithm_named
 from evenflow.balance.verify import faults, is_deterministic
 from evenflow.errors import ConfigError, PlanError, UnknownName
-from evenflow.testing.clusters import NAMED, random_cluster
+from evenflow.testing.sample_clusters import NAMED, random_cluster
 
 if TYPE_CHECKING:
     from evenflow.model.snapshot import LoadSnapshot

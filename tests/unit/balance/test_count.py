@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evenflow.balance.count import Count, assign_unowned
 from evenflow.model.plan import Move
-from evenflow.testing.clusters import NAMED, cluster, random_cluster
+from evenflow.testing.sample_clusters import NAMED, cluster, random_cluster
 
 
 def counts(held: dict[str, list[float]], **options: object) -> dict[str, float]:

@@ -16,7 +16,7 @@ from evenflow.balance.forecast import Forecast
 from evenflow.balance.weighted import Weighted
 from evenflow.errors import ConfigError
 from evenflow.model.load import Outlook
-from evenflow.testing.clusters import NAMED, cluster, random_cluster, zipf_cluster
+from evenflow.testing.sample_clusters import NAMED, cluster, random_cluster, zipf_cluster
 
 if TYPE_CHECKING:
     from evenflow.balance.levelling import Levelling

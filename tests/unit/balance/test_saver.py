@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evenflow.balance.saver import Saver
 from evenflow.errors import ConfigError
-from evenflow.testing.clusters import cluster, random_cluster, without_moves
+from evenflow.testing.sample_clusters import cluster, random_cluster, without_moves
 
 TEN = {"a": 10.0, "b": 10.0, "c": 10.0}
 

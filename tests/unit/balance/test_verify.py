@@ -11,7 +11,7 @@ from evenflow.balance.count import Count
 from evenflow.balance.verify import faults, sound_assignment
 from evenflow.errors import PlanError
 from evenflow.model.plan import Move, Plan
-from evenflow.testing.clusters import cluster
+from evenflow.testing.sample_clusters import cluster
 
 if TYPE_CHECKING:
     from evenflow.model.snapshot import LoadSnapshot

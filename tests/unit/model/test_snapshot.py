@@ -7,7 +7,7 @@ import pytest
 from evenflow.errors import PlanError, SnapshotError
 from evenflow.model.plan import Move, Plan, grouped
 from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
-from evenflow.testing.clusters import cluster
+from evenflow.testing.sample_clusters import cluster
 
 A = ClusterNode("a")
 

@@ -1,8 +1,8 @@
 """A whole cluster of the real cores under every disturbance: nothing lost, nothing twice.
 
-:mod:`evenflow.testing.books` says what must always hold; it raises as soon as something does not.
-Here are the disturbances: a state machine that does anything at any time, and crashes of giver,
-taker and balancer at every step of a handover and after every single message of it.
+:mod:`evenflow.testing.invariants` says what must always hold, and raises as soon as something does
+not. Here are the disturbances: a state machine that does anything at any time, and crashes of
+giver, taker and balancer at every step of a handover and after every single message of it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from evenflow.model.messages import (
 from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.balancer.session import ORDERS, Session, Stage
 from evenflow.slices.node.settings import NodeSettings
-from evenflow.testing.cluster import Parcel, SimCluster
+from evenflow.testing.cluster import SimCluster
+from evenflow.testing.network import Parcel
 from evenflow.testing.schedules import random_schedule
 
 VICTIMS = ("giver", "taker", "balancer", "stopped giver", "stopped taker")
@@ -87,17 +88,18 @@ def step_under_way(cluster: SimCluster, session: Session, moment: str) -> bool:
     if moment == "ordered":
         return any(
             isinstance(p.what, Order) and (p.what.term, p.what.step) == (session.term, step)
-            for p in cluster.wire
+            for p in cluster.network.parcels
         )
     answers = {step, Step.MERGED} if step in (Step.SEND_CACHE, Step.CANCEL) else {step}
     return any(
         isinstance(p.what, Ack) and p.what.term == session.term and p.what.step in answers
-        for p in cluster.wire
+        for p in cluster.network.parcels
     )
 
 
 def lose_all(cluster: SimCluster, unwanted: Callable[[Parcel], bool]) -> None:
-    cluster.wire[:] = [parcel for parcel in cluster.wire if not unwanted(parcel)]
+    parcels = cluster.network.parcels
+    parcels[:] = [parcel for parcel in parcels if not unwanted(parcel)]
 
 
 def is_ack_of(step: Step) -> Callable[[Parcel], bool]:
@@ -196,8 +198,8 @@ def busy_time(cluster: SimCluster, seconds: float, lost: type | None = None) -> 
 def busy_event(cluster: SimCluster, lost: type | None = None) -> None:
     if lost is not None:
         lose_all(cluster, lambda parcel: isinstance(parcel.what, lost) and not parcel.replayed)
-    if cluster.wire:
-        cluster.deliver(0)
+    if cluster.network.parcels:
+        cluster.network.deliver(0)
         return
     slice_id = round(cluster.now / BUSY_TICK) % cluster.slice_count
     for writer in cluster.publishers:
@@ -245,7 +247,7 @@ def test_whatever_is_lost_nothing_is_repeated_without_a_crash(lost: type) -> Non
     busy_time(cluster, 2.0, lost)
     assert cluster.run_until(lambda: handed_over(cluster))
     cluster.settle()
-    assert cluster.books.repeated == 0
+    assert cluster.checker.repeated == 0
 
 
 def test_a_handover_leaves_a_receipt() -> None:
@@ -255,7 +257,7 @@ def test_a_handover_leaves_a_receipt() -> None:
     [receipt] = [receipt for receipt in cluster.receipts if receipt.cause == "handover"]
     assert (receipt.outcome, len(receipt.slices)) == ("done", SLICES // 2)
     assert receipt.moved > 0
-    assert (receipt.lost, receipt.repeated, cluster.books.repeated) == (0, 0, 0)
+    assert (receipt.lost, receipt.repeated, cluster.checker.repeated) == (0, 0, 0)
 
 
 # -- anything at any time ------------------------------------------------------------------------
@@ -315,38 +317,39 @@ class Restless(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 40))
     def deliver_next(self, count: int) -> None:
-        for _ in range(min(count, len(self.cluster.wire))):
-            self.cluster.deliver(0)
+        for _ in range(min(count, len(self.cluster.network.parcels))):
+            self.cluster.network.deliver(0)
 
     @rule(choices=st.lists(ANY, min_size=1, max_size=6))
     def deliver_any(self, choices: list[int]) -> None:
         for which in choices:
-            if self.cluster.wire:
-                self.cluster.deliver(which % len(self.cluster.wire))
+            if self.cluster.network.parcels:
+                self.cluster.network.deliver(which % len(self.cluster.network.parcels))
 
     @rule(which=ANY, lost=st.booleans())
     def repeat_or_lose(self, which: int, lost: bool) -> None:
-        if self.cluster.wire:
-            (self.cluster.lose if lost else self.cluster.repeat)(which % len(self.cluster.wire))
+        network = self.cluster.network
+        if network.parcels:
+            (network.lose if lost else network.repeat)(which % len(network.parcels))
 
     @rule(which=ANY, kind=st.booleans(), late=st.booleans())
     def lose_or_hold_back_many(self, which: int, kind: bool, late: bool) -> None:
         """All that is on its way to somebody, or all of a kind."""
-        if not self.cluster.wire:
+        if not self.cluster.network.parcels:
             return
-        chosen = self.cluster.wire[which % len(self.cluster.wire)]
+        chosen = self.cluster.network.parcels[which % len(self.cluster.network.parcels)]
 
         def unwanted(parcel: Parcel) -> bool:
             same = type(parcel.what) is type(chosen.what) if kind else parcel.to == chosen.to
             return same and not parcel.certain
 
         if late:
-            self.late += filter(unwanted, self.cluster.wire)
+            self.late += filter(unwanted, self.cluster.network.parcels)
         lose_all(self.cluster, unwanted)
 
     @rule()
     def arrive_late(self) -> None:
-        self.cluster.wire += self.late
+        self.cluster.network.parcels += self.late
         self.late.clear()
 
     @rule(seconds=st.sampled_from([0.04, 0.1, 0.3, 0.6, 1.2]))
@@ -393,7 +396,7 @@ class Restless(RuleBasedStateMachine):
     def teardown(self) -> None:
         if not hasattr(self, "cluster"):
             return
-        self.cluster.wire += self.late
+        self.cluster.network.parcels += self.late
         publish_everywhere(self.cluster)
         self.cluster.settle(120.0)
 

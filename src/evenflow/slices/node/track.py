@@ -1,12 +1,11 @@
 """A track: what one node knows of one writer's items in one slice.
 
-Items of a writer and slice are numbered from 1. Four numbers say all there is to say about them::
+Items of a writer and slice are numbered from 1. Three numbers say all there is to say about them::
 
-        committed        done            next                last
-    -------|---------------|---------------|-------------------|------> number
-     forgotten   processed      ready      lacking / out of order
+            done            next                last
+    ----------|---------------|-------------------|------> number
+    processed      ready      lacking / out of order
 
-* up to ``committed`` the publisher was told to forget;
 * up to ``done`` the application has processed them;
 * before ``next`` everything is here (``ready``, in order, nothing missing);
 * behind ``next`` there may be batches that arrived too early (``out_of_order``), with gaps between
@@ -28,10 +27,8 @@ class Track:
     """One writer's items in one slice, at the node that holds the slice."""
 
     __slots__ = (
-        "committed",
         "done",
         "known",
-        "lacking_since",
         "last",
         "next",
         "octets",
@@ -40,15 +37,12 @@ class Track:
     )
 
     def __init__(self) -> None:
-        self.committed = 0
         self.done = 0
         self.next = 1
         self.last = 0
         """Newest number that the publisher has announced or sent."""
         self.known = False
         """Whether ``done`` is certain; nothing is delivered before."""
-        self.lacking_since: float | None = None
-        """Since when numbers up to ``last`` have been missing; None when none are."""
         self.ready: deque[Batch] = deque()
         self.out_of_order: dict[int, Batch] = {}
         self.octets = 0

@@ -114,7 +114,6 @@ class Writers:
             track = held.track(answer.writer)
             track.last = max(track.last, last)
             self.cache.start(held, answer.writer, floor)
-            track.committed = max(track.committed, floor)
             if not track.lacks:
                 self.replay_requests.resolve(answer.writer, slice_id)
 
@@ -178,7 +177,6 @@ class Writers:
                 continue
             if held.state is SliceState.TAKING or self.gone_since.get(writer, 0.0) is not None:
                 continue
-            track.committed = track.done
             ready.setdefault(writer, []).append((slice_id, held.term, track.done))
         commits: list[Action] = []
         for writer, rows in ready.items():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evenflow.balance.capacity import Capacity
 from evenflow.balance.count import Count
 from evenflow.balance.weighted import Weighted
-from evenflow.testing.clusters import cluster
+from evenflow.testing.sample_clusters import cluster
 from evenflow_experiments.balance.bounds import least_strain, strain_from_nothing
 from evenflow_experiments.balance.cluster_model import (
     PERIOD_S,

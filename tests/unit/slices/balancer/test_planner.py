@@ -16,7 +16,7 @@ from evenflow.slices.balancer.planner import (
     encoded,
     slice_planners,
 )
-from evenflow.testing.clusters import cluster
+from evenflow.testing.sample_clusters import cluster
 
 OVERLOAD = EventNotification("overload", "a", (), Phase.RAISED, 0.0)
 

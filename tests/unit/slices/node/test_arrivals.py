@@ -95,7 +95,7 @@ def test_the_balancer_sees_what_arrives_at_a_node_that_processes_nothing() -> No
     assert balancer is not None
     for _ in range(100):
         cluster.publish(writer, 1)
-        cluster.run_until(lambda: not cluster.wire)
+        cluster.run_until(lambda: not cluster.network.parcels)
         cluster.advance(0.1)
     assert cluster.nodes[node].core.delivery.items == processed
     assert balancer.loads.of(1) == pytest.approx(10.0, rel=0.2)

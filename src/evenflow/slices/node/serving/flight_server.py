@@ -77,8 +77,6 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
             ) from None
         self.address = f"grpc://{shown}:{self.port}"
         """Where readers find this service."""
-        self.wrong = 0
-        """Tickets that could not be understood."""
         self._topic = topic
         self._select = select
         self._directory = directory
@@ -125,7 +123,6 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         return asked
 
     def _refuse(self, reason: str) -> Exception:
-        self.wrong += 1
         _LOG.warning("refused a reader: %s", reason)
         error: Exception = flight.FlightServerError(reason, WRONG.encode())
         return error

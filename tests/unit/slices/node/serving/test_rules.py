@@ -15,7 +15,7 @@ from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.serving.rules import PROGRESS_REPEAT, ServingRules
 from evenflow.slices.publisher.batching import Limits
 from evenflow.slices.publisher.core import Committed, PublisherCore
-from evenflow.testing.simserve import random_serving_schedule
+from evenflow.testing.schedules import random_serving_schedule
 
 WRITER = 7
 

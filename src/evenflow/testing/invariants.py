@@ -1,4 +1,4 @@
-"""The books of a simulated cluster: who processed and committed what, and what must never happen.
+"""What must always hold in a simulated cluster, over all that was published and processed.
 
 What is checked, as it happens (:class:`Violation`):
 
@@ -9,7 +9,7 @@ What is checked, as it happens (:class:`Violation`):
   never by a term older than one that the publisher has met;
 * *none twice*: an item is processed once.
 
-The last has one exception, and the books are exact about it. When a node dies or is taken for dead,
+The last has one exception, and it is checked exactly. When a node dies or is taken for dead,
 what was processed in its slices and not yet committed may be processed once more by the next owner.
 And a node that was taken for dead and lives is *stale* in the slices it had, until it has dropped
 them: what it still processes there counts for nothing. Where neither is the case a second time is a
@@ -18,15 +18,17 @@ violation, whoever died elsewhere or before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from evenflow.model.batch import Batch
-from evenflow.model.messages import Commit, ReplayRequest
+from evenflow.model.messages import Commit, ReplayRequest, SliceState
 from evenflow.slices.node.cache import HeldSlice
 from evenflow.slices.publisher.core import Committed
 
 Number = tuple[int, int, int]
 """An item by writer, slice and sequence number."""
+_OWNED: Final = (SliceState.AVAILABLE, SliceState.GIVING)
 
 
 class Violation(AssertionError):
@@ -38,8 +40,8 @@ def numbers_of(batch: Batch) -> list[Number]:
     return [(batch.writer, batch.slice, n) for n in range(batch.first, batch.last + 1)]
 
 
-class Books:
-    """What has happened to every item."""
+class InvariantChecker:
+    """Follows every item, and raises as soon as something must not be."""
 
     def __init__(self) -> None:
         self.published = 0
@@ -100,9 +102,25 @@ class Books:
         """The node that holds this was taken for dead: from now on it is stale here."""
         self._stale.add(held)
 
-    def forgive(self, slices: Iterable[int]) -> None:
-        """Their owner is gone: what it had not committed may be processed once more."""
-        gone = set(slices)
+    def lose_owner(
+        self, held: Mapping[int, HeldSlice], everywhere: Iterable[Mapping[int, HeldSlice]]
+    ) -> None:
+        """A node is gone: what it owned and had not committed may be processed once more.
+
+        Args:
+            held: The slices that the node held.
+            everywhere: The slices that each node held, this one included.
+        """
+        newest: dict[int, int] = {}
+        for slices in everywhere:
+            for slice_id, one in slices.items():
+                if one.state in _OWNED:
+                    newest[slice_id] = max(one.term, newest.get(slice_id, 0))
+        gone = {
+            slice_id
+            for slice_id, one in held.items()
+            if one.state in _OWNED and one.term == newest[slice_id]
+        }
         for key, times in self._times.items():
             if key[1] in gone and key not in self.committed:
                 self._allowed[key] = times + 1

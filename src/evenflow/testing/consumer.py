@@ -1,0 +1,101 @@
+"""A simulated consumer: plans, reads and commits as a Spark query does, and may die in between.
+
+It writes the end of a batch into its offset log, reads the batch from whoever owns the slices, in
+pieces that may break off at any point, puts the result into its sink under the number of the batch
+(again, if the batch is run again), notes the batch in its commit log, and only then commits to the
+domain. It may die between any two of these steps; logs and sink survive.
+"""
+
+from __future__ import annotations
+
+from evenflow.model.ids import Position
+from evenflow.model.messages import ConsumerCommit
+from evenflow.slices.consumer.core import ConsumerCore
+from evenflow.slices.consumer.ticket import Range, Refusal
+from evenflow.testing.cluster import TOPIC
+from evenflow.testing.invariants import Number, Violation
+from evenflow.testing.node import SimNode
+
+
+class SimConsumer:
+    """One query: its logs and its sink, and while it lives its core and the batch in hand."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.offsets = [Position()]
+        """The offset log: the end of every planned batch, and the initial position."""
+        self.committed = 0
+        """The commit log: the newest batch that is done."""
+        self.sink: dict[int, list[Number]] = {}
+        self.core: ConsumerCore | None = None
+        self.told: ConsumerCommit | None = None
+        self.next_repeat = 0.0
+        self._lives = 0
+        self._pending: dict[int, dict[tuple[int, int], int]] = {}
+        """Slices still to be read; for each, how far each writer's items are here."""
+        self._read: list[Number] = []
+
+    def start(self) -> None:
+        """Come to life and register, at the last committed position."""
+        self._lives += 1
+        self.core = ConsumerCore(TOPIC, self.name, self._lives << 32)
+        self.told = self.core.commit(self.offsets[self.committed])
+        self._pending, self._read = {}, []
+
+    def die(self) -> None:
+        """``kill -9``."""
+        self.core = self.told = None
+
+    @property
+    def in_hand(self) -> bool:
+        """Whether a batch is being read."""
+        return bool(self._pending)
+
+    def plan(self, now: float, slice_count: int) -> None:
+        """Begin the next batch: one from the log that is not done, or a new one."""
+        if self.core is None or self.in_hand:
+            return
+        start = self.offsets[self.committed]
+        if len(self.offsets) == self.committed + 1:
+            end = self.core.latest(start, now)
+            if end == start:
+                return
+            self.offsets.append(end)
+        self._pending = {slice_id: {} for slice_id in range(slice_count)}
+        self._read = []
+
+    def read(self, node: SimNode, slices: list[int], most: int) -> None:
+        """Ask a node for slices; the answer breaks off after so many batches."""
+        slices = [slice_id for slice_id in slices if slice_id in self._pending]
+        serving = node.core.serving
+        if not slices or serving is None:
+            return
+        after = {key: at for s in slices for key, at in self._pending[s].items()}
+        start, end = self.offsets[self.committed], self.offsets[self.committed + 1]
+        answer = serving.select(Range(tuple(slices), start, end, after, frozenset()))
+        if isinstance(answer, Refusal):
+            if answer.reason == "forgotten":
+                raise Violation(f"{self.name} was refused: {answer}")
+            return
+        for batch in answer[:most]:
+            self._pending[batch.slice][batch.slice, batch.writer] = batch.last
+            self._read += [
+                (batch.writer, batch.slice, n) for n in range(batch.first, batch.last + 1)
+            ]
+        if most >= len(answer):
+            for slice_id in slices:
+                del self._pending[slice_id]
+            if not self._pending:
+                self._finish()
+
+    def _finish(self) -> None:
+        batch = self.committed + 1
+        self.sink[batch] = self._read
+        self.committed = batch
+        assert self.core is not None
+        self.told = self.core.commit(self.offsets[batch])
+        self.next_repeat = 0.0
+
+    def items(self) -> list[Number]:
+        """Everything in the sink."""
+        return [number for batch in self.sink.values() for number in batch]
