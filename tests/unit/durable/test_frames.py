@@ -32,14 +32,6 @@ def bundle(count: int, first: int = 1, payload: bytes = b"x") -> pa.RecordBatch:
     return numbered(rows(count, payload), [Run(3, 7, first, first + count - 1)])
 
 
-def test_rows_get_their_numbers() -> None:
-    found = numbered(rows(5), [Run(3, 7, 4, 6), Run(3, 2**64 - 1, 1, 2)])
-    assert found.column("number").to_pylist() == [4, 5, 6, 1, 2]
-    assert found.column("writer").to_pylist() == [7] * 3 + [2**64 - 1] * 2
-    with pytest.raises(DecodeError):
-        numbered(rows(5), [Run(3, 7, 1, 4)])
-
-
 @pytest.mark.parametrize("piece", [50, 1 << 20])
 def test_a_bundle_comes_back_in_one_piece_or_many(piece: int) -> None:
     messages = encode_bundle([bundle(10), bundle(5, 11)], Position({7: 9}), piece)

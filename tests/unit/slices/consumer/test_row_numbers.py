@@ -1,9 +1,19 @@
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from evenflow.errors import DecodeError
-from evenflow.slices.consumer.row_numbers import Run, decode_runs, encode_runs, reached, runs_of
+from evenflow.slices.consumer.arrow_batches import SCHEMA
+from evenflow.slices.consumer.row_numbers import (
+    NUMBERED,
+    Run,
+    decode_runs,
+    encode_runs,
+    numbered,
+    reached,
+    runs_of,
+)
 
 
 class Part:
@@ -30,3 +40,23 @@ def test_consecutive_batches_become_one_run_and_holes_part_them() -> None:
 def test_what_are_no_runs_is_refused(encoded: bytes) -> None:
     with pytest.raises(DecodeError):
         decode_runs(encoded)
+
+
+def test_rows_get_their_numbers() -> None:
+    rows = pa.RecordBatch.from_pydict(
+        {
+            "slice": [3] * 5,
+            "sender": ["s"] * 5,
+            "id": range(5),
+            "time": [0] * 5,
+            "payload": [b""] * 5,
+        },
+        schema=SCHEMA,
+    )
+    found = numbered(rows, [Run(3, 7, 4, 6), Run(3, 2**64 - 1, 1, 2)])
+    assert found.schema == NUMBERED
+    assert found.column("number").to_pylist() == [4, 5, 6, 1, 2]
+    assert found.column("writer").to_pylist() == [7] * 3 + [2**64 - 1] * 2
+    with pytest.raises(DecodeError, match="5 rows with 4 numbers"):
+        numbered(rows, [Run(3, 7, 1, 4)])
+    assert numbered(rows.slice(0, 0), []).num_rows == 0

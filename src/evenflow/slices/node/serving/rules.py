@@ -59,6 +59,8 @@ class ServingRules:
         self._floors: dict[int, int] = {}
         """Epoch up to which a writer's items are forgotten."""
         self._final: set[int] = set()
+        self._contradicted: set[str] = set()
+        """Consumers that are here and that this node has told to be, since others said away."""
         self._told: Progress | None = None
         self._urgent: dict[int, int] = {}
         """The epoch of each writer that is the next to become whole."""
@@ -92,18 +94,26 @@ class ServingRules:
             return None
         returned = self.consumers.is_away(message.consumer)
         self.consumers.commit(message)
-        return self.consumers.copy(message.consumer, self._node) if returned else None
+        return self._contradict(message.consumer) if returned else None
 
     def on_consumer_gone(self, name: str) -> CommitCopy | None:
         """A consumer's process is gone; return what to keep of it for its next one."""
         self.consumers.gone(name)
+        self._contradicted.discard(name)
         return self.consumers.copy(name, self._node)
 
     def on_copy(self, copy: CommitCopy) -> CommitCopy | None:
-        """Another node keeps a commit of a consumer that is away; return a copy if it is news."""
-        if not self.consumers.recall(copy):
-            return None
-        return self.consumers.copy(copy.consumer, self._node)
+        """Another node tells of a consumer that is away; return what to tell of it from here."""
+        name = copy.consumer
+        if self.consumers.recall(copy):
+            return self.consumers.copy(name, self._node)
+        outdated = copy.away and self.consumers.number(name) > 0
+        return self._contradict(name) if outdated and name not in self._contradicted else None
+
+    def _contradict(self, name: str) -> CommitCopy | None:
+        """A consumer that some node says is away is here: that node's copy is not the newest."""
+        self._contradicted.add(name)
+        return self.consumers.copy(name, self._node)
 
     def give_up_writer(self, writer: int) -> None:
         """A publisher stays gone, and its gaps are given up."""

@@ -337,3 +337,21 @@ def test_nothing_is_kept_of_a_consumer_that_never_spoke() -> None:
     serving = ServingRules("items", "n1", SliceCache(1 << 20, serving=True))
     serving.consumers.learn(["audit"])
     assert serving.on_consumer_gone("audit") is None
+
+
+def test_a_copy_of_a_consumer_that_is_here_is_contradicted_once() -> None:
+    cache = SliceCache(1 << 20, serving=True)
+    quick, slow = (ServingRules("items", node, cache) for node in ("n1", "n2"))
+    said = ConsumerCommit("items", "audit", 7, (WRITER,), (5,), False)
+    for node in (quick, slow):
+        node.on_consumer_message(said)
+    kept = slow.on_consumer_gone("audit")
+    assert kept is not None
+    quick.on_consumer_message(replace(said, number=8))
+    here = quick.on_copy(kept)
+    assert here is not None
+    assert (here.away, here.number) == (False, 8)
+    assert quick.on_copy(kept) is None
+    gone = quick.on_consumer_gone("audit")
+    assert gone == replace(here, away=True)
+    assert slow.on_copy(gone) == replace(gone, node="n2")
