@@ -3,7 +3,7 @@
 Writers are opened when they are needed. Most addressed channels keep their newest messages for
 readers that are found late, so the first message through a new writer is not lost. The cache of a
 handover is too large to be kept: its writer is opened when the session begins
-(:meth:`Outbox.prepare`) and waits for its reader before it writes.
+(:meth:`ControlWriters.prepare`) and waits for its reader before it writes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MEET_S = 0.5
 """How long a message that nobody keeps waits for its reader to be found."""
 
 
-class Outbox:
+class ControlWriters:
     """The control writers of one process. Any thread may send."""
 
     def __init__(self, participant: Participant) -> None:

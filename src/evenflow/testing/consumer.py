@@ -65,7 +65,7 @@ class SimConsumer:
         self._read = []
 
     def read(self, node: SimNode, slices: list[int], most: int) -> None:
-        """Ask a node for slices; the answer breaks off after so many batches."""
+        """Ask a node for slices; the answer breaks off after ``most`` batches."""
         slices = [slice_id for slice_id in slices if slice_id in self._pending]
         serving = node.core.serving
         if not slices or serving is None:

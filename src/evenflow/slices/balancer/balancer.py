@@ -43,7 +43,7 @@ from evenflow.model.messages import (
 from evenflow.slices.actions import Action, NodeGone, Send
 from evenflow.slices.balancer.autonomy import SliceLoop
 from evenflow.slices.balancer.core import BalancerCore, BalancerSettings
-from evenflow.slices.control_writers import Outbox
+from evenflow.slices.control_writers import ControlWriters
 
 if TYPE_CHECKING:
     from evenflow.config import BalancerConfig
@@ -78,7 +78,7 @@ class Balancer(Closing):
         except BalancerRunning:
             self.close_domain()
             raise
-        self._outbox = Outbox(self._participant)
+        self._control_writers = ControlWriters(self._participant)
         # Listening begins before the time that is given to it.
         channels = (REPORTS, LOADS, COSTS, ACKS, MOVES, PROPERTIES, EVENTS)
         self._readers = [self._read(channel) for channel in channels]
@@ -171,7 +171,7 @@ class Balancer(Closing):
                 if isinstance(action.message, Receipt):
                     _log_receipt(action.message)
                     self._autonomy.moved(action.message)
-                self._outbox.send(action)
+                self._control_writers.send(action)
 
     def _handle(self, message: Any, now: float) -> list[Action]:
         if isinstance(message, PropertyReport | EventNotice):
@@ -188,11 +188,11 @@ class Balancer(Closing):
                 return []
             topic, node = message.key
             core = self.cores.get(topic)
-            self._outbox.forget(node)
+            self._control_writers.forget(node)
             return core.handle(NodeGone(node), now) if core else []
         core = self.cores.get(message.topic)
         if isinstance(message, NodeReport) and core:
-            self._outbox.prepare(ORDERS, message.node)
+            self._control_writers.prepare(ORDERS, message.node)
         return core.handle(message, now) if core else []
 
 

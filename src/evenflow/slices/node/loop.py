@@ -32,7 +32,7 @@ from evenflow.slices.actions import (
     Unsubscribe,
     WriterGone,
 )
-from evenflow.slices.control_writers import Outbox
+from evenflow.slices.control_writers import ControlWriters
 from evenflow.slices.node.slice_readers import SliceReaders
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ class NodeLoop:
         self._stopping = stopping
         self._serving = serving
         self._control_waiter = participant.waiter()
-        self._outbox = Outbox(participant)
-        self._outbox.prepare(ACKS, "")
+        self._control_writers = ControlWriters(participant)
+        self._control_writers.prepare(ACKS, "")
         self._data = SliceReaders(participant, waiter, topic.name)
         self._replays = participant.reader(replay(topic.name), [core.node])
         waiter.attach(self._replays)
@@ -164,7 +164,7 @@ class NodeLoop:
         if isinstance(message, Order):
             _LOG.debug("order %s of session %d", Step(message.step).name, message.term)
             if message.step == Step.FREEZE:
-                self._outbox.prepare(CACHE, message.peer)
+                self._control_writers.prepare(CACHE, message.peer)
         if isinstance(message, SliceMap) and self._serving is not None:
             self._serving.on_slice_map(message)
         if isinstance(message, EpochClose) and message.slice_count != self._topic.slices:
@@ -175,7 +175,7 @@ class NodeLoop:
         if gone.message_type is not EpochClose:
             return []
         writer = gone.key[0]
-        self._outbox.forget(WriterId.text(writer))
+        self._control_writers.forget(WriterId.text(writer))
         return self._core.handle(WriterGone(writer), now)
 
     def _warn_misfit(self, close: EpochClose) -> None:
@@ -198,7 +198,7 @@ class NodeLoop:
                 case Send():
                     if isinstance(action.message, Ack):
                         _log_ack(action.message)
-                    self._outbox.send(action)
+                    self._control_writers.send(action)
                 case Subscribe(slices, term):
                     self._data.subscribe(slices, term, len(self._core.writers.live_writers), now)
                 case Unsubscribe(slices):

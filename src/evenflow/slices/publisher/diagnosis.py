@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evenflow.slices.consumer.registry import Consumers
     from evenflow.slices.publisher.core import PublisherCore
-    from evenflow.slices.publisher.slice_writer import SliceWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +39,9 @@ class PublisherStats:
 
 
 def publisher_stats(
-    core: PublisherCore, writers: Sequence[SliceWriter], *, refused: int, replayed: int
+    core: PublisherCore, *, refused: int, replayed: int, skipped: int, congested: int
 ) -> PublisherStats:
-    """Collect what the parts of a publisher count."""
+    """Put together what the parts of a publisher count."""
     counts = core.counts
     return PublisherStats(
         published=counts.published,
@@ -53,8 +50,8 @@ def publisher_stats(
         retained_bytes=core.kept,
         refused=refused,
         replayed=replayed,
-        skipped=sum(writer.skipped for writer in writers),
-        congested=sum(writer.congested for writer in writers),
+        skipped=skipped,
+        congested=congested,
         stale_commits=counts.stale_commits,
         stale_requests=counts.stale_requests,
         ignored=counts.impossible + counts.other_consumer + counts.foreign,

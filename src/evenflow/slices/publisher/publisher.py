@@ -236,9 +236,10 @@ class Publisher:
         """What this publisher has done and holds."""
         return publisher_stats(
             self._core,
-            self._shell.slice_writers,
             refused=self._intake.refused,
             replayed=self._shell.replayer.replayed,
+            skipped=self._shell.slice_writers.skipped,
+            congested=self._shell.slice_writers.congested,
         )
 
     def __enter__(self) -> Publisher:
@@ -311,4 +312,4 @@ class Publisher:
         )
 
     def _cause(self) -> str:
-        return why_blocked(self._core, self._shell.unread(), self._clock.monotonic())
+        return why_blocked(self._core, self._shell.slice_writers.unread, self._clock.monotonic())

@@ -26,7 +26,7 @@ from evenflow.slices.actions import Resend, Send
 from evenflow.slices.publisher.batching import SealedBatch
 from evenflow.slices.publisher.core import Committed, PublisherCore
 from evenflow.slices.publisher.replayer import Replayer
-from evenflow.slices.publisher.slice_writer import SliceWriter
+from evenflow.slices.publisher.slice_writer import SliceWriters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -76,13 +76,8 @@ class PublisherShell:
         self._sleeps_until = _FOREVER
         self._announced = 0
         """The newest epoch that was announced."""
-        self._congested = False
         partition = channels.writer_partition(core.writer)
-        data = channels.data(core.topic)
-        self.slice_writers = [
-            SliceWriter(participant.writer(data, channels.slice_partition(slice_id)))
-            for slice_id in range(core.slice_count)
-        ]
+        self.slice_writers = SliceWriters(participant, core.topic, core.slice_count)
         self._epochs = participant.writer(channels.EPOCHS)
         self._readers = [
             participant.reader(channel, [partition])
@@ -128,7 +123,7 @@ class PublisherShell:
                 return False
             touched = self._queue(add(self._clock.monotonic()))
             self._wake_if_due()
-        self._drain(touched)
+        self.slice_writers.drain(touched)
         return True
 
     def flush(self, timeout_s: float) -> list[int]:
@@ -143,7 +138,7 @@ class PublisherShell:
                 # Of a served topic nothing can be read whose epoch is not closed.
                 self.core.epochs.hurry()
                 self._waiter.wake()
-        self._drain(touched)
+        self.slice_writers.drain(touched)
         while True:
             targets = {s: last for s, last in targets.items() if not self._is_safe(s, last)}
             left = deadline - self._clock.monotonic()
@@ -179,13 +174,8 @@ class PublisherShell:
         self._waiter.close()
         for reader in self._readers:
             reader.close()
-        for writer in self.slice_writers:
-            writer.close()
+        self.slice_writers.close()
         self._epochs.close()
-
-    def unread(self) -> int:
-        """How many slices have no reader."""
-        return sum(writer.readers() == 0 for writer in self.slice_writers)
 
     def _is_over(self) -> bool:
         return self.core.uncommitted == 0 or self._failure is not None
@@ -226,13 +216,6 @@ class PublisherShell:
             self.slice_writers[slice_id].put(self.core.retention.newest(slice_id), encoded)
         return {slice_id for slice_id, _ in sealed}
 
-    def _drain(self, slices: Iterable[int]) -> None:
-        for slice_id in slices:
-            writer = self.slice_writers[slice_id]
-            writer.drain()
-            if writer.congested:
-                self._congested = True
-
     def _wake_if_due(self) -> None:
         due = self.core.deadline()
         if due is not None and due < self._sleeps_until:
@@ -260,7 +243,7 @@ class PublisherShell:
             until = now + _IDLE_S if due is None else due
             if self.core.epochs.is_ending:
                 until = min(until, now + _ACK_POLL_S)
-            if self._congested:
+            if self.slice_writers.needs_recovery:
                 until = min(until, now + _RECOVERY_POLL_S)
             self._sleeps_until = until
         return max(0.0, until - now)
@@ -307,28 +290,14 @@ class PublisherShell:
             ending = self.core.epoch_due(now)
             if ending:
                 touched |= self._queue(self.core.end_epoch())
-        self._drain(touched)
+        self.slice_writers.drain(touched)
         epochs = self.core.epochs
         if ending:
-            epochs.await_acks(self._take_written(), now)
-        if epochs.is_announceable(now, self._has_acknowledged):
+            epochs.await_acks(self.slice_writers.take_written(), now)
+        if epochs.is_announceable(now, self.slice_writers.need_no_wait):
             self._announce(now)
-        if self._congested:
-            for writer in self.slice_writers:
-                writer.recover()
-            self._congested = any(writer.congested for writer in self.slice_writers)
-
-    def _take_written(self) -> list[int]:
-        """The slices that were written since this was last asked."""
-        written = [s for s, writer in enumerate(self.slice_writers) if writer.written]
-        for slice_id in written:
-            self.slice_writers[slice_id].written = False
-        return written
-
-    def _has_acknowledged(self, slice_id: int) -> bool:
-        """Whether a slice's readers have everything, or do not keep up and are not waited for."""
-        writer = self.slice_writers[slice_id]
-        return writer.congested or writer.is_acknowledged()
+        if self.slice_writers.needs_recovery:
+            self.slice_writers.recover()
 
     def _announce(self, now: float) -> None:
         with self._changed:

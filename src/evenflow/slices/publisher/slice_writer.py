@@ -16,8 +16,12 @@ from collections import deque
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from evenflow.domain import channels
+
 if TYPE_CHECKING:
-    from evenflow.domain.cyclone import Writer
+    from collections.abc import Iterable
+
+    from evenflow.domain.cyclone import Participant, Writer
 
 
 class SliceWriter:
@@ -69,3 +73,75 @@ class SliceWriter:
     def close(self) -> None:
         """Close the writer."""
         self._writer.close()
+
+
+class SliceWriters:
+    """The writers of all slices of one publisher.
+
+    Args:
+        participant: Where they are opened.
+        topic: The evenflow topic.
+        slice_count: How many slices there are.
+    """
+
+    def __init__(self, participant: Participant, topic: str, slice_count: int) -> None:
+        data = channels.data(topic)
+        self._writers = [
+            SliceWriter(participant.writer(data, channels.slice_partition(slice_id)))
+            for slice_id in range(slice_count)
+        ]
+        self.needs_recovery = False
+        """Whether a slice was congested when it was last looked at."""
+
+    def __getitem__(self, slice_id: int) -> SliceWriter:
+        return self._writers[slice_id]
+
+    def drain(self, slices: Iterable[int]) -> None:
+        """Write what is queued for these slices."""
+        for slice_id in slices:
+            writer = self._writers[slice_id]
+            writer.drain()
+            if writer.congested:
+                self.needs_recovery = True
+
+    def recover(self) -> None:
+        """Write again into the slices whose readers have caught up."""
+        for writer in self._writers:
+            writer.recover()
+        self.needs_recovery = self.congested > 0
+
+    def take_written(self) -> list[int]:
+        """The slices that were written since this was last asked."""
+        written = [s for s, writer in enumerate(self._writers) if writer.written]
+        for slice_id in written:
+            self._writers[slice_id].written = False
+        return written
+
+    def need_no_wait(self, slice_id: int) -> bool:
+        """Whether a slice's readers have everything, or do not keep up and are not waited for."""
+        writer = self._writers[slice_id]
+        return writer.congested or writer.is_acknowledged()
+
+    @property
+    def unread(self) -> int:
+        """How many slices have no reader."""
+        return sum(writer.readers() == 0 for writer in self._writers)
+
+    @property
+    def congested(self) -> int:
+        """How many slices are congested."""
+        return sum(writer.congested for writer in self._writers)
+
+    @property
+    def skipped(self) -> int:
+        """Batches that were not written, in all slices."""
+        return sum(writer.skipped for writer in self._writers)
+
+    def readers(self) -> int:
+        """How many readers there are, over all slices."""
+        return sum(writer.readers() for writer in self._writers)
+
+    def close(self) -> None:
+        """Close all writers."""
+        for writer in self._writers:
+            writer.close()

@@ -9,7 +9,6 @@ import pytest
 from evenflow.model.messages import Commit, ConsumerCommit
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.diagnosis import publisher_stats, why_blocked
-from evenflow.slices.publisher.slice_writer import SliceWriter
 
 from .items import AT_ONCE, item
 
@@ -62,13 +61,6 @@ def test_names_the_consumers_that_are_behind() -> None:
     assert "the newest commit: never" in cause
 
 
-class FullWriter:
-    """A DDS writer whose readers do not keep up."""
-
-    def write_encoded(self, encoded: bytes) -> bool:
-        return not encoded
-
-
 def test_counts_come_from_all_parts() -> None:
     core = core_with_item()
     core.add(1, item(), 0.0)
@@ -76,11 +68,7 @@ def test_counts_come_from_all_parts() -> None:
     core.handle(replace(COMMIT, terms=(6,)), 1.0)
     core.handle(replace(COMMIT, topic="other"), 1.0)
     core.handle(replace(COMMIT, slices=(9,)), 1.0)
-    congested = SliceWriter(FullWriter())  # type: ignore[arg-type]
-    congested.put(1, b"batch")
-    congested.drain()
-    idle = SliceWriter(FullWriter())  # type: ignore[arg-type]
-    stats = publisher_stats(core, [congested, idle], refused=2, replayed=3)
+    stats = publisher_stats(core, refused=2, replayed=3, skipped=1, congested=1)
     assert (stats.published, stats.committed, stats.uncommitted) == (2, 1, 1)
     assert (stats.refused, stats.replayed, stats.skipped, stats.congested) == (2, 3, 1, 1)
     assert (stats.stale_commits, stats.stale_requests, stats.ignored) == (1, 0, 2)
