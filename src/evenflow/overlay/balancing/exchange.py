@@ -1,6 +1,6 @@
 """Continuous balancing of the live store: every so often a broker may give a topic away (VI-B).
 
-There is no centre. Every broker tells all others what it bears (`shares`), and wakes now and then
+There is no centre. Every broker tells all others what it bears (`gossip`), and wakes now and then
 on its own. Then it decides by algorithm 2 (`decision`) whether its smallest topic has a better
 place, and has it moved::
 
@@ -30,44 +30,30 @@ from typing import TYPE_CHECKING, Any
 
 from evenflow.overlay.balancing.candidates import Candidates
 from evenflow.overlay.balancing.decision import PlacedTopic, improve, smallest_of
+from evenflow.overlay.balancing.gossip import Reservation, ShareGossip
 from evenflow.overlay.balancing.loads import Level
-from evenflow.overlay.balancing.shares import ShareBuilder, Shares
-from evenflow.overlay.protocol.events import LogMove, Transmit
+from evenflow.overlay.protocol.events import LogMove
 from evenflow.overlay.protocol.messages import (
     Failed,
     MoveDone,
     Offer,
     OfferReply,
     Relieve,
-    Share,
     ShelfId,
 )
 from evenflow.overlay.replica.copy import RETRY_S
-from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
+from evenflow.overlay.space.coordinate import geographic_hash
 
 if TYPE_CHECKING:
     from evenflow.overlay.ports import ExchangeHost
-    from evenflow.overlay.protocol.messages import Envelope
-    from evenflow.overlay.replica.copy import Copy
+    from evenflow.overlay.protocol.messages import Envelope, Share
     from evenflow.overlay.shelf.shelf import Shelf
+    from evenflow.overlay.space.coordinate import Coordinate
 
 MARGIN = 0.01
 """Part of the mean node load by which a move must lower the highest load that it meets."""
-REPORTS = 4
-"""Shares told in each interval, besides those that tell of a change."""
-LONGEST_REPORT_S = 5.0
 PATIENCE_S = 12.0
 """A move that is not answered by then is given up on; home ends every move sooner."""
-MOST_RESERVATIONS = 1024
-
-
-@dataclass(slots=True)
-class Reservation:
-    """Room for a topic that was accepted and is not here yet."""
-
-    spot: tuple[str, ...]
-    load: int
-    until: float
 
 
 @dataclass(slots=True)
@@ -97,18 +83,14 @@ class TopicExchange:
     def __init__(self, host: ExchangeHost, shelves: dict[ShelfId, Shelf]) -> None:
         me = host.members.me
         self._host = host
-        self._shelves = shelves
         self._interval_s = host.settings.balance_s
         self._rng = Random(zlib.crc32(me.name.encode()) ^ me.incarnation)
         self._wake = host.now + self._interval_s * (1 + self._rng.random())
-        self._next_report = host.now
-        self._number = 0
-        self._shared: frozenset[ShelfId] = frozenset()
-        self._reservations: dict[str, Reservation] = {}
         self._transfer: Transfer | None = None
         self._correlation = 0
         self._candidates: Candidates | None = None
-        self.shares = Shares()
+        self._gossip = ShareGossip(host, shelves)
+        self.shares = self._gossip.shares
 
     @property
     def load(self) -> int:
@@ -118,64 +100,23 @@ class TopicExchange:
     def on_members_changed(self) -> None:
         """A broker came or went."""
         self._candidates = None
-        self.shares.keep_living(self._host.members)
-        self._next_report = self._host.now
+        self._gossip.on_members_changed()
+
+    def on_share(self, link: str, share: Share) -> None:
+        """Another broker tells what it bears."""
+        self._gossip.on_share(link, share)
 
     def review(self) -> None:
         """Report and decide when it is due."""
-        now = self._host.now
         if not self._interval_s:
             return
-        led = self._led()
-        shelves = frozenset(copy.shelf for copy in led)
-        if now >= self._next_report or shelves != self._shared:
-            self._shared = shelves
-            self._publish_share(led)
+        self._gossip.review()
         if self._transfer is not None:
             self._advance(self._transfer)
-        if now >= self._wake:
-            self._wake = now + self._interval_s * (0.5 + self._rng.random())
+        if self._host.now >= self._wake:
+            self._wake = self._host.now + self._interval_s * (0.5 + self._rng.random())
             if self._transfer is None and self._host.steady:
                 self._decide()
-
-    # -- shares ---------------------------------------------------------------------------------
-
-    def _led(self) -> list[Copy]:
-        """Return the copies by which this broker leads topics that are delegated to it now."""
-        copies = (shelf.replica.copy for shelf in self._shelves.values())
-        return [copy for copy in copies if copy.leading and copy.delegated_here]
-
-    def _publish_share(self, led: list[Copy]) -> None:
-        """Tell all what we bear."""
-        host, me = self._host, self._host.members.me
-        self._next_report = host.now + min(self._interval_s / REPORTS, LONGEST_REPORT_S)
-        builder = ShareBuilder()
-        here = {copy.shelf.topic for copy in led}
-        self._reservations = {
-            topic: reserved
-            for topic, reserved in self._reservations.items()
-            if topic not in here and host.now < reserved.until
-        }
-        for copy in led:
-            topic, coordinate = copy.shelf.topic, copy.shelf.coordinate
-            spot = host.members.closest(coordinate, copy.label.level)
-            if spot[0] == me.name:
-                builder.add(spot[1:], topic, coordinate, copy.topic_load())
-        for reserved in self._reservations.values():
-            builder.add(reserved.spot[1:], "", Coordinate(0.0, 0.0), reserved.load)
-        self._number += 1
-        self._flood(Share(me.name, me.incarnation, self._number, builder.spots()), "")
-
-    def on_share(self, link: str, share: Share) -> None:
-        """Another tells what it bears: note it and pass it on."""
-        member = self._host.members.get(share.broker)
-        if member is not None and member.alive and member.incarnation == share.incarnation:
-            self._flood(share, link)
-
-    def _flood(self, share: Share, source: str) -> None:
-        if self.shares.add(share):
-            for link in sorted(self._host.neighbours.links - {source}):
-                self._host.perform(Transmit(link, share))
 
     # -- giving ---------------------------------------------------------------------------------
 
@@ -290,15 +231,13 @@ class TopicExchange:
             return
         topic = offer.shelf.topic
         spot = host.members.closest(offer.shelf.coordinate, len(offer.nodes))
-        accepted = topic in self._reservations
-        if not accepted and spot and spot[0] == me and len(self._reservations) < MOST_RESERVATIONS:
+        accepted = self._gossip.reserved(topic)
+        if not accepted and spot and spot[0] == me and not self._gossip.full:
             placed: PlacedTopic[str] = PlacedTopic(topic, offer.nodes, offer.load)
             known = all(name in self.shares for name in (*spot, *offer.nodes))
             accepted = known and self._better(placed, spot)
             if accepted:
-                until = host.now + PATIENCE_S
-                self._reservations[topic] = Reservation(spot, offer.load, until)
-                self._publish_share(self._led())
+                self._gossip.reserve(topic, Reservation(spot, offer.load, host.now + PATIENCE_S))
         host.mail.reply(envelope, OfferReply(offer.shelf, accepted))
 
     def _better(self, placed: PlacedTopic[str], spot: tuple[str, ...]) -> bool:

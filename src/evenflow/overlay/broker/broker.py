@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import time
 from itertools import count
 from typing import TYPE_CHECKING
@@ -58,8 +57,6 @@ MOST_PROBES = 8
 """Probes under way; a host that is gone lets each wait for minutes."""
 MOST_EVENTS = 20_000
 """Events that wait; with more, connections are not read for a while."""
-
-_log = logging.getLogger(__name__)
 
 
 class Broker:
@@ -194,7 +191,7 @@ class Broker:
                 if client in self._clients:
                     self._clients[client].send(envelope)
             case Connect(member):
-                self._keep_link(member)
+                self._connect(member)
             case Probe(member) if len(self._probes) < MOST_PROBES:
                 self._probes.add(probe := asyncio.create_task(self._dial(member.address)))
                 probe.add_done_callback(self._probes.discard)
@@ -214,7 +211,7 @@ class Broker:
     def _new_connection(self) -> Connection:
         return Connection(self._on_message, self._on_lost, self._connections.add)
 
-    def _keep_link(self, member: Member) -> None:
+    def _connect(self, member: Member) -> None:
         if member.name in self._wanted:
             self._wanted.pop(member.name).cancel()
         self._wanted[member.name] = asyncio.create_task(self._keep_linked(member))
@@ -269,6 +266,7 @@ class Broker:
 
     def _on_lost(self, connection: Connection) -> None:
         self._connections.discard(connection)
+        self.core.counters.damaged += connection.damaged
         if connection.client:
             self._clients.pop(connection.client, None)
         elif connection.peer and self._links.get(connection.peer) is connection:

@@ -241,4 +241,7 @@ class BrokerCore:
             unsettled=len(copies) - settled - following,
             stored_bytes=sum(self.store.size(copy.shelf) for copy in copies),
             load=self.exchange.load,
+            damaged=self.counters.damaged,
+            lost=self.counters.lost,
+            refused=self.counters.refused,
         )

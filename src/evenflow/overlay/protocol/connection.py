@@ -50,6 +50,7 @@ class Connection(asyncio.Protocol):
         self.greeted = False
         """Whether we have said who we are."""
         self.damaged = False
+        """Whether what came could not be read."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Note the transport (called by asyncio)."""

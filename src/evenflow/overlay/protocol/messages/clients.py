@@ -112,3 +112,9 @@ class BrokerStatus(Sendable, frozen=True):
     """Payload it keeps."""
     load: Natural
     """Bytes it must have room for, its worst failure included (equation 4); 0: not balancing."""
+    damaged: Natural
+    """Messages that could not be read, since it started."""
+    lost: Natural
+    """Envelopes without a route."""
+    refused: Natural
+    """Requests that are damaged, or that clients may not send."""
