@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from evenflow_experiments.sedax.simulation import World
 
 UNIT = 8_000
-"""Octets of a topic of load 1."""
+"""Bytes of a topic of load 1."""
 PIECE = 1_000
-"""Octets of a message."""
+"""Bytes of a message."""
 STEPS = 5
 """In how many steps topics grow."""
 
 
 def setting(brokers: int, topics_per_broker: int) -> Setting:
-    """Return the paper's setting for topics that grow, for so many brokers."""
+    """Return the paper's setting for topics that grow, for a number of brokers."""
     return Setting(
         nodes=brokers, topics_per_node=topics_per_broker, sizes=Sizes.HOMOGENEOUS,
         selection="global", level=3,
@@ -76,13 +76,13 @@ async def measure_balance(
             await client.move(f"growing-{number}", coordinate)
         await _grow(client, len(coordinates))
     say(f"{len(coordinates)} topics placed and grown")
-    stored = await _octets(brokers)
+    stored = await _stored(brokers)
     worst = dict(stored)
     if failures:
         for victim in sorted(stored):
             brokers.kill(victim)
-            for name, octets in (await _octets(brokers)).items():
-                worst[name] = max(worst[name], octets)
+            for name, size in (await _stored(brokers)).items():
+                worst[name] = max(worst[name], size)
             brokers.start(victim)
         say(f"{len(stored)} single failures measured")
     level = 3 if failures else 2
@@ -103,7 +103,7 @@ async def _grow(client: AsyncClient, topics: int) -> None:
         published = wanted
 
 
-async def _octets(brokers: LocalBrokers) -> dict[str, int]:
+async def _stored(brokers: LocalBrokers) -> dict[str, int]:
     return {found.name: found.stored_bytes for found in await brokers.settled(120)}
 
 

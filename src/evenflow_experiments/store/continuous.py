@@ -9,8 +9,8 @@ Live, messages expire: at any time a topic keeps what was published to it in the
 seconds, and so much is published that this is its size. A moved topic leaves its past behind,
 which is gone a window later. Two loads are read off at the end of the period:
 
-- *level 3*, what a broker needs room for in its worst failure, by the brokers' own books;
-- *level 2*, the octets it keeps in fact, counted in its storage.
+- *level 3*, what a broker needs room for in its worst failure, by the shares that brokers tell;
+- *level 2*, the bytes it keeps in fact, counted in its storage.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 INTERVAL = 0.01
 """Part of the period after which the next node wakes: the paper's middle one."""
 UNIT = 6_000
-"""Octets of a topic of load 1."""
+"""Bytes of a topic of load 1."""
 WINDOW_S = 6.0
 """Messages expire after this."""
 STEP_S = 0.5
@@ -85,11 +85,11 @@ async def measure_continuous(
             await client.move(f"growing-{number}", place)
         say(f"{len(places)} topics placed, growing for {period_s:g} s")
         found = await _grow(client, brokers, len(places), period_s)
-    octets = np.array([[one.stored_bytes for one in look] for look in found]).mean(axis=0)
+    stored = np.array([[one.stored_bytes for one in look] for look in found]).mean(axis=0)
     loads = np.array([[one.load for one in look] for look in found]).mean(axis=0)
-    moves, count = _moves(history), len(octets)
+    moves, count = _moves(history), len(stored)
     simulated = await asyncio.to_thread(simulate, world)
-    total = octets.sum() / 2  # every message lies on two brokers
+    total = stored.sum() / 2  # every message lies on two brokers
     return {
         "brokers": count,
         "topics": len(places),
@@ -98,7 +98,7 @@ async def measure_continuous(
             _row("live", 3, loads * count / total),
             _row("simulated", 3, simulated["level_3"]),
             _row("simulated, never balanced", 3, simulated["never"]),
-            _row("live", 2, octets * count / total),
+            _row("live", 2, stored * count / total),
             _row("simulated", 2, simulated["level_2"]),
         ],
         "moves": len(moves),
@@ -128,10 +128,10 @@ async def _grow(
     return [sorted(look, key=lambda one: one.name) for look in looks]
 
 
-async def _publish(client: AsyncClient, names: list[str], octets: Floats) -> None:
+async def _publish(client: AsyncClient, names: list[str], sizes: Floats) -> None:
     waiting = [
         await client.post(name, bytes(round(count)), level=3)
-        for name, count in zip(names, octets, strict=True)
+        for name, count in zip(names, sizes, strict=True)
     ]
     await asyncio.gather(*waiting)
 

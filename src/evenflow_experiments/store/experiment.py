@@ -72,7 +72,7 @@ class Scale:
     topics: int
     kills: int
     """Brokers killed at each level."""
-    history: int
+    past: int
     """Messages of each topic before the first death."""
     rate: float
     """Messages written a second."""
@@ -86,7 +86,7 @@ class Scale:
 @click.option("--topics", metavar="N", type=int, default=0, help="(500; quick: 30)")
 @click.option("--kills", metavar="N", type=int, default=0, help="per level (4; quick: 1)")
 @click.option(
-    "--history",
+    "--past",
     metavar="N",
     type=int,
     default=0,
@@ -99,7 +99,7 @@ class Scale:
 )
 @click.option("--seed", metavar="N", type=int, default=1, help="places and victims (1)")
 def store(
-    given: Given, brokers: int, topics: int, kills: int, history: int, rate: float, moves: int,
+    given: Given, brokers: int, topics: int, kills: int, past: int, rate: float, moves: int,
     part: str, seed: int,
 ) -> int:  # fmt: skip
     """Run the parts asked for and report."""
@@ -108,7 +108,7 @@ def store(
         brokers=brokers or (5 if given.quick else 20),
         topics=topics or (30 if given.quick else 500),
         kills=kills or (1 if given.quick else 4),
-        history=history or (20 if given.quick else 200),
+        past=past or (20 if given.quick else 200),
         rate=rate or (100.0 if given.quick else 250.0),
         moves=moves,
         seed=seed,
@@ -209,8 +209,8 @@ async def measure_deaths(
     before = sum(status.shelves for status in await brokers.settled())
     async with AsyncClient(list(brokers.addresses.values()), timeout_s=120) as client:
         writer = Writer(client, topics, level, scale.rate)
-        await writer.begin(scale.history)
-        say(f"level {level}: {len(topics)} topics of {scale.history} messages made")
+        await writer.begin(scale.past)
+        say(f"level {level}: {len(topics)} topics of {scale.past} messages made")
         await brokers.settled()
         heals, returns, away = [], [], []
         for victim in rng.sample(sorted(brokers.addresses), scale.kills):
@@ -226,7 +226,7 @@ async def measure_deaths(
         found = await brokers.settled()
         await writer.end()
         say(f"level {level}: reading {sum(writer.acknowledged.values()):,} messages back")
-        books = await verify(client, writer.acknowledged)
+        checked = await verify(client, writer.acknowledged)
     shelves = sum(status.shelves for status in found)
     return {
         "level": level,
@@ -234,7 +234,7 @@ async def measure_deaths(
         "topics": len(topics),
         "rate": scale.rate,
         "acknowledged": sum(writer.acknowledged.values()),
-        **books,
+        **checked,
         "stale": max(0, shelves - before - 2 * len(topics)),
         "kills": scale.kills,
         "heal_s": [round(seconds, 2) for seconds in heals],
@@ -281,7 +281,7 @@ async def measure_moves(
         await writer.end()
         count = writer.acknowledged["moved"]
         await follower.reach(count)
-        books = await verify(client, writer.acknowledged)
+        checked = await verify(client, writer.acknowledged)
     say(f"{moves} moves, {count:,} messages")
     return {
         "moves": moves,
@@ -289,7 +289,7 @@ async def measure_moves(
         "move_ms_max": round(max(took), 1),
         "published": count,
         "seen": len(follower.seen),
-        "lost": books["lost"] + len(set(range(1, count + 1)) - set(follower.seen)),
+        "lost": checked["lost"] + len(set(range(1, count + 1)) - set(follower.seen)),
         "repeated": len(follower.seen) - len(set(follower.seen)),
         "disordered": sum(b < a for a, b in pairwise(follower.seen)),
         "delay_ms_p99": round(float(np.percentile(follower.delays_ms, 99)), 1),

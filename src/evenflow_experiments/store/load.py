@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evenflow.overlay.client.aio import AsyncClient
 
 SIZE = 100
-"""Octets of a message."""
+"""Bytes of a message."""
 BEHIND = 64
 """Messages of a topic that may wait for their acknowledgement."""
 READERS = 8
@@ -27,7 +27,7 @@ def payload(number: int) -> bytes:
 
 
 class Writer:
-    """Publishes to topics in turn at a steady rate, until it is told to end."""
+    """Publishes to topics in turn at a steady rate, until it is ended."""
 
     def __init__(self, client: AsyncClient, topics: Sequence[str], level: int, rate: float) -> None:
         self.acknowledged = dict.fromkeys(topics, 0)
@@ -40,11 +40,11 @@ class Writer:
         self._waiting: set[asyncio.Future[int]] = set()
         self._task: asyncio.Task[None] | None = None
 
-    async def begin(self, history: int = 1) -> None:
+    async def begin(self, past: int = 1) -> None:
         """Make all topics by some messages each, then write steadily."""
-        for part in range(0, history, BEHIND):
+        for part in range(0, past, BEHIND):
             for topic in self._sent:
-                for _ in range(part, min(part + BEHIND, history)):
+                for _ in range(part, min(part + BEHIND, past)):
                     await self._post(topic)
             await self._drain()
         self.delays_ms.clear()
@@ -109,7 +109,7 @@ class Follower:
                 self._reached.set()
 
     async def reach(self, count: int, patience_s: float = 30.0) -> None:
-        """Wait until so many messages came."""
+        """Wait until this many messages came."""
         self._wanted = count
         if len(self.seen) < count:
             await asyncio.wait({asyncio.ensure_future(self._reached.wait())}, timeout=patience_s)
@@ -119,7 +119,7 @@ class Follower:
 
 async def verify(client: AsyncClient, acknowledged: Mapping[str, int]) -> dict[str, int]:
     """Read every topic from its beginning and compare with what was acknowledged."""
-    books = {"found": 0, "lost": 0, "repeated": 0, "disordered": 0}
+    counts = {"found": 0, "lost": 0, "repeated": 0, "disordered": 0}
     left = list(acknowledged.items())
 
     async def read() -> None:
@@ -129,10 +129,10 @@ async def verify(client: AsyncClient, acknowledged: Mapping[str, int]) -> dict[s
                 int(message.payload.split(b" ", 1)[0])
                 async for message in client.read(topic, 0, time.time_ns())
             ]
-            books["found"] += len(numbers)
-            books["lost"] += len(set(range(1, count + 1)) - set(numbers))
-            books["repeated"] += len(numbers) - len(set(numbers))
-            books["disordered"] += sum(after < before for before, after in pairwise(numbers))
+            counts["found"] += len(numbers)
+            counts["lost"] += len(set(range(1, count + 1)) - set(numbers))
+            counts["repeated"] += len(numbers) - len(set(numbers))
+            counts["disordered"] += sum(after < before for before, after in pairwise(numbers))
 
     await asyncio.gather(*(read() for _ in range(READERS)))
-    return books
+    return counts

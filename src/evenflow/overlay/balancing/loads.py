@@ -80,13 +80,13 @@ class NodeLoads(Generic[N]):
     def _count(self, spot: tuple[N, ...], load: float, topics: int) -> None:
         if not 1 <= len(spot) <= LEVELS or len(set(spot)) != len(spot):
             raise OverlayError(f"a spot is one to three different nodes, not {spot!r}")
-        keepers, third = spot[:2], spot[2:]
+        holders, third = spot[:2], spot[2:]
         self._primary.add(spot[0], load, topics)
-        for node in keepers:
+        for node in holders:
             self._stored.add(node, load, topics)
         for node in third:
             additional = self._additional.setdefault(node, _Sums())
-            for failed in keepers:
+            for failed in holders:
                 additional.add(failed, load, topics)
 
     def stored(self, node: N) -> float:

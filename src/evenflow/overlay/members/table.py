@@ -4,8 +4,8 @@ Every broker knows every other: name, coordinate, address, incarnation, alive or
 news replaces an older one when its incarnation is higher, or when it says at the same incarnation
 that the broker died. A broker that hears of its own death and lives takes a higher incarnation and
 says so, and treats its own copies as a returning broker does. News is passed on to all neighbours
-when it is new, so it floods the overlay; heartbeats carry a digest of the whole table, and who sees
-another digest tells what he knows, so news that was lost arrives a heartbeat later.
+when it is new, so it floods the overlay; heartbeats carry a digest of the whole table, and a broker
+that sees another digest sends its table, so news that was lost arrives a heartbeat later.
 
 From the living members each broker computes the same Delaunay triangulation (section I-A), and
 keeps links to its own neighbours there and to nobody else.

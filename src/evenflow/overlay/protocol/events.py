@@ -1,4 +1,4 @@
-"""What a broker's core is told, and what it wants done.
+"""Events that a broker's core handles, and actions that it returns.
 
 The shell reports events and performs actions, in order, once the store is committed.
 """
@@ -63,7 +63,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Disconnect:
-    """Action: this broker is no neighbour (any more)."""
+    """Action: end the connection to a broker that is no neighbour (any more)."""
 
     name: str
 

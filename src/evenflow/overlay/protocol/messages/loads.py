@@ -54,7 +54,7 @@ class Offer(Sendable, frozen=True):
     nodes: tuple[Text, ...]
     """The spot on which it lies now, the broker that leads it first."""
     load: Natural
-    """Its octets."""
+    """Its bytes."""
 
 
 class OfferReply(Sendable, frozen=True):

@@ -1,4 +1,4 @@
-"""The books of the store experiment find what is lost, repeated and out of order."""
+"""The store experiment counts what is lost, repeated and out of order."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ class Topic:
 def test_faults_are_counted(
     numbers: list[int], acknowledged: int, expected: tuple[int, int, int]
 ) -> None:
-    books = asyncio.run(verify(Topic(numbers), {"meters": acknowledged}))  # type: ignore[arg-type]
-    assert (books["lost"], books["repeated"], books["disordered"]) == expected
-    assert books["found"] == len(numbers)
+    counts = asyncio.run(verify(Topic(numbers), {"meters": acknowledged}))  # type: ignore[arg-type]
+    assert (counts["lost"], counts["repeated"], counts["disordered"]) == expected
+    assert counts["found"] == len(numbers)
