@@ -19,7 +19,7 @@ from evenflow.overlay.broker.local import LocalBrokers
 from evenflow.overlay.client.blocking import Client
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.slices.consumer.arrow_batches import SCHEMA
-from evenflow.slices.consumer.row_numbers import Run, numbered
+from evenflow.slices.consumer.row_numbers import Span, numbered
 from evenflow.spark.session import session
 
 pytestmark = [pytest.mark.processes, pytest.mark.spark, pytest.mark.timeout(200)]
@@ -107,7 +107,7 @@ def test_items_of_a_durable_topic_are_a_table(spark: Any, brokers: str, client: 
         },
         schema=SCHEMA,
     )
-    bundle = encode_bundle([numbered(batch, [Run(1, 2**63 + 1, 1, 2)])], Position({2**63 + 1: 1}))
+    bundle = encode_bundle([numbered(batch, [Span(1, 2**63 + 1, 1, 2)])], Position({2**63 + 1: 1}))
     for _ in range(2):  # an archiver that died wrote it again
         client.publish_all(archive_topic("fleet"), encode_bundle([], Position()) + bundle)
     rows = reading(spark, brokers, "fleet", rows="items").orderBy("id").collect()

@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 from evenflow.cli.options import Shared, command
-from evenflow.domain.channels import CONSUMERS, EPOCHS, PROGRESS, Gone
+from evenflow.domain.channels import CONSUMERS, COPIES, EPOCHS, PROGRESS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import UnknownName, UsageError
-from evenflow.model.ids import Position
-from evenflow.model.messages import ConsumerCommit, EpochClose, Progress
+from evenflow.model.ids import NOWHERE, Position
+from evenflow.model.messages import CommitCopy, ConsumerCommit, EpochClose, Progress
 from evenflow.slices.consumer.core import ConsumerCore
 
 EXAMPLES = """\
@@ -24,8 +24,8 @@ EXAMPLES = """\
   evenflow consumers --topic fleet --json
   evenflow consumers forget alerts   keep nothing for this consumer any more
 
-A consumer stays registered when its query ends, so that it can go on from its
-checkpoint. Forget one that will not come back: until then publishers and nodes
+A consumer stays registered when its process ends, so that it can go on where
+it was. Forget one that will not come back: until then publishers and nodes
 keep everything for it.
 """
 LOOK_S = 1.5
@@ -56,7 +56,7 @@ def consumers(
     else:
         table = Table("consumer", "running", "items behind", title=f"topic {topic}")
         for row in rows:
-            most = "" if row["running"] else "at most "
+            most = "" if row["known"] else "at most "
             running = "yes" if row["running"] else "no"
             table.add_row(row["consumer"], running, f"{most}{row['behind']:,}")
         Console().print(table)
@@ -69,11 +69,12 @@ class _View:
     def __init__(self, topic: str) -> None:
         self.topic = topic
         self.core = ConsumerCore(topic, "", 0)
-        self.running: dict[str, ConsumerCommit] = {}
+        self.running: set[str] = set()
 
     def look(self, participant: Participant) -> None:
         waiter = participant.waiter()
-        readers = [participant.reader(channel) for channel in (PROGRESS, EPOCHS, CONSUMERS)]
+        channels = (PROGRESS, EPOCHS, CONSUMERS, COPIES)
+        readers = [participant.reader(channel) for channel in channels]
         for reader in readers:
             waiter.attach(reader)
         deadline = time.monotonic() + LOOK_S
@@ -86,21 +87,28 @@ class _View:
     def _see(self, message: Any) -> None:
         if isinstance(message, Gone):
             if message.message_type is ConsumerCommit and message.key[0] == self.topic:
-                self.running.pop(message.key[1], None)
+                self.running.discard(message.key[1])
         elif message.topic == self.topic:
             if isinstance(message, ConsumerCommit) and not message.ended:
-                self.running[message.consumer] = message
-            if isinstance(message, ConsumerCommit | EpochClose | Progress):
+                self.running.add(message.consumer)
+            if isinstance(message, CommitCopy | ConsumerCommit | EpochClose | Progress):
                 self.core.handle(message, time.monotonic())
 
     def rows(self) -> list[dict[str, Any]]:
         found = []
         for name in self.core.others.names():
-            told = self.running.get(name)
-            position = Position.of(told.writers, told.epochs) if told else Position()
-            # Where one that is away stands is not told: it may lack all that is kept.
+            newest = self.core.others.newest(name)
+            position = NOWHERE if newest is None else Position.of(newest.writers, newest.epochs)
+            # One of which nobody remembers where it stands may lack all that is kept.
             behind = self.core.items_behind(self.core.earliest().merged(position))
-            found.append({"consumer": name, "running": told is not None, "behind": behind})
+            found.append(
+                {
+                    "consumer": name,
+                    "running": name in self.running,
+                    "behind": behind,
+                    "known": newest is not None,
+                }
+            )
         return found
 
 
@@ -109,10 +117,11 @@ def _forget(participant: Participant, view: _View, name: str) -> int:
     if name not in known:
         raise UnknownName("consumer", name, known)
     if name in view.running:
-        print(f"evenflow: error: {name} is running: stop its query first", file=sys.stderr)
+        print(f"evenflow: error: {name} is running: stop it first", file=sys.stderr)
         return 1
     writer = participant.writer(CONSUMERS)
-    number = max(time.time_ns(), view.core.others.number(name) + 1)
+    newest = view.core.others.newest(name)
+    number = max(time.time_ns(), 0 if newest is None else newest.number + 1)
     time.sleep(LOOK_S / 3)  # until the readers of this new writer are known
     writer.write(ConsumerCommit(view.topic, name, number, (), (), True))  # noqa: FBT003
     told = writer.wait_acked(LOOK_S)

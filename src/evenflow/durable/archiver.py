@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from evenflow.config import Config
 
 MOST_ITEMS: Final = 50_000
-"""About so many items in one bundle; an epoch is never split."""
+"""About how many items a bundle has at most; an epoch is never split."""
 WAIT_S: Final = 0.2
 GATHER_S: Final = 1.0
-"""How long items gather for the next bundle; who reads along does not wait for it."""
+"""How long items gather for the next bundle; those who read along do not wait for it."""
 FIRST_WINDOW_NS: Final = 2_000_000_000
 """How far back the end of the archive is looked for at first; then eight times as far."""
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 from evenflow.closing import Closing
 from evenflow.errors import ReadFailed
 from evenflow.slices.consumer.follower import Follower
-from evenflow.slices.consumer.reading import read_runs
-from evenflow.slices.consumer.row_numbers import numbered
+from evenflow.slices.consumer.reading import read_numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,13 +37,7 @@ class Live(Closing):
     def __init__(self, topic: str, config: Config, consumer: str = "") -> None:
         name = consumer or "reader"
         self._follower = Follower(topic, name, config, read_timeout_s=READ_S)
-        try:
-            self._follower.wait_until_served()
-            if consumer:
-                self._follower.check_alone()
-        except BaseException:
-            self._follower.close()
-            raise
+        self._follower.enter(alone=bool(consumer))
 
     def register(self, position: Position) -> None:
         """Register at a position."""
@@ -55,7 +48,7 @@ class Live(Closing):
         return self._follower.latest(start, wait_s)
 
     def limited(self, start: Position, end: Position, items: int) -> Position:
-        """Return a position between two, about so many items behind the first."""
+        """Return a position between two, about this many items behind the first."""
         return self._follower.limited(start, end, items)
 
     def read(self, start: Position, end: Position) -> Iterator[pa.RecordBatch]:
@@ -65,8 +58,7 @@ class Live(Closing):
             ReadFailed: Nobody gives them, or they are forgotten.
         """
         for share in self._follower.shares(start, end):
-            for rows, runs in read_runs(share):
-                yield numbered(rows, runs)
+            yield from read_numbered(share)
 
     def commit(self, position: Position) -> None:
         """Everything up to a position is safe elsewhere."""

@@ -259,11 +259,5 @@ def _enter(options: Options, *, alone: bool = False) -> Follower:
     follower = Follower(
         options.topic, options.consumer, options.config, read_timeout_s=options.read_timeout_s
     )
-    try:
-        follower.wait_until_served()
-        if alone:
-            follower.check_alone()
-    except BaseException:
-        follower.close()
-        raise
+    follower.enter(alone=alone)
     return follower

@@ -11,10 +11,14 @@ whole says so, and the reader asks again or elsewhere. It must only never go bac
 stays gone the largest one counts: then what the nodes have is all there is.
 
 Two processes with one name would commit, and so make everybody forget, what the other has not read.
-Commits of a name are numbered: everybody goes by the highest number, and who hears a higher one
-than its own is *superseded* and has to stop. Before its first commit a consumer only takes note of
-the number and goes on above it. When its process is gone the number is forgotten, so the clock of a
-later life need not be ahead of the earlier one's.
+Commits of a name are numbered: everybody goes by the highest number, and a consumer that hears a
+higher one than its own is *superseded* and has to stop. Before its first commit a consumer only
+takes note of the number and goes on above it. When its process is gone the number is forgotten, so
+the clock of a later life need not be ahead of the earlier one's.
+
+A consumer without a log of its own finds its position in the domain. Nodes keep the newest commit
+of a consumer whose process is gone, and contradict a copy when they have the consumer before them;
+it begins at the newest copy that nobody contradicts.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ class ConsumerCore:
         topic: The topic.
         name: Name of the consumer.
         number: Where the numbers of its commits begin, unless it hears a higher one: the time.
-        writer_grace: A writer that is gone for so many seconds does not come back.
+        writer_grace: A writer that has been gone for this many seconds does not come back.
     """
 
     def __init__(self, topic: str, name: str, number: int, writer_grace: float = 10.0) -> None:
@@ -115,7 +119,12 @@ class ConsumerCore:
         """Whether a node is still to tell what this consumer said last in an earlier life."""
         if self._seen_by:
             return True  # that life has just ended: they have not noticed yet
-        return self.name in self.others.names() and self.others.newest(self.name) is None
+        return self.is_registered and self.others.newest(self.name) is None
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether the domain keeps items for this consumer, from an earlier life of it or this."""
+        return self.name in self.others.names()
 
     def remembered(self) -> tuple[Position, Position] | None:
         """This consumer's position at the end of an earlier life, and the batch it had planned."""
@@ -170,7 +179,7 @@ class ConsumerCore:
         return start.without(over).merged(whole)
 
     def limited(self, start: Position, end: Position, items: int) -> Position:
-        """A position between two, about so many items behind the first and at least one epoch.
+        """A position between two, about this many items behind the first and at least one epoch.
 
         The items of a writer are taken to be spread evenly over the epochs between those whose
         count is known. An epoch is never split.

@@ -81,6 +81,23 @@ class Follower:
 
     # -- calls of other threads -------------------------------------------------------------------
 
+    def enter(self, *, alone: bool) -> None:
+        """Wait until the topic can be read; when it cannot, close.
+
+        Args:
+            alone: Whether nobody else may have this name: it is to be registered.
+
+        Raises:
+            DomainError: Nobody serves the topic, or another consumer that runs has this name.
+        """
+        try:
+            self.wait_until_served()
+            if alone:
+                self.check_alone()
+        except BaseException:
+            self.close()
+            raise
+
     def wait_until_served(self) -> None:
         """Return when the topic can be read; `DomainError` says what is missing if it cannot."""
         with self._changed:
@@ -113,6 +130,12 @@ class Follower:
             self._wait_for(lambda: not self._core.may_be_remembered, lease + LOOK_S)
             return self._core.remembered()
 
+    @property
+    def is_registered(self) -> bool:
+        """Whether the domain keeps items for a consumer of this name."""
+        with self._changed:
+            return self._core.is_registered
+
     def begin(self, start: str | Position = EARLIEST) -> Position:
         """Where a consumer that has read nothing yet begins: `EARLIEST`, `LATEST` or a position."""
         with self._changed:
@@ -144,7 +167,7 @@ class Follower:
             return self._latest(start)
 
     def limited(self, start: Position, end: Position, items: int) -> Position:
-        """A position between two, about so many items behind the first."""
+        """A position between two, about this many items behind the first."""
         with self._changed:
             return self._core.limited(start, end, items)
 
@@ -154,7 +177,7 @@ class Follower:
             return self._core.closed()
 
     def reached(self, position: Position, seconds: float) -> Position:
-        """Wait until a position can be read, at most so long; the newest one that can."""
+        """Wait until a position can be read, or the time is up; the newest one that can."""
         with self._changed:
             self._wait_for(lambda: self._latest(NOWHERE).covers(position), seconds)
             return self._latest(NOWHERE)
@@ -205,6 +228,8 @@ class Follower:
     def close(self) -> None:
         """Leave the domain; the consumer stays registered, because it may come back."""
         with self._changed:
+            if self._stopping:
+                return
             self._stopping = True
             if self._committed is not None:
                 self._writer.write(self._committed)

@@ -38,8 +38,8 @@ from evenflow.model.ids import NOWHERE, Position
 from evenflow.query_options import a_name
 from evenflow.slices.consumer.core import EARLIEST, LATEST
 from evenflow.slices.consumer.follower import Follower
-from evenflow.slices.consumer.reading import read_runs
-from evenflow.slices.consumer.row_numbers import NUMBERED, numbered
+from evenflow.slices.consumer.reading import read_numbered
+from evenflow.slices.consumer.row_numbers import NUMBERED
 from evenflow.slices.consumer.served_batch import ServedBatch
 
 MOST_ITEMS: Final = 10_000
@@ -67,7 +67,7 @@ def follow(
             application remembers it itself.
         limit: About how many items a batch has at most, and so what has to fit in memory. An epoch
             of a publisher is never split.
-        timeout: The loop ends when nothing came for so many seconds; None: never.
+        timeout: The loop ends when nothing new came for this many seconds; None: never.
 
     Raises:
         ConfigError: The topic is not served, or an argument cannot be used.
@@ -110,13 +110,8 @@ class Following(Closing):
         """Whether the loop has the batch in hand."""
         self._stopping = threading.Event()
         self._closing = weakref.finalize(self, follower.close)
-        try:
-            follower.wait_until_served()
-            follower.check_alone()
-            self._position = self._begin(start)
-        except BaseException:
-            self.close()
-            raise
+        follower.enter(alone=True)
+        self._position = self._begin(start)
 
     def _begin(self, start: str | Position) -> Position:
         if isinstance(start, Position):
@@ -127,7 +122,8 @@ class Following(Closing):
             position, self._planned = remembered
             self._follower.register(position, self._planned)
             return position
-        position = self._follower.begin(start)
+        # One that is registered and that nobody remembers takes all that is kept.
+        position = self._follower.begin(EARLIEST if self._follower.is_registered else start)
         self._follower.register(position)
         return position
 
@@ -203,9 +199,9 @@ class Following(Closing):
 
     def _read(self) -> pa.RecordBatch:
         parts = [
-            numbered(rows, runs)
+            rows
             for share in self._follower.shares(self._position, self._planned)
-            for rows, runs in read_runs(share)
+            for rows in read_numbered(share)
         ]
         self._follower.wait_heard()
         (whole,) = pa.Table.from_batches(parts, NUMBERED).combine_chunks().to_batches() or (

@@ -1,8 +1,8 @@
 """A stream that is left when nothing comes.
 
 A Flight call has a limit for its whole length only, and a node that stands still neither answers
-nor breaks the stream off. So a thread reads the stream, one chunk ahead, and who waits for the next
-chunk does not wait for ever.
+nor breaks the stream off. So a thread reads the stream, one chunk ahead, and waiting for the next
+chunk has a limit.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Pump(threading.Thread):
                 if not self._put(chunk):
                     stream.cancel()
                     return
-        except Exception as error:  # noqa: BLE001 - raised by who reads
+        except Exception as error:  # noqa: BLE001 - raised in the reader's thread
             reason = error
         self._put(_Ended(reason))
 
@@ -59,7 +59,7 @@ class _Pump(threading.Thread):
 
 
 def streamed(start: Callable[[], Any], silent_s: float) -> Iterator[Any]:
-    """Yield the chunks of a stream; ``FlightTimedOutError`` when none comes for so many seconds.
+    """Yield the chunks of a stream; ``FlightTimedOutError`` when none comes in time.
 
     Args:
         start: Begins the stream; called, and read, in another thread.

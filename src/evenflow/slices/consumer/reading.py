@@ -1,6 +1,6 @@
-"""Reads a range of items from whoever has them, in an executor.
+"""Reads a range of items from whoever has them; in Spark, in an executor.
 
-A task is given slices, two positions, and the addresses of the nodes. It first asks the node that
+A reader is given slices, two positions, and the addresses of the nodes. It first asks the node that
 owned the slices when the batch was planned. When that node refuses (the slices moved, or an epoch
 is not whole yet), breaks off or says nothing for `SILENT_S`, it asks any node who owns what is
 still lacking, and goes on there. How far each slice and writer was read is in the metadata of every
@@ -23,7 +23,7 @@ from pyarrow import ArrowException, flight
 from evenflow.domain.codec import encode
 from evenflow.errors import DecodeError, ReadFailed
 from evenflow.slices.consumer.idle_limit import streamed
-from evenflow.slices.consumer.row_numbers import decode_runs, reached
+from evenflow.slices.consumer.row_numbers import decode_spans, numbered, reached
 from evenflow.slices.consumer.ticket import READS, Range, decode_ticket, encode_ticket
 
 if TYPE_CHECKING:
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
     from evenflow.model.messages import SliceReads
-    from evenflow.slices.consumer.row_numbers import Run
+    from evenflow.slices.consumer.row_numbers import Span
 
 FIRST_PAUSE_S: Final = 0.01
 LONGEST_PAUSE_S: Final = 0.2
 CALL_S: Final = 10.0
 """How long a call that gives directions may take."""
 SILENT_S: Final = 20.0
-"""A node that is asked and says nothing for so long stands still, or is gone with its host."""
+"""A node that is asked and says nothing for this long stands still, or is gone with its host."""
 TELL_S: Final = 1.0
 """How long a call may take that no item depends on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one task reads; sent from the driver to the executor."""
+    """What is read at once from one node; in Spark, by one task in another process."""
 
     topic: str
     address: str
@@ -58,7 +58,7 @@ class Share:
 
 
 class _Reading:
-    """One task's way through its share."""
+    """A reader's way through its share."""
 
     def __init__(self, share: Share) -> None:
         self.share = share
@@ -69,7 +69,7 @@ class _Reading:
         self.chunks = 0
         self.deadline = time.monotonic() + share.timeout_s
 
-    def run(self) -> Iterator[tuple[RecordBatch, list[Run]]]:
+    def run(self) -> Iterator[tuple[RecordBatch, list[Span]]]:
         asked = self.share.asked
         ways: list[tuple[str, tuple[int, ...]]] = []
         if self.share.address:
@@ -100,16 +100,16 @@ class _Reading:
         after = {key: last for key, last in self.after.items() if key[0] in wanted}
         return Range(tuple(slices), asked.start, asked.end, after, asked.final)
 
-    def _read(self, address: str, slices: list[int]) -> Iterator[tuple[RecordBatch, list[Run]]]:
+    def _read(self, address: str, slices: list[int]) -> Iterator[tuple[RecordBatch, list[Span]]]:
         if not slices:
             return
         ticket = flight.Ticket(encode_ticket(self.share.topic, self._range(slices)))
         try:
             silent_s = min(SILENT_S, self.share.timeout_s)
             for chunk in streamed(lambda: _clients.get(address).do_get(ticket), silent_s):
-                runs = decode_runs(chunk.app_metadata.to_pybytes())
-                yield chunk.data, runs
-                self.after |= reached(runs)
+                spans = decode_spans(chunk.app_metadata.to_pybytes())
+                yield chunk.data, spans
+                self.after |= reached(spans)
                 self._came()
             self.pending -= set(slices)
             self._came()
@@ -173,9 +173,9 @@ def read_share(share: Share) -> Iterator[RecordBatch]:
     return (rows for rows, _ in _Reading(share).run())
 
 
-def read_runs(share: Share) -> Iterator[tuple[RecordBatch, list[Run]]]:
-    """The same, each record batch with the numbers of its rows."""
-    return _Reading(share).run()
+def read_numbered(share: Share) -> Iterator[RecordBatch]:
+    """The same, with the writer and the number of each item as columns before the others."""
+    return (numbered(rows, spans) for rows, spans in _Reading(share).run())
 
 
 class _Clients:

@@ -70,7 +70,7 @@ class Consumers:
             if name not in self._known:
                 self._known[name] = _Consumer(0, Position(), ended=False)
 
-    def gone(self, name: str) -> None:
+    def on_process_gone(self, name: str) -> None:
         """A consumer's process is gone; the next one may number its commits from anywhere."""
         if name in self._known:
             self._known[name].number = 0

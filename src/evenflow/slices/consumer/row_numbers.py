@@ -1,4 +1,4 @@
-"""Which numbers the rows of a record batch have: runs of consecutive ones, in the order of rows.
+"""Which numbers the rows of a record batch have: spans of consecutive ones, in the order of rows.
 
 A record batch joins the items of many samples. Its metadata says where they come from: for each run
 of rows the slice, the writer, and the first and last number. So a reader whose stream breaks off
@@ -39,10 +39,10 @@ NUMBERED: Final = pa.schema(
     ]
 )
 """The columns of an item with those that name it: its writer, slice and number."""
-_JSON: Final = CheckedJson("runs", list[tuple[SliceNumber, WriterText, Whole, Whole]])
+_JSON: Final = CheckedJson("spans", list[tuple[SliceNumber, WriterText, Whole, Whole]])
 
 
-class Run(NamedTuple):
+class Span(NamedTuple):
     """Rows of one slice and writer with consecutive numbers."""
 
     slice: int
@@ -56,49 +56,49 @@ class Run(NamedTuple):
         return self.last - self.first + 1
 
 
-def runs_of(batches: Iterable[Batch]) -> list[Run]:
-    """Return the runs of the rows of these batches, joined in their order."""
-    runs: list[Run] = []
+def spans_of(batches: Iterable[Batch]) -> list[Span]:
+    """Return the spans of the rows of these batches, joined in their order."""
+    spans: list[Span] = []
     for batch in batches:
-        before = runs[-1] if runs else None
+        before = spans[-1] if spans else None
         if before is not None and (before.slice, before.writer, before.last + 1) == (
             batch.slice,
             batch.writer,
             batch.first,
         ):
-            runs[-1] = before._replace(last=batch.last)
+            spans[-1] = before._replace(last=batch.last)
         else:
-            runs.append(Run(batch.slice, batch.writer, batch.first, batch.last))
-    return runs
+            spans.append(Span(batch.slice, batch.writer, batch.first, batch.last))
+    return spans
 
 
-def encode_runs(runs: Iterable[Run]) -> bytes:
-    """Write runs as JSON."""
-    return encode_json([(r.slice, WriterId.text(r.writer), r.last, r.first) for r in runs])
+def encode_spans(spans: Iterable[Span]) -> bytes:
+    """Write spans as JSON."""
+    return encode_json([(r.slice, WriterId.text(r.writer), r.last, r.first) for r in spans])
 
 
-def decode_runs(encoded: bytes) -> list[Run]:
-    """Read runs; `DecodeError` when these are none."""
-    runs = []
+def decode_spans(encoded: bytes) -> list[Span]:
+    """Read spans; `DecodeError` when these are none."""
+    spans = []
     for slice_id, writer, last, first in _JSON.decode(encoded):
-        if first > fits("runs", last):
-            raise DecodeError(f"runs: {first} is not up to {last}", size=len(encoded))
-        runs.append(Run(slice_id, int(writer, 16), first, last))
-    return runs
+        if first > fits("spans", last):
+            raise DecodeError(f"spans: {first} is not up to {last}", size=len(encoded))
+        spans.append(Span(slice_id, int(writer, 16), first, last))
+    return spans
 
 
-def reached(runs: Iterable[Run]) -> dict[tuple[int, int], int]:
+def reached(spans: Iterable[Span]) -> dict[tuple[int, int], int]:
     """Return how far a reader is in each slice and writer after these rows."""
-    return {(run.slice, run.writer): run.last for run in runs}
+    return {(span.slice, span.writer): span.last for span in spans}
 
 
-def numbered(rows: pa.RecordBatch, runs: Iterable[Run]) -> pa.RecordBatch:
+def numbered(rows: pa.RecordBatch, spans: Iterable[Span]) -> pa.RecordBatch:
     """Return rows with their writers and numbers, as `NUMBERED` has them."""
-    runs = list(runs)
-    counts = [run.rows for run in runs]
-    writers = np.repeat(np.array([run.writer for run in runs], np.uint64), counts)
+    spans = list(spans)
+    counts = [span.rows for span in spans]
+    writers = np.repeat(np.array([span.writer for span in spans], np.uint64), counts)
     numbers = np.concatenate(
-        [np.empty(0, np.int64), *(np.arange(run.first, run.last + 1) for run in runs)]
+        [np.empty(0, np.int64), *(np.arange(span.first, span.last + 1) for span in spans)]
     )
     if len(numbers) != rows.num_rows:
         raise DecodeError(f"{rows.num_rows} rows with {len(numbers)} numbers")

@@ -232,7 +232,7 @@ class PublisherCore:
     def on_consumer_gone(self, topic: str, name: str) -> None:
         """The process of a consumer is gone; it stays registered."""
         if self.consumers is not None and topic == self.topic:
-            self.consumers.gone(name)
+            self.consumers.on_process_gone(name)
 
     def term(self, slice_id: int) -> int:
         """The highest term of ownership met for a slice."""

@@ -14,7 +14,7 @@ from evenflow.model.ids import NOWHERE, Position
 from evenflow.slices.consumer import following
 from evenflow.slices.consumer.arrow_batches import record_batch
 from evenflow.slices.consumer.following import Following
-from evenflow.slices.consumer.row_numbers import Run, runs_of
+from evenflow.slices.consumer.row_numbers import numbered, spans_of
 
 WRITER = 9
 
@@ -34,8 +34,11 @@ class Domain:
         self.empty: set[int] = set()
         """Epochs without items."""
 
-    def wait_until_served(self) -> None: ...
-    def check_alone(self) -> None: ...
+        self.is_registered = False
+
+    def enter(self, *, alone: bool) -> None:
+        assert alone
+
     def wait_heard(self) -> None: ...
 
     def remembered(self) -> tuple[Position, Position] | None:
@@ -60,13 +63,13 @@ class Domain:
     def shares(self, start: Position, end: Position) -> list[range]:
         return [range(start[WRITER] + 1, end[WRITER] + 1)]
 
-    def read(self, share: range) -> Iterator[tuple[pa.RecordBatch, list[Run]]]:
+    def read(self, share: range) -> Iterator[pa.RecordBatch]:
         if self.failures:
             self.failures -= 1
             raise ReadFailed("items", [0], "no node answers")
         for epoch in set(share) - self.empty:
             sample = Batch(encode_items(WRITER, 0, epoch, epoch, [Item("s", epoch, 0, b"")]))
-            yield record_batch([sample]), runs_of([sample])
+            yield numbered(record_batch([sample]), spans_of([sample]))
 
     def close(self) -> None:
         self.closed += 1
@@ -75,7 +78,7 @@ class Domain:
 @pytest.fixture
 def domain(monkeypatch: pytest.MonkeyPatch) -> Domain:
     domain = Domain(epochs=5)
-    monkeypatch.setattr(following, "read_runs", domain.read)
+    monkeypatch.setattr(following, "read_numbered", domain.read)
     return domain
 
 
@@ -147,6 +150,13 @@ def test_one_that_is_unknown_begins_where_it_wants(
     assert sum(len(batch) for batch in follow("earliest")) == 5
 
 
+def test_one_that_is_registered_and_that_nobody_remembers_misses_nothing(
+    domain: Domain, follow: Callable[..., Following]
+) -> None:
+    domain.is_registered = True
+    assert next(follow("latest")).ids.tolist() == [1, 2]
+
+
 def test_stopping_commits_what_was_given_and_ends_the_loop(
     domain: Domain, follow: Callable[..., Following]
 ) -> None:
@@ -192,7 +202,8 @@ def test_a_loop_that_nobody_holds_is_closed_once(
 def test_what_fails_at_the_beginning_leaves_nothing_open(
     domain: Domain, follow: Callable[..., Following], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(domain, "check_alone", lambda: 1 / 0)
+    monkeypatch.setattr(domain, "remembered", lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         follow()
+    gc.collect()
     assert domain.closed == 1

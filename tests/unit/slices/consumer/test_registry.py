@@ -62,7 +62,7 @@ def test_what_one_that_is_away_said_last_is_passed_on_whole() -> None:
     said = ConsumerCommit("items", "a", 7, (1,), (5,), False, (1, 2), (6, 1))
     first.commit(said)
     assert not first.is_away("a")
-    first.gone("a")
+    first.on_process_gone("a")
     passed_on = first.copy("a", "node-1")
     assert passed_on is not None
     assert (passed_on.node, passed_on.away) == ("node-1", True)
@@ -89,6 +89,6 @@ def test_one_that_is_here_speaks_for_itself() -> None:
     consumers = Consumers()
     consumers.commit(commit("a", 3, {1: 5}))
     assert not consumers.recall(copy("a", 9, {1: 7}))
-    consumers.gone("a")
+    consumers.on_process_gone("a")
     consumers.commit(commit("a", 2, {1: 6}))  # its next process, by a clock that is behind
     assert consumers.floor(1) == 6

@@ -7,7 +7,7 @@ import pyarrow as pa
 from evenflow.model.batch import Batch, Item, encode_items
 from evenflow.model.ids import NOWHERE, Position
 from evenflow.slices.consumer.arrow_batches import record_batch
-from evenflow.slices.consumer.row_numbers import NUMBERED, numbered, runs_of
+from evenflow.slices.consumer.row_numbers import NUMBERED, numbered, spans_of
 from evenflow.slices.consumer.served_batch import ServedBatch, items_of
 
 WRITER = (1 << 64) - 5
@@ -20,7 +20,7 @@ def served(first: int = 1) -> ServedBatch:
         Batch(encode_items(WRITER, 2, 1, first, ITEMS[:2])),
         Batch(encode_items(WRITER, 7, 1, first, ITEMS[2:])),
     ]
-    return ServedBatch(numbered(record_batch(samples), runs_of(samples)), NOWHERE, END)
+    return ServedBatch(numbered(record_batch(samples), spans_of(samples)), NOWHERE, END)
 
 
 def test_items_come_as_they_were_published() -> None:

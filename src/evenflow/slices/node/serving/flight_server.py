@@ -29,7 +29,7 @@ from evenflow.domain.codec import codec_of
 from evenflow.errors import DecodeError, DomainError
 from evenflow.model.messages import SliceReads
 from evenflow.slices.consumer.arrow_batches import SCHEMA, record_batches
-from evenflow.slices.consumer.row_numbers import encode_runs, runs_of
+from evenflow.slices.consumer.row_numbers import encode_spans, spans_of
 from evenflow.slices.consumer.ticket import READS, Range, Refusal, decode_ticket, encode_ticket
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
 
 def _stream(batches: list[Batch]) -> Iterator[tuple[Any, bytes]]:
     for record, parts in record_batches(batches):
-        yield record, encode_runs(runs_of(parts))
+        yield record, encode_spans(spans_of(parts))
 
 
 def address_of(interface: str) -> str:

@@ -98,7 +98,7 @@ class ServingRules:
 
     def on_consumer_gone(self, name: str) -> CommitCopy | None:
         """A consumer's process is gone; return what to keep of it for its next one."""
-        self.consumers.gone(name)
+        self.consumers.on_process_gone(name)
         self._contradicted.discard(name)
         return self.consumers.copy(name, self._node)
 
