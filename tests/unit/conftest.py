@@ -12,6 +12,7 @@ LONGEST = ("slices/test_cluster.py",)
 THOROUGH = (
     "autonomic/test_loop.py",
     "experiments/sedax",
+    "overlay/broker/test_chaos.py",
     "overlay/broker/test_core.py",
     "overlay/broker/test_disk.py",
 )
