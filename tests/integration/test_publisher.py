@@ -237,7 +237,7 @@ def test_columns_arrive_as_they_were_published(publisher: Publisher, node: Small
     assert node.items == expected
 
 
-def test_rows_of_octets_and_fields_for_the_assignment(config: Config, node: SmallNode) -> None:
+def test_rows_of_bytes_and_fields_for_the_assignment(config: Config, node: SmallNode) -> None:
     payloads = np.arange(40, dtype=np.uint8).reshape(10, 4)
     with Publisher("items", config=config, assignment="hash:car") as publisher:
         meet(publisher, node)

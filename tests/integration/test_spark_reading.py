@@ -171,7 +171,7 @@ def test_what_memory_has_no_room_for_waits_on_disk(
             lambda: len(ids_between(follower, START, follower.latest(START))) == count,
             "all can be read",
         )
-        backlog = sum(node._core.cache.octets for node in nodes)
+        backlog = sum(node._core.cache.size for node in nodes)
         assert backlog > count * size > 8 * config.node.cache_bytes
         end = follower.latest(START)
         nodes[0].close()
@@ -182,7 +182,7 @@ def test_what_memory_has_no_room_for_waits_on_disk(
         )
         follower.commit(end)
         eventually(lambda: publisher.stats.uncommitted == 0, "the publisher forgets")
-        eventually(lambda: nodes[1]._core.cache.octets == 0, "the node forgets")
+        eventually(lambda: nodes[1]._core.cache.size == 0, "the node forgets")
 
 
 def test_a_share_of_slices_that_nobody_has_fails_in_words(

@@ -27,7 +27,7 @@ from evenflow.errors import ConfigError
 
 LARGE_FILES: Final = Path("/var/tmp")  # noqa: S108 - the files in it have no name
 """Where large temporary files belong: unlike ``/tmp`` it is seldom in memory."""
-SEGMENT_OCTETS: Final = 16 << 20
+SEGMENT_BYTES: Final = 16 << 20
 """Size of a segment, unless a single batch is larger."""
 
 _LOG = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class Spill:
         segment: Size of a file.
     """
 
-    def __init__(self, folder: Path, limit: int, *, segment: int = SEGMENT_OCTETS) -> None:
+    def __init__(self, folder: Path, limit: int, *, segment: int = SEGMENT_BYTES) -> None:
         self.limit = limit
         self.failed = 0
         """How often the disk had no room although the bound was not reached."""
@@ -69,7 +69,7 @@ class Spill:
         self._used = 0
 
     @property
-    def octets(self) -> int:
+    def size(self) -> int:
         """Bytes of disk in use."""
         return sum(map(len, self._segments))
 
@@ -87,7 +87,7 @@ class Spill:
         length = max(size, self._segment_size)
         # The segment in use may be the only one, and may be held by nothing but this object.
         self._view, self._used = memoryview(b""), 0
-        if self.octets + length > self.limit:
+        if self.size + length > self.limit:
             return False
         try:
             with tempfile.TemporaryFile(prefix="evenflow-spill-", dir=self._folder) as file:

@@ -48,7 +48,9 @@ from evenflow.testing.node import SimNode
 TOPIC = "items"
 TICK = 0.04
 """Steps of the time in which everything takes its course."""
-LIMITS = Limits(items=3, octets=10_000, linger_s=0.01, retained=1_000_000, epoch_s=0.1)
+LIMITS = Limits(
+    batch_items=3, batch_bytes=10_000, linger_s=0.01, retention_bytes=1_000_000, epoch_s=0.1
+)
 """Of every publisher."""
 
 

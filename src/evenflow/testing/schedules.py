@@ -23,10 +23,10 @@ PATIENCE = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0, join_after=0.
 def random_schedule(seed: int, steps: int = 250) -> SimCluster:
     """Run one random schedule and settle."""
     rng = random.Random(seed)
-    octets = rng.choice([1_000, 1 << 20, 1 << 20])
+    cache_bytes = rng.choice([1_000, 1 << 20, 1 << 20])
     cluster = SimCluster(
         4,
-        node_settings=NodeSettings(deliver_items=2, cache_bytes=octets),
+        node_settings=NodeSettings(deliver_items=2, cache_bytes=cache_bytes),
         balancer_settings=PATIENCE,
     )
     cluster.start_balancer()

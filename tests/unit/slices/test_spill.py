@@ -46,20 +46,20 @@ def test_a_spilled_batch_is_the_same_batch(tmp_path: Path) -> None:
 def test_the_files_have_no_name_so_that_a_killed_process_leaves_nothing(tmp_path: Path) -> None:
     spill = spill_in(tmp_path)
     assert spill.keep(b"x" * 100) is not None
-    assert (spill.octets, list(tmp_path.iterdir())) == (SEGMENT, [])
+    assert (spill.size, list(tmp_path.iterdir())) == (SEGMENT, [])
 
 
 def test_a_segment_is_given_back_with_the_last_batch_in_it(tmp_path: Path) -> None:
     spill = spill_in(tmp_path)
     kept = [spill.keep(b"x" * 1_000) for _ in range(16)]
     assert None not in kept
-    assert spill.octets == 4 * SEGMENT
+    assert spill.size == 4 * SEGMENT
     assert spill.keep(b"x" * 1_000) is None
     del kept[4:8]
-    assert spill.octets == 3 * SEGMENT
+    assert spill.size == 3 * SEGMENT
     assert spill.keep(b"x" * 1_000) is not None
     kept.clear()
-    assert spill.octets == SEGMENT
+    assert spill.size == SEGMENT
 
 
 def test_a_batch_larger_than_a_segment_gets_one_of_its_own(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_full_disk_is_a_refusal_that_is_counted(
     spill = spill_in(tmp_path)
     monkeypatch.setattr(os, "posix_fallocate", full)
     assert spill.keep(b"x") is None
-    assert (spill.failed, spill.octets) == (1, 0)
+    assert (spill.failed, spill.size) == (1, 0)
     monkeypatch.undo()
     assert spill.keep(b"x") is not None
 
@@ -123,7 +123,7 @@ def test_memory_keeps_its_bound_and_everything_comes_out_in_order(
         cache.offer(batch(3 * number - 2))
     take(13)
     assert out == list(range(1, 37))
-    assert (cache.octets, cache.refused) == (0, 0)
+    assert (cache.size, cache.refused) == (0, 0)
 
 
 def test_without_room_on_disk_batches_wait_at_the_publisher(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 Each held slice has a state (DPSLB thesis, figure 12) and one
 :class:`~evenflow.slices.node.track.Track` per writer. Items of an Available slice wait for the
 application in the order of their numbers; items of a slice In Load Balancing Session are only kept.
-Memory is bounded by ``limit`` octets: while the cache holds more, arriving batches go to disk
+Memory is bounded by ``limit`` bytes: while the cache holds more, arriving batches go to disk
 (:mod:`evenflow.slices.spill`), and when there is no room either they are refused. They are not
 lost: their numbers are known to be missing, and the publisher replays them when there is room. A
 full cache may hold nothing that the application can have (all behind gaps, or in a session); then,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class HeldSlice:
     """One slice at this node."""
 
-    __slots__ = ("busy", "items", "octets", "session", "slice", "state", "term", "tracks")
+    __slots__ = ("busy", "items", "payload_bytes", "session", "slice", "state", "term", "tracks")
 
     def __init__(self, slice_id: int, state: SliceState, term: int) -> None:
         self.slice = slice_id
@@ -40,7 +40,7 @@ class HeldSlice:
         self.session = 0
         """Term of the session in which the slice is being given away; 0 when it is not."""
         self.tracks: dict[int, Track] = {}
-        self.items = self.octets = 0
+        self.items = self.payload_bytes = 0
         """What the slice has brought since it is held: items, and payload bytes."""
         self.busy = 0.0
         """Seconds the application has worked on it."""
@@ -61,7 +61,8 @@ class SliceCache:
         self.limit = limit
         self._serving = serving
         self._spill = spill
-        self.octets = 0
+        self.size = 0
+        """Bytes of all items here."""
         self.repeated = 0
         """Items that arrived again and were dropped."""
         self.stray = 0
@@ -81,7 +82,7 @@ class SliceCache:
         for slice_id in slices:
             held = self.held.pop(slice_id, None)
             if held is not None:
-                self.octets -= sum(track.octets for track in held.tracks.values())
+                self.size -= sum(track.size for track in held.tracks.values())
 
     def offer(self, batch: Batch, *, urgent: bool = False) -> Track | None:
         """Take in a batch that arrived; return its track, None when the slice is not held.
@@ -95,7 +96,7 @@ class SliceCache:
             self.stray += batch.count
             return None
         track = held.track(batch.writer)
-        if self.octets > self.limit and track.needs(batch):
+        if self.size > self.limit and track.needs(batch):
             spilled = self._spill.keep(batch.encoded) if self._spill else None
             if spilled is not None:
                 batch = batch.at(spilled)
@@ -103,9 +104,9 @@ class SliceCache:
                 self.refused += batch.count
                 track.last = max(track.last, batch.last)
                 return track
-        before = track.octets
+        before = track.size
         self.repeated += track.offer(batch)
-        self.octets += track.octets - before
+        self.size += track.size - before
         if track.ready:
             self.wake(held, batch.writer, track)
         return track
@@ -120,18 +121,18 @@ class SliceCache:
     def start(self, held: HeldSlice, writer: int, floor: int, *, known: bool = True) -> int:
         """Set the position of a track (see :meth:`Track.start`)."""
         track = held.track(writer)
-        before = track.octets
+        before = track.size
         unseen = track.start(floor, known=known)
-        self.octets += track.octets - before
+        self.size += track.size - before
         self.wake(held, writer, track)
         return unseen
 
     def forget(self, writer: int, epoch: int) -> None:
         """Drop a writer's items up to the end of an epoch: all consumers have processed them."""
         for _, track in self.tracks_of(writer):
-            before = track.octets
+            before = track.size
             track.forget(epoch)
-            self.octets += track.octets - before
+            self.size += track.size - before
 
     def wake(self, held: HeldSlice, writer: int, track: Track) -> None:
         """Queue a track whose items the application may have now."""
@@ -162,11 +163,11 @@ class SliceCache:
             track = held.tracks.get(writer)
             if track is None:
                 continue
-            before = track.octets
+            before = track.size
             batch = track.take(limit)
             if batch is None:
                 continue
-            self.octets += track.octets - before
+            self.size += track.size - before
             self.wake(held, writer, track)
             return batch
         return None
@@ -190,7 +191,7 @@ class SliceCache:
     @property
     def satisfied(self) -> bool:
         """Full, and not of things that the application cannot have: nothing need be asked for."""
-        return self.octets > self.limit and self.has_work
+        return self.size > self.limit and self.has_work
 
     @property
     def waiting_since(self) -> int | None:

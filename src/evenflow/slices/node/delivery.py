@@ -21,7 +21,7 @@ class Delivery:
         self.in_hand: Batch | None = None
         self.items = 0
         """Items processed."""
-        self.octets = 0
+        self.payload_bytes = 0
         """Payload bytes processed."""
         self.failed = 0
         """Items on which the application raised an error."""
@@ -47,7 +47,7 @@ class Delivery:
             return None
         self.busy += seconds
         self.items += batch.count
-        self.octets += batch.payload_size
+        self.payload_bytes += batch.payload_size
         if not ok:
             self.failed += batch.count
         held = self._cache.held.get(batch.slice)
@@ -56,7 +56,7 @@ class Delivery:
             return None
         track.complete(batch)
         held.items += batch.count
-        held.octets += batch.payload_size
+        held.payload_bytes += batch.payload_size
         held.busy += seconds
         return held, batch
 

@@ -23,9 +23,9 @@ from evenflow.model.batch import Batch, Encoded
 from evenflow.model.messages import CacheChunk, Step
 from evenflow.slices.node.cache import HeldSlice
 
-CHUNK_OCTETS = 128 * 1024
+CHUNK_BYTES = 128 * 1024
 """Encoded batches in one chunk of a cache, unless a single batch is larger."""
-CACHE_OCTETS = 64 * 1024 * 1024
+CACHE_BYTES = 64 * 1024 * 1024
 """Most that is handed over in one session of batches that can be replayed."""
 
 
@@ -112,7 +112,7 @@ def chunk_cache(
     giver: str,
     held: Iterable[HeldSlice],
     replayable: Container[int],
-    limit: int = CACHE_OCTETS,
+    limit: int = CACHE_BYTES,
 ) -> tuple[CacheChunk, ...]:
     """Cut positions and cached batches into chunks of bounded size.
 
@@ -140,7 +140,7 @@ def chunk_cache(
                 total += batch.size
                 if total > limit and writer in replayable:
                     break
-                if size and size + batch.size > CHUNK_OCTETS:
+                if size and size + batch.size > CHUNK_BYTES:
                     parts.append([])
                     size = 0
                 parts[-1].append(batch.encoded)

@@ -181,10 +181,10 @@ class Node(Closing):
             since = cache.waiting_since
             return Vitals(
                 core.delivery.items,
-                core.delivery.octets,
+                core.delivery.payload_bytes,
                 core.delivery.busy,
                 cache.backlog,
-                cache.octets,
+                cache.size,
                 since / 1e6 if since is not None else None,
                 self._worker.delay_s if self._worker is not None else 0.0,
                 len(cache.held),

@@ -21,12 +21,12 @@ class Vitals(NamedTuple):
 
     items: int
     """Items processed since start."""
-    octets: int
+    payload_bytes: int
     """Payload bytes processed since start."""
     busy_s: float
     """Seconds the application was at work since start."""
     backlog_items: int
-    backlog_octets: int
+    backlog_bytes: int
     backlog_since: float | None
     """Time of day of the oldest item that waits; None when nothing waits."""
     delay_s: float
@@ -61,10 +61,10 @@ def node_sensors(
     busy = _Rate(total("busy_s"), clock)
     return {
         "items": _Rate(total("items"), clock),
-        "payload_bytes": _Rate(total("octets"), clock),
+        "payload_bytes": _Rate(total("payload_bytes"), clock),
         "busy": lambda: 100.0 * busy(),
         "backlog_items": total("backlog_items"),
-        "backlog_bytes": total("backlog_octets"),
+        "backlog_bytes": total("backlog_bytes"),
         "backlog_s": waited,
         "delay_s": lambda: max(node.vitals().delay_s for node in nodes),
         "slices": total("slices"),

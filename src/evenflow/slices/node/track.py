@@ -31,9 +31,9 @@ class Track:
         "known",
         "last",
         "next",
-        "octets",
         "out_of_order",
         "ready",
+        "size",
     )
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Track:
         """Whether ``done`` is certain; nothing is delivered before."""
         self.ready: deque[Batch] = deque()
         self.out_of_order: dict[int, Batch] = {}
-        self.octets = 0
+        self.size = 0
         """Encoded size of all batches in ``ready`` and ``out_of_order``."""
 
     def needs(self, batch: Batch) -> bool:
@@ -69,7 +69,7 @@ class Track:
             self.next = last + 1
             if self.out_of_order:
                 self._drain()
-        self.octets += batch.size
+        self.size += batch.size
         if last > self.last:
             self.last = last
         return repeated
@@ -81,7 +81,7 @@ class Track:
                 break
             batch = self.out_of_order.pop(first)
             if batch.last < self.next:
-                self.octets -= batch.size
+                self.size -= batch.size
                 continue
             self.ready.append(batch.between(self.next, batch.last))
             self.next = batch.last + 1
@@ -108,7 +108,7 @@ class Track:
                 if batch.last > floor:
                     self.ready.appendleft(batch.between(floor + 1, batch.last))
                 else:
-                    self.octets -= batch.size
+                    self.size -= batch.size
             self._drain()
         return unseen
 
@@ -131,7 +131,7 @@ class Track:
             part = batch.between(batch.first, batch.first + limit - 1)
             self.ready.appendleft(batch.between(part.last + 1, batch.last))
             return part
-        self.octets -= batch.size
+        self.size -= batch.size
         return batch
 
     def complete(self, batch: Batch) -> None:

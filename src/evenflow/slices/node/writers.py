@@ -61,7 +61,7 @@ class Writers:
                 return
             self._meet(writer, now)
         unwanted = self.cache.repeated + self.cache.refused
-        full = self.cache.octets > self.cache.limit
+        full = self.cache.size > self.cache.limit
         urgent = full and self.serving is not None and self.serving.is_urgent(batch)
         track = self.cache.offer(batch, urgent=urgent)
         if track is None:
@@ -70,7 +70,7 @@ class Writers:
         if self.serving is not None:
             held = self.cache.held[batch.slice]
             held.items += new
-            held.octets += batch.payload_size * new // batch.count
+            held.payload_bytes += batch.payload_size * new // batch.count
         if replayed:
             self.replayed += new
         if track.lacks:

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 class Limits:
     """When batches are sealed, and how much is kept."""
 
-    items: int
+    batch_items: int
     """Most items in a batch."""
-    octets: int
+    batch_bytes: int
     """Most bytes of a batch, unless a single item is larger."""
     linger_s: float
     """How long an item may wait for company; 0 = every item is its own batch, at once."""
-    retained: int
+    retention_bytes: int
     """Bytes of uncommitted batches that may be kept in memory."""
     epoch_s: float
     """How long an epoch lasts, from its first item."""
@@ -77,13 +77,13 @@ class Batching:
         self._gathers = served and limits.linger_s > 0
         linger_s = math.inf if self._gathers else limits.linger_s
         # At most one of these two holds items, so that those of a slice stay in order.
-        self._open = OpenBatches(limits.items, limits.octets, linger_s)
+        self._open = OpenBatches(limits.batch_items, limits.batch_bytes, linger_s)
         self._tables = OpenTables()
 
     @property
     def kept(self) -> int:
         """Bytes of everything uncommitted, what waits included."""
-        return self.retention.octets + self._open.octets + self._tables.octets
+        return self.retention.size + self._open.size + self._tables.size
 
     @property
     def has_items(self) -> bool:
@@ -92,19 +92,20 @@ class Batching:
 
     def has_room(self, size: int) -> bool:
         """Whether ``size`` more bytes may be kept."""
-        room = self._limits.retained
+        room = self._limits.retention_bytes
         if self._spill is not None and not self._spill_full:
             room += self._spill.limit
         return self.kept + size <= room
 
     def gathers(self, count: int, size: int) -> bool:
         """Whether ``count`` items of ``size`` bytes together are few enough to wait for more."""
-        return self._gathers and count < self._limits.items and size < self._limits.octets
+        limits = self._limits
+        return self._gathers and count < limits.batch_items and size < limits.batch_bytes
 
     def add(self, slice_id: int, item: Item, now: float) -> list[SealedBatch]:
         """Take one item; return the batches that are sealed by it."""
         limits = self._limits
-        if limits.linger_s <= 0 or limits.items == 1:
+        if limits.linger_s <= 0 or limits.batch_items == 1:
             number = self.retention.newest(slice_id) + 1
             encoded = encode_item(self._writer, slice_id, self.epoch, number, item)
             return [self._keep(slice_id, 1, encoded)]
@@ -124,7 +125,7 @@ class Batching:
         """Take items of any slices, few enough to wait; nobody may change them any more."""
         sealed = self._seal_batches()
         self._tables.add(table, slices, size)
-        if not self.gathers(self._tables.items, self._tables.octets):
+        if not self.gathers(self._tables.items, self._tables.size):
             sealed += self._seal_tables()
         return sealed
 
@@ -160,7 +161,7 @@ class Batching:
 
     def _seal_columns(self, slice_id: int, columns: Columns) -> list[SealedBatch]:
         sealed = []
-        for part in cut(columns, self._limits.items, self._limits.octets):
+        for part in cut(columns, self._limits.batch_items, self._limits.batch_bytes):
             first = self.retention.newest(slice_id) + 1
             encoded = encode_columns(self._writer, slice_id, self.epoch, first, *part)
             sealed.append(self._keep(slice_id, len(part.ids), encoded))
@@ -178,7 +179,8 @@ class Batching:
 
     def _placed(self, encoded: bytes) -> Encoded:
         """A batch where there is room for it: in memory as long as little is kept, then on disk."""
-        if self._spill is None or self.retention.octets + len(encoded) <= self._limits.retained:
+        in_memory = self.retention.size + len(encoded)
+        if self._spill is None or in_memory <= self._limits.retention_bytes:
             self._spill_full = False
             return encoded
         spilled = self._spill.keep(encoded)

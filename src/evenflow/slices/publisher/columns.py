@@ -134,7 +134,7 @@ def payload_column(payloads: Any) -> Any:
     if isinstance(payloads, pa.ChunkedArray):
         payloads = payloads.combine_chunks()
     if isinstance(payloads, np.ndarray):
-        payloads = _rows_of_octets(payloads)
+        payloads = _rows_of_bytes(payloads)
     elif not isinstance(payloads, pa.Array):
         payloads = pa.array(payloads, pa.large_binary())
     kind = payloads.type
@@ -151,7 +151,7 @@ def payload_column(payloads: Any) -> Any:
     return payloads
 
 
-def _rows_of_octets(payloads: Any) -> Any:
+def _rows_of_bytes(payloads: Any) -> Any:
     if payloads.dtype != np.uint8 or payloads.ndim != 2:
         raise UsageError(
             f"payloads are a NumPy array of {payloads.dtype} in {payloads.ndim} dimensions:"
@@ -215,13 +215,13 @@ def _runs(words: Any) -> tuple[Int32s, memoryview]:
         words = words.cast(pa.binary())
     _, offsets_buffer, data = words.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32, len(words) + 1, 4 * words.offset)
-    octets = memoryview(data).cast("B") if data is not None else memoryview(b"")
-    return offsets - offsets[0], octets[offsets[0] : offsets[-1]]
+    content = memoryview(data).cast("B") if data is not None else memoryview(b"")
+    return offsets - offsets[0], content[offsets[0] : offsets[-1]]
 
 
 def _equal_runs(words: Any) -> tuple[Int32s, memoryview]:
     width = words.type.byte_width
     offsets = np.arange(len(words) + 1, dtype=np.int32) * np.int32(width)
     data = words.buffers()[1]
-    octets = memoryview(data).cast("B") if data is not None else memoryview(b"")
-    return offsets, octets[words.offset * width : (words.offset + len(words)) * width]
+    content = memoryview(data).cast("B") if data is not None else memoryview(b"")
+    return offsets, content[words.offset * width : (words.offset + len(words)) * width]

@@ -40,27 +40,27 @@ class _OpenBatch:
 
     deadline: float
     items: list[Item]
-    octets: int
+    size: int
 
 
 class OpenBatches:
     """The batches that may still grow, one for each slice.
 
     Args:
-        items: Items that fill a batch.
-        octets: Bytes that fill a batch.
+        batch_items: Items that fill a batch.
+        batch_bytes: Bytes that fill a batch.
         linger_s: How long the first item of a batch may wait.
     """
 
-    __slots__ = ("_batches", "_items", "_linger_s", "_octets", "octets")
+    __slots__ = ("_batch_bytes", "_batch_items", "_batches", "_linger_s", "size")
 
-    def __init__(self, items: int, octets: int, linger_s: float) -> None:
-        self._items = items
-        self._octets = octets
+    def __init__(self, batch_items: int, batch_bytes: int, linger_s: float) -> None:
+        self._batch_items = batch_items
+        self._batch_bytes = batch_bytes
         self._linger_s = linger_s
         # Insertion order is the order of deadlines, because all batches linger equally long.
         self._batches: dict[int, _OpenBatch] = {}
-        self.octets = 0
+        self.size = 0
         """Bytes of all open batches, at most."""
 
     def add(self, slice_id: int, item: Item, now: float) -> list[list[Item]]:
@@ -68,16 +68,16 @@ class OpenBatches:
         full = []
         size = _size_in_batch(item)
         batch = self._batches.get(slice_id)
-        if batch is not None and batch.octets + size > self._octets:
+        if batch is not None and batch.size + size > self._batch_bytes:
             full.append(self.take(slice_id))
             batch = None
         if batch is None:
             batch = self._batches[slice_id] = _OpenBatch(now + self._linger_s, [], 0)
             size += BATCH_OVERHEAD
         batch.items.append(item)
-        batch.octets += size
-        self.octets += size
-        if len(batch.items) >= self._items or batch.octets >= self._octets:
+        batch.size += size
+        self.size += size
+        if len(batch.items) >= self._batch_items or batch.size >= self._batch_bytes:
             full.append(self.take(slice_id))
         return full
 
@@ -86,7 +86,7 @@ class OpenBatches:
         batch = self._batches.pop(slice_id, None)
         if batch is None:
             return []
-        self.octets -= batch.octets
+        self.size -= batch.size
         return batch.items
 
     def deadline(self) -> float | None:
@@ -108,41 +108,41 @@ class OpenBatches:
 class OpenTables:
     """Tables that wait for company, all slices together."""
 
-    __slots__ = ("_slices", "_tables", "items", "octets")
+    __slots__ = ("_slices", "_tables", "items", "size")
 
     def __init__(self) -> None:
         self._tables: list[Table] = []
         self._slices: list[Int32s] = []
         self.items = 0
-        self.octets = 0
+        self.size = 0
 
-    def add(self, table: Table, slices: Int32s, octets: int) -> None:
-        """Let items wait that take at most ``octets`` bytes; they may not be changed any more."""
+    def add(self, table: Table, slices: Int32s, size: int) -> None:
+        """Let items wait that take at most ``size`` bytes; they may not be changed any more."""
         self._tables.append(table)
         self._slices.append(slices)
         self.items += len(table)
-        self.octets += octets
+        self.size += size
 
     def take(self) -> Iterator[tuple[int, Columns]]:
         """Take all items out, those of each slice in the order they came."""
         tables, slices = self._tables, self._slices
         self._tables, self._slices = [], []
-        self.items = self.octets = 0
+        self.items = self.size = 0
         return Table.joined(tables).by_slice(np.concatenate(slices)) if tables else iter(())
 
     def __bool__(self) -> bool:
         return bool(self._tables)
 
 
-def cut(columns: Columns, items: int, octets: int) -> Iterator[Columns]:
+def cut(columns: Columns, batch_items: int, batch_bytes: int) -> Iterator[Columns]:
     """Cut columns into parts of at most this number of items and bytes, as a batch may have."""
     count = len(columns.ids)
     ends = columns.sender_offsets + columns.payload_offsets
     ends = ends + np.arange(count + 1, dtype=np.int64) * ITEM_OVERHEAD
     start = 0
     while start < count:
-        allowed = int(ends[start]) + octets - BATCH_OVERHEAD
+        allowed = int(ends[start]) + batch_bytes - BATCH_OVERHEAD
         fitting = int(np.searchsorted(ends, allowed, side="right")) - 1
-        end = min(max(fitting, start + 1), start + items, count)
+        end = min(max(fitting, start + 1), start + batch_items, count)
         yield columns.part(start, end)
         start = end

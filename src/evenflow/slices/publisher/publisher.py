@@ -93,10 +93,10 @@ class Publisher:
         self._block_s = settings.block_s
         self._clock = clock
         self._limits = Limits(
-            items=settings.batch_items,
-            octets=settings.batch_bytes,
+            batch_items=settings.batch_items,
+            batch_bytes=settings.batch_bytes,
             linger_s=settings.linger_ms / 1_000,
-            retained=settings.retention_bytes,
+            retention_bytes=settings.retention_bytes,
             epoch_s=settings.epoch_ms / 1_000,
         )
         self._core = PublisherCore(
@@ -273,7 +273,7 @@ class Publisher:
         ends = np.cumsum(sizes)
         start = before = 0
         while start < len(table):
-            share = min(self._limits.retained // _CHUNK_SHARE, _LARGEST_CHUNK)
+            share = min(self._limits.retention_bytes // _CHUNK_SHARE, _LARGEST_CHUNK)
             fitting = int(np.searchsorted(ends, before + share, side="right"))
             end = max(fitting, start + 1)
             rows, chosen = table.rows(start, end), slices[start:end]
@@ -287,10 +287,10 @@ class Publisher:
         return self._shell.add_columns(list(table.by_slice(slices)), size, timeout)
 
     def _check_size(self, size: int) -> None:
-        if size > self._limits.retained:
+        if size > self._limits.retention_bytes:
             raise UsageError(
                 f"an item of {size} bytes does not fit publisher.retention_bytes ="
-                f" {self._limits.retained}: raise it, or send less"
+                f" {self._limits.retention_bytes}: raise it, or send less"
             )
 
     def _full(self, waited: float, accepted: int = 0) -> PublishTimeout:
@@ -298,7 +298,7 @@ class Publisher:
             self.topic,
             waited,
             self._core.kept,
-            self._limits.retained,
+            self._limits.retention_bytes,
             uncommitted=self._core.uncommitted,
             accepted=accepted,
             cause=self._cause(),

@@ -36,7 +36,7 @@ class Retained(NamedTuple):
 class Retention:
     """The uncommitted batches of all slices of one writer."""
 
-    __slots__ = ("_batches", "_dirty", "_floors", "_newest", "items", "octets")
+    __slots__ = ("_batches", "_dirty", "_floors", "_newest", "items", "size")
 
     def __init__(self, slice_count: int) -> None:
         self._batches: tuple[deque[Retained], ...] = tuple(deque() for _ in range(slice_count))
@@ -45,7 +45,7 @@ class Retention:
         self._dirty: set[int] = set()
         self.items = 0
         """Items that are published and not committed."""
-        self.octets = 0
+        self.size = 0
         """Bytes of all retained batches."""
 
     def keep(self, slice_id: int, count: int, epoch: int, encoded: Encoded) -> None:
@@ -55,7 +55,7 @@ class Retention:
         self._batches[slice_id].append(Retained(first, last, epoch, encoded))
         self._dirty.add(slice_id)
         self.items += count
-        self.octets += len(encoded)
+        self.size += len(encoded)
 
     def commit(self, slice_id: int, upto: int) -> int:
         """Forget a slice's items up to a number; return how many were not committed before."""
@@ -66,7 +66,7 @@ class Retention:
             return 0
         batches = self._batches[slice_id]
         while batches and batches[0].last <= upto:
-            self.octets -= len(batches.popleft().encoded)
+            self.size -= len(batches.popleft().encoded)
         self._floors[slice_id] = upto
         if upto == self._newest[slice_id]:
             self._dirty.discard(slice_id)

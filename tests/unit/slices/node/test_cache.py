@@ -47,13 +47,13 @@ def test_what_is_offered_comes_out() -> None:
     assert (cache.backlog, cache.has_work) == (3, True)
     [out] = drained(cache)
     assert (out.first, out.last) == (1, 3)
-    assert (cache.octets, cache.backlog, cache.has_work) == (0, 0, False)
+    assert (cache.size, cache.backlog, cache.has_work) == (0, 0, False)
 
 
 def test_items_of_a_slice_not_held_are_stray() -> None:
     cache = cache_of(0)
     assert cache.offer(batch(slice_id=5, count=3)) is None
-    assert (cache.stray, cache.octets) == (3, 0)
+    assert (cache.stray, cache.size) == (3, 0)
 
 
 def test_what_comes_again_is_counted() -> None:
@@ -97,7 +97,7 @@ def test_a_dropped_slice_leaves_nothing_behind() -> None:
     cache.offer(batch(slice_id=1))
     cache.drop([0, 7])
     assert [out.slice for out in drained(cache)] == [1]
-    assert cache.octets == 0
+    assert cache.size == 0
 
 
 def test_a_slice_held_anew_starts_anew() -> None:
@@ -131,7 +131,7 @@ def test_a_full_cache_refuses_and_knows_what_it_refused() -> None:
     track = cache.offer(batch(slice_id=1, first=1, count=3))
     assert track is not None
     assert (cache.refused, track.lacks, track.missing) == (3, True, 3)
-    assert cache.octets == 2 * SIZE
+    assert cache.size == 2 * SIZE
     assert len(drained(cache)) == 2
     assert not cache.satisfied
     cache.offer(batch(slice_id=1, first=1, count=3))
@@ -154,11 +154,11 @@ def test_a_full_cache_takes_nothing_else() -> None:
     cache.held[1].state = TAKING
     for first in (2, 3):
         cache.offer(batch(first=first))
-    octets = cache.octets
+    size = cache.size
     cache.offer(batch(slice_id=0, first=5))
     cache.offer(batch(slice_id=1, first=1))
     cache.offer(batch(slice_id=0, first=1, writer=3))
-    assert cache.octets == octets
+    assert cache.size == size
     assert cache.refused == 3
 
 
@@ -180,7 +180,7 @@ def test_memory_is_bounded_and_nothing_is_lost_for_good(
     out: list[Batch] = []
     for slice_id, writer, first, work in offers:
         cache.offer(batch(slice_id, first, writer=writer))
-        assert cache.octets <= (limit + 2) * SIZE
+        assert cache.size <= (limit + 2) * SIZE
         wanted |= {(slice_id, writer, n) for n in range(1, first + 1)}
         if work and (one := cache.next(1)) is not None:
             out.append(one)
@@ -188,10 +188,10 @@ def test_memory_is_bounded_and_nothing_is_lost_for_good(
         out += drained(cache)
         for slice_id, writer, number in sorted(wanted):
             cache.offer(batch(slice_id, number, writer=writer))
-            assert cache.octets <= (limit + 2) * SIZE
+            assert cache.size <= (limit + 2) * SIZE
     out += drained(cache)
     assert Counter((one.slice, one.writer, one.first) for one in out) == Counter(wanted)
-    assert cache.octets == 0
+    assert cache.size == 0
 
 
 @given(backlogs=st.lists(st.integers(1, 9), min_size=1, max_size=6))

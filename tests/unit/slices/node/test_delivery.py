@@ -45,10 +45,10 @@ def test_counts_what_was_done_and_what_failed(cache: SliceCache) -> None:
     for ok in (True, False):
         delivery.begin()
         delivery.finish(0.25, ok=ok)
-    assert (delivery.items, delivery.failed, delivery.octets) == (2, 1, 10)
+    assert (delivery.items, delivery.failed, delivery.payload_bytes) == (2, 1, 10)
     assert delivery.busy == pytest.approx(0.5)
     held = cache.held[0]
-    assert (held.items, held.octets, held.busy) == (2, 10, pytest.approx(0.5))
+    assert (held.items, held.payload_bytes, held.busy) == (2, 10, pytest.approx(0.5))
     assert held.track(WRITER).done == 2
 
 

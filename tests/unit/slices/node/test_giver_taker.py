@@ -112,7 +112,7 @@ def test_an_empty_cache_is_one_chunk() -> None:
 
 
 def test_chunks_are_bounded_and_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(giver_taker, "CHUNK_OCTETS", 500)
+    monkeypatch.setattr(giver_taker, "CHUNK_BYTES", 500)
     held = holding(batches=5, size=40)
     chunks = giver_in(SessionState.REMOVED).chunks("items", "giver~1", held, ())
     assert len(chunks) > 3
@@ -126,7 +126,7 @@ def test_chunks_are_bounded_and_complete(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_batch_larger_than_a_chunk_travels_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(giver_taker, "CHUNK_OCTETS", 50)
+    monkeypatch.setattr(giver_taker, "CHUNK_BYTES", 50)
     chunks = giver_in(SessionState.REMOVED).chunks("items", "giver~1", holding(batches=2), ())
     assert [len(chunk.lengths) for chunk in chunks] == [1] * 8
 
@@ -181,7 +181,7 @@ def test_chunks_come_together_in_any_order_and_number(order: random.Random, repe
 
 def _small_chunks() -> tuple[giver_taker.CacheChunk, ...]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(giver_taker, "CHUNK_OCTETS", 300)
+        patch.setattr(giver_taker, "CHUNK_BYTES", 300)
         return giver_in(SessionState.REMOVED).chunks("items", "giver~1", holding(), ())
 
 

@@ -37,7 +37,7 @@ def test_items_come_out_in_order() -> None:
     for first, last in ((1, 3), (4, 4), (5, 9)):
         assert track.offer(batch(first, last)) == 0
     assert taken(track) == list(range(1, 10))
-    assert (track.octets, track.backlog, track.lacks) == (0, 0, False)
+    assert (track.size, track.backlog, track.lacks) == (0, 0, False)
 
 
 def test_what_came_too_early_waits_for_the_gap() -> None:
@@ -53,9 +53,9 @@ def test_what_came_too_early_waits_for_the_gap() -> None:
 def test_a_batch_that_comes_again_is_dropped(again: tuple[int, int]) -> None:
     track = known_track()
     track.offer(batch(*again))
-    octets = track.octets
+    size = track.size
     assert track.offer(batch(*again)) == 3
-    assert track.octets == octets
+    assert track.size == size
 
 
 def test_of_a_batch_that_overlaps_only_the_new_part_is_taken() -> None:
@@ -70,7 +70,7 @@ def test_a_limit_cuts_batches() -> None:
     track.offer(whole)
     parts = [track.take(2), track.take(2), track.take(2), track.take(2)]
     assert [part and part.ids.tolist() for part in parts] == [[1, 2], [3, 4], [5], None]
-    assert track.octets == 0
+    assert track.size == 0
 
 
 def test_nothing_is_delivered_before_the_position_is_known() -> None:
@@ -98,7 +98,7 @@ def test_start_drops_what_is_processed_and_joins_what_waited() -> None:
     assert track.start(4) == 2
     assert (track.done, track.lacks) == (4, False)
     assert taken(track) == [5, 6]
-    assert track.octets == 0
+    assert track.size == 0
 
 
 def test_start_never_goes_back() -> None:
@@ -220,8 +220,8 @@ class AgainstSets(RuleBasedStateMachine):
         assert self.track.next == complete + 1
         assert self.track.last == max(self.announced, self.floor)
         assert self.track.lacks == (complete < self.track.last)
-        assert self.track.octets >= 0
-        assert bool(self.track.octets) == bool(waiting)
+        assert self.track.size >= 0
+        assert bool(self.track.size) == bool(waiting)
 
 
 TestAgainstSets = AgainstSets.TestCase

@@ -11,7 +11,9 @@ from evenflow.slices.publisher.batching import Limits, SealedBatch
 from evenflow.slices.publisher.columns import Columns, Table, payload_column, sender_column
 from evenflow.slices.publisher.open_batches import item_size
 
-AT_ONCE = Limits(items=100, octets=10_000, linger_s=0.0, retained=1 << 20, epoch_s=0.1)
+AT_ONCE = Limits(
+    batch_items=100, batch_bytes=10_000, linger_s=0.0, retention_bytes=1 << 20, epoch_s=0.1
+)
 LINGER = replace(AT_ONCE, linger_s=0.005)
 
 

@@ -25,21 +25,21 @@ def test_without_linger_every_item_is_a_batch_at_once() -> None:
 
 
 def test_by_count() -> None:
-    batching = batching_with(replace(LINGER, items=3))
+    batching = batching_with(replace(LINGER, batch_items=3))
     sealed = [batching.add(1, item(n), 0.0) for n in range(4)]
     assert [ranges(one) for one in sealed] == [[], [], [(1, 1, 3)], []]
 
 
 def test_by_bytes_never_above_the_limit() -> None:
     limit = 3 * item_size(item())
-    batching = batching_with(replace(LINGER, octets=limit))
+    batching = batching_with(replace(LINGER, batch_bytes=limit))
     sealed = [one for n in range(50) for one in batching.add(1, item(n), 0.0)]
     assert sealed
     assert all(len(one.encoded) <= limit for one in sealed)
 
 
 def test_an_item_above_the_limit_is_a_batch_alone() -> None:
-    batching = batching_with(replace(LINGER, octets=1_000))
+    batching = batching_with(replace(LINGER, batch_bytes=1_000))
     assert batching.add(1, item(1, 10), 0.0) == []
     assert ranges(batching.add(1, item(2, 5_000), 0.0)) == [(1, 1, 1), (1, 2, 2)]
 
@@ -74,7 +74,7 @@ def test_a_batch_never_spans_epochs() -> None:
 
 
 def test_columns_come_after_what_was_waiting() -> None:
-    batching = batching_with(replace(LINGER, items=3))
+    batching = batching_with(replace(LINGER, batch_items=3))
     batching.add(1, item(100), 0.0)
     sealed = batching.add_columns(1, columns_of([item(n) for n in range(5)]))
     assert ranges(sealed) == [(1, 1, 1), (1, 2, 4), (1, 5, 6)]
@@ -83,7 +83,7 @@ def test_columns_come_after_what_was_waiting() -> None:
 
 
 def test_columns_keep_to_the_bytes_of_a_batch() -> None:
-    batching = batching_with(replace(LINGER, octets=1_000))
+    batching = batching_with(replace(LINGER, batch_bytes=1_000))
     items = [
         Item(f"s{n}", n, n, bytes([n]) * size) for n, size in enumerate([300] * 9 + [4_000, 1])
     ]
@@ -105,7 +105,7 @@ def test_an_epoch_without_items_does_not_end() -> None:
 
 def test_a_full_disk_ends_the_room_until_memory_has_some_again(tmp_path: Path) -> None:
     size = item_size(item(size=1_000))
-    limits = replace(AT_ONCE, retained=2 * size)
+    limits = replace(AT_ONCE, retention_bytes=2 * size)
     batching = Batching(0xFEED, 4, limits, spill=Spill(tmp_path, 3 * size))
     for number in range(5):
         assert batching.has_room(size)

@@ -17,7 +17,7 @@ from evenflow.slices.publisher.columns import Table, number_column, payload_colu
 ITEMS = [b"one", b"", b"three"]
 
 
-def octets(column: Any) -> list[bytes]:
+def contents(column: Any) -> list[bytes]:
     return [bytes(one) for one in column.to_pylist()]
 
 
@@ -34,7 +34,7 @@ def octets(column: Any) -> list[bytes]:
     ],
 )
 def test_payloads_of_any_length(given: Any) -> None:
-    assert octets(payload_column(given)) == ITEMS
+    assert contents(payload_column(given)) == ITEMS
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_payloads_of_any_length(given: Any) -> None:
     ],
 )
 def test_payloads_of_one_length(given: Any) -> None:
-    assert octets(payload_column(given)) == [b"\1\2", b"\3\4"]
+    assert contents(payload_column(given)) == [b"\1\2", b"\3\4"]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_tables_joined_are_one_after_the_other() -> None:
     assert joined.ids.tolist() == [1, 2] * 3
     assert joined.times.tolist() == [5, 6] * 3
     assert joined.senders.to_pylist() == ["a", "b"] * 3
-    assert octets(joined.payloads) == [b"\1", b"\2", b"x", b"", b"y", b"z"]
+    assert contents(joined.payloads) == [b"\1", b"\2", b"x", b"", b"y", b"z"]
     [(slice_id, columns)] = joined.by_slice(np.zeros(6, np.int32))
     assert (slice_id, bytes(columns.payloads)) == (0, b"\1\2xyz")
 
@@ -185,4 +185,4 @@ def test_a_copied_table_does_not_change_with_what_it_was_made_of() -> None:
     for column in (ids, times, payloads):
         column.fill(9)
     assert (table.ids.tolist(), table.times.tolist()) == ([1, 2], [3, 4])
-    assert octets(table.payloads) == [b"\1", b"\2"]
+    assert contents(table.payloads) == [b"\1", b"\2"]

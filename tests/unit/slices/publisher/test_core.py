@@ -76,7 +76,7 @@ class TestGathering:
         assert not core.gathers(1, 10)
 
     def test_tables_wait_together_until_they_fill_a_batch(self) -> None:
-        core = served_with(replace(LINGER, items=6))
+        core = served_with(replace(LINGER, batch_items=6))
         assert core.add_table(*table_of([(0, 1), (1, 2)]), 0.0) == []
         assert core.add_table(*table_of([(1, 3)]), 0.0) == []
         assert (core.uncommitted, core.kept > 0) == (3, True)
@@ -103,7 +103,7 @@ class TestGathering:
         assert ranges(core.end_epoch()) == [(2, 1, 1)]
 
     def test_many_or_large_items_do_not_wait(self) -> None:
-        core = served_with(replace(LINGER, items=10, octets=1_000))
+        core = served_with(replace(LINGER, batch_items=10, batch_bytes=1_000))
         assert core.gathers(9, 999)
         assert not core.gathers(10, 10)
         assert not core.gathers(1, 1_000)
@@ -119,7 +119,7 @@ class TestGathering:
     def test_the_items_of_a_slice_stay_in_order_however_they_come(
         self, steps: list[tuple[str, list[int]]]
     ) -> None:
-        core = served_with(replace(LINGER, items=6, octets=600))
+        core = served_with(replace(LINGER, batch_items=6, batch_bytes=600))
         accepted: dict[int, list[int]] = {slice_id: [] for slice_id in range(SLICES)}
         sealed: list[SealedBatch] = []
         numbers = count()
@@ -129,7 +129,7 @@ class TestGathering:
                 sealed += core.flush()
             elif what == "epoch":
                 sealed += core.end_epoch()
-                assert core.kept == core.retention.octets
+                assert core.kept == core.retention.size
             else:
                 placed = placed if what == "table" else [(slices[0], n) for _, n in placed]
                 for slice_id, number in placed:
@@ -154,7 +154,7 @@ class TestGathering:
 class TestRoom:
     def test_counts_open_and_retained_bytes(self) -> None:
         size = item_size(item())
-        core = core_with(replace(LINGER, retained=2 * size))
+        core = core_with(replace(LINGER, retention_bytes=2 * size))
         assert core.has_room(2 * size)
         core.add(1, item(), 0.0)
         assert not core.has_room(2 * size)
@@ -323,7 +323,7 @@ class PublisherModel(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.core = core_with(replace(LINGER, items=4, octets=400))
+        self.core = core_with(replace(LINGER, batch_items=4, batch_bytes=400))
         self.now = 0.0
         self.next_id = 0
         self.accepted: list[list[int]] = [[] for _ in range(SLICES)]
@@ -442,12 +442,12 @@ class PublisherModel(RuleBasedStateMachine):
         assert self.core.counts.published == sum(map(len, self.accepted))
         assert self.core.counts.committed == sum(self.floor)
         assert self.core.uncommitted == sum(map(len, self.accepted)) - sum(self.floor)
-        assert self.core.kept >= self.core.retention.octets
+        assert self.core.kept >= self.core.retention.size
 
     def teardown(self) -> None:
         self.write(self.core.flush())
         assert self.written == self.accepted
-        assert self.core.kept == self.core.retention.octets
+        assert self.core.kept == self.core.retention.size
         everything = {s: len(self.written[s]) for s in range(SLICES)}
         self.core.handle(commit(everything, term=9), self.now)
         assert (self.core.uncommitted, self.core.kept) == (0, 0)
@@ -464,20 +464,20 @@ TestPublisherModel.settings = settings(
 
 def test_what_memory_has_no_room_for_is_kept_on_disk_and_replayed(tmp_path: Path) -> None:
     size = len(core_with().add(0, item(), 0.0)[0].encoded)
-    limits = replace(AT_ONCE, retained=2 * size)
+    limits = replace(AT_ONCE, retention_bytes=2 * size)
     spill = Spill(tmp_path, 3 * size, segment=size)
     core = PublisherCore("items", WRITER, SLICES, limits, spill=spill)
     published = []
     while core.has_room(size):
         published += core.add(0, item(len(published)), 0.0)
-    assert (len(published), spill.octets) == (5, 3 * size)
+    assert (len(published), spill.size) == (5, 3 * size)
     [resend] = [r for r in core.handle(request({0: 0}), 0.0) if isinstance(r, Resend)]
     assert [bytes(encoded) for encoded in resend.batches] == [one.encoded for one in published]
     assert [isinstance(encoded, bytes) for encoded in resend.batches] == [True] * 2 + [False] * 3
     del resend
     core.handle(commit({0: 5}), 0.0)
     assert core.has_room(5 * size)
-    assert spill.octets <= size
+    assert spill.size <= size
 
 
 def test_a_full_disk_stops_publishing_and_loses_nothing(
@@ -485,7 +485,7 @@ def test_a_full_disk_stops_publishing_and_loses_nothing(
 ) -> None:
     size = len(core_with().add(0, item(), 0.0)[0].encoded)
     spill = Spill(tmp_path, 100 * size, segment=size)
-    limits = replace(AT_ONCE, retained=2 * size)
+    limits = replace(AT_ONCE, retention_bytes=2 * size)
     core = PublisherCore("items", WRITER, SLICES, limits, spill=spill)
     monkeypatch.setattr(spill, "keep", lambda _: None)
     count = 0

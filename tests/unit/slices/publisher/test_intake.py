@@ -45,7 +45,7 @@ def test_items_without_sender_are_this_process() -> None:
 
 
 @pytest.mark.parametrize(
-    ("payload", "octets"),
+    ("payload", "expected"),
     [
         (b"\0x", b"\0x"),
         (bytearray(b"x"), b"x"),
@@ -54,8 +54,8 @@ def test_items_without_sender_are_this_process() -> None:
         ({"n": 1, "unit": "°"}, '{"n":1,"unit":"°"}'.encode()),
     ],
 )
-def test_payloads(payload: Any, octets: bytes) -> None:
-    assert intake().item(payload, "a", 1, 1)[1].payload == octets
+def test_payloads(payload: Any, expected: bytes) -> None:
+    assert intake().item(payload, "a", 1, 1)[1].payload == expected
 
 
 def test_keys_of_a_mapping_are_fields_and_the_items_own_win() -> None:

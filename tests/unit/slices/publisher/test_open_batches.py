@@ -20,16 +20,16 @@ from .items import columns_of, item, table_of
 
 
 def test_counts_the_bytes_of_what_waits() -> None:
-    open_batches = OpenBatches(items=10, octets=10_000, linger_s=1.0)
+    open_batches = OpenBatches(batch_items=10, batch_bytes=10_000, linger_s=1.0)
     open_batches.add(1, item(1), 0.0)
     open_batches.add(1, item(2), 0.0)
-    assert open_batches.octets == 2 * item_size(item()) - BATCH_OVERHEAD
+    assert open_batches.size == 2 * item_size(item()) - BATCH_OVERHEAD
     assert [one.id for one in open_batches.take(1)] == [1, 2]
-    assert (open_batches.octets, bool(open_batches), open_batches.take(1)) == (0, False, [])
+    assert (open_batches.size, bool(open_batches), open_batches.take(1)) == (0, False, [])
 
 
 def test_the_eldest_batch_is_due_first() -> None:
-    open_batches = OpenBatches(items=10, octets=10_000, linger_s=1.0)
+    open_batches = OpenBatches(batch_items=10, batch_bytes=10_000, linger_s=1.0)
     open_batches.add(3, item(), 0.0)
     open_batches.add(1, item(), 0.5)
     open_batches.add(3, item(), 0.9)
@@ -39,7 +39,7 @@ def test_the_eldest_batch_is_due_first() -> None:
 
 def test_an_item_that_does_not_fit_closes_the_batch_before_it() -> None:
     small, large = item(1), item(2, 9_990)
-    open_batches = OpenBatches(items=10, octets=10_000, linger_s=1.0)
+    open_batches = OpenBatches(batch_items=10, batch_bytes=10_000, linger_s=1.0)
     assert open_batches.add(0, small, 0.0) == []
     assert open_batches.add(0, large, 0.0) == [[small], [large]]
 
@@ -52,17 +52,17 @@ def test_tables_are_divided_into_slices_together() -> None:
     assert tables.items == 3
     taken = {slice_id: columns.ids.tolist() for slice_id, columns in tables.take()}
     assert taken == {0: [2], 2: [1, 3]}
-    assert (tables.items, tables.octets, bool(tables)) == (0, 0, False)
+    assert (tables.items, tables.size, bool(tables)) == (0, 0, False)
 
 
 @given(
     sizes=st.lists(st.integers(0, 400), min_size=1, max_size=30),
     items=st.integers(1, 10),
-    octets=st.integers(BATCH_OVERHEAD + ITEM_OVERHEAD, 1_000),
+    limit=st.integers(BATCH_OVERHEAD + ITEM_OVERHEAD, 1_000),
 )
-def test_parts_are_as_large_as_they_may_be(sizes: list[int], items: int, octets: int) -> None:
+def test_parts_are_as_large_as_they_may_be(sizes: list[int], items: int, limit: int) -> None:
     whole = [item(number, size) for number, size in enumerate(sizes)]
-    parts = [part.ids.tolist() for part in cut(columns_of(whole), items, octets)]
+    parts = [part.ids.tolist() for part in cut(columns_of(whole), items, limit)]
     assert [number for part in parts for number in part] == list(range(len(sizes)))
 
     def size_of(part: list[int]) -> int:
@@ -70,6 +70,6 @@ def test_parts_are_as_large_as_they_may_be(sizes: list[int], items: int, octets:
 
     for part in parts:
         assert len(part) <= items
-        assert len(part) == 1 or size_of(part) <= octets
+        assert len(part) == 1 or size_of(part) <= limit
     for part, following in pairwise(parts):
-        assert len(part) == items or size_of([*part, following[0]]) > octets
+        assert len(part) == items or size_of([*part, following[0]]) > limit

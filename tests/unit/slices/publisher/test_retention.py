@@ -24,10 +24,10 @@ def test_commit_inside_a_batch_moves_the_floor_and_keeps_the_batch() -> None:
     retention = Retention(SLICES)
     retention.keep(0, 4, 1, b"abcd")
     assert retention.commit(0, 3) == 3
-    assert (retention.floor(0), retention.items, retention.octets) == (3, 1, 4)
+    assert (retention.floor(0), retention.items, retention.size) == (3, 1, 4)
     assert retention.after(0, 3) == [Retained(1, 4, 1, b"abcd")]
     assert retention.commit(0, 4) == 1
-    assert (retention.floor(0), retention.items, retention.octets) == (4, 0, 0)
+    assert (retention.floor(0), retention.items, retention.size) == (4, 0, 0)
     assert retention.dirty() == []
 
 
@@ -63,7 +63,7 @@ def test_keeps_exactly_what_is_uncommitted(steps: list[tuple[str, int, int]], ha
     newest_of_all = [batches[-1].last if batches else 0 for batches in published]
     assert retention.newest_of_all() == newest_of_all
     assert retention.dirty() == [s for s in range(SLICES) if kept[s]]
-    assert retention.octets == sum(len(batch.encoded) for batches in kept for batch in batches)
+    assert retention.size == sum(len(batch.encoded) for batches in kept for batch in batches)
     assert retention.items == sum(newest_of_all) - sum(floors)
     for s in range(SLICES):
         assert retention.floor(s) == floors[s]

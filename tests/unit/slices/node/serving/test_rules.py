@@ -189,11 +189,11 @@ class TestForgetting:
     def test_frees_the_cache(self, serving: ServingRules, cache: SliceCache) -> None:
         for epoch in (1, 2):
             cache.offer(batch(0, epoch, epoch))
-        before = cache.octets
+        before = cache.size
         serving.on_epoch_closed(close(2, {0: 2}, committed=1))
-        assert cache.octets == before // 2
+        assert cache.size == before // 2
         serving.on_epoch_closed(close(2, {}, committed=2))
-        assert cache.octets == 0
+        assert cache.size == 0
         assert cache.backlog == 0
 
     def test_a_forgotten_batch_that_comes_again_is_dropped(
@@ -202,7 +202,7 @@ class TestForgetting:
         cache.offer(batch(0, 1, 1))
         serving.on_epoch_closed(close(1, {}, committed=1))
         cache.offer(batch(0, 1, 1))
-        assert cache.octets == 0
+        assert cache.size == 0
 
     def test_goes_by_the_consumers_when_the_writer_stays_gone(
         self, serving: ServingRules, cache: SliceCache
@@ -265,7 +265,9 @@ def test_a_full_node_still_takes_what_the_next_epoch_lacks() -> None:
 
 class TestPublisher:
     def core(self) -> PublisherCore:
-        limits = Limits(items=10, octets=10_000, linger_s=0.0, retained=10_000, epoch_s=0.1)
+        limits = Limits(
+            batch_items=10, batch_bytes=10_000, linger_s=0.0, retention_bytes=10_000, epoch_s=0.1
+        )
         core = PublisherCore("items", WRITER, 4, limits, served=True)
         for epoch in range(3):
             for slice_id in (0, 2):
