@@ -26,7 +26,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evenflow.overlay.balancing.candidates import Candidates
 from evenflow.overlay.balancing.decision import PlacedTopic, improve, smallest_of
@@ -45,6 +45,7 @@ from evenflow.overlay.replica.copy import RETRY_S
 from evenflow.overlay.space.coordinate import geographic_hash
 
 if TYPE_CHECKING:
+    from evenflow.overlay.balancing.loads import NodeLoads
     from evenflow.overlay.ports import ExchangeHost
     from evenflow.overlay.protocol.messages import Envelope, Share
     from evenflow.overlay.shelf.shelf import Shelf
@@ -158,8 +159,8 @@ class TopicExchange:
         before, after = self.shares.loads(), self.shares.loads(without=placed)
         after.add(transfer.spot, placed.load)
 
-        def highest(loads: Any, spot: tuple[str, ...]) -> float:
-            return max(float(loads.load(name, Level.THREE)) for name in spot)
+        def highest(loads: NodeLoads[str], spot: tuple[str, ...]) -> float:
+            return max(loads.load(name, Level.THREE) for name in spot)
 
         return (
             ("load_before", before.load(me, Level.THREE)),
