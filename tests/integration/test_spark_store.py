@@ -107,9 +107,11 @@ def test_items_of_a_durable_topic_are_a_table(spark: Any, brokers: str, client: 
         },
         schema=SCHEMA,
     )
-    bundle = encode_bundle([numbered(batch, [Span(1, 2**63 + 1, 1, 2)])], Position({2**63 + 1: 1}))
+    bundle = encode_bundle(
+        [numbered(batch, [Span(1, 2**63 + 1, 1, 2)])], Position({2**63 + 1: 1}), "one"
+    )
     for _ in range(2):  # an archiver that died wrote it again
-        client.publish_all(archive_topic("fleet"), encode_bundle([], Position()) + bundle)
+        client.publish_all(archive_topic("fleet"), encode_bundle([], Position(), "none") + bundle)
     rows = reading(spark, brokers, "fleet", rows="items").orderBy("id").collect()
     assert [(row.sender, row.id, bytes(row.payload)) for row in rows] == [
         ("a", 7, b"x"),

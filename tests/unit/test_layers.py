@@ -112,7 +112,6 @@ MOST_MODULES: Final = 20
 NOT_YET: Final[Mapping[str, str]] = {
     "autonomic.design imports the shell autonomic.sensors": "names of properties are no sensors",
     "slices.balancer.deeds imports the shell autonomic.history": "a deed is no file",
-    "durable.frames imports secrets: a core touches no clock, thread, socket or file": "give it in",
 }
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -200,6 +199,8 @@ def find_file(path: str | Path | None) -> Path | None:
 
 
 def _read(file: Path) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - only who has a file needs it
+
     try:
         with file.open("rb") as stream:
             return tomllib.load(stream)

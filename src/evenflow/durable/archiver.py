@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import secrets
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -80,7 +81,8 @@ class Archiver(Closing):
         end = self._live.limited(self._position, end, MOST_ITEMS)
         rows = list(self._live.read(self._position, end))
         if rows:
-            self._client.publish_all(self._topic, encode_bundle(rows, end), level=self._level)
+            bundle = encode_bundle(rows, end, secrets.token_hex(8))
+            self._client.publish_all(self._topic, bundle, level=self._level)
         self._live.commit(end)
         self._position = end
         count = sum(int(batch.num_rows) for batch in rows)

@@ -14,7 +14,6 @@ next archiver writes all of it again.
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -43,18 +42,25 @@ def archive_topic(name: str) -> str:
 
 
 def encode_bundle(
-    rows: Iterable[pa.RecordBatch], end: Position, piece: int = LARGEST_PIECE
+    rows: Iterable[pa.RecordBatch], end: Position, name: str, piece: int = LARGEST_PIECE
 ) -> list[bytes]:
-    """Return the messages of a bundle, in order."""
+    """Return the messages of a bundle, in order.
+
+    Args:
+        rows: The items.
+        end: Where the topic has been archived up to with them.
+        name: A name that no other bundle of the topic has.
+        piece: Octets of a message, at most.
+    """
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, NUMBERED, options=_WRITING) as stream:
         for batch in rows:
             stream.write_batch(batch)
     octets = sink.getvalue().to_pybytes()
     parts = [octets[at : at + piece] for at in range(0, len(octets), piece)]
-    bundle, reached = secrets.token_hex(8), end.to_json()
+    reached = end.to_json()
     return [
-        _joined(encode_json(_Head(bundle, number, len(parts), reached)), part)
+        _joined(encode_json(_Head(name, number, len(parts), reached)), part)
         for number, part in enumerate(parts)
     ]
 

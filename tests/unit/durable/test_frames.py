@@ -34,7 +34,7 @@ def bundle(count: int, first: int = 1, payload: bytes = b"x") -> pa.RecordBatch:
 
 @pytest.mark.parametrize("piece", [50, 1 << 20])
 def test_a_bundle_comes_back_in_one_piece_or_many(piece: int) -> None:
-    messages = encode_bundle([bundle(10), bundle(5, 11)], Position({7: 9}), piece)
+    messages = encode_bundle([bundle(10), bundle(5, 11)], Position({7: 9}), "a", piece)
     assert (len(messages) > 1) is (piece == 50)
     assembly = Assembly()
     *others, found = [assembly.add(message) for message in messages]
@@ -46,15 +46,15 @@ def test_a_bundle_comes_back_in_one_piece_or_many(piece: int) -> None:
 
 
 def test_a_bundle_without_rows_still_tells_its_end() -> None:
-    (message,) = encode_bundle([], Position({7: 3}))
+    (message,) = encode_bundle([], Position({7: 3}), "a")
     found = Assembly().add(message)
     assert found is not None
     assert (found.rows.num_rows, found.end) == (0, {7: 3})
 
 
 def test_a_bundle_that_was_broken_off_counts_for_nothing() -> None:
-    broken = encode_bundle([bundle(100)], Position({7: 1}), 200)[:-1]
-    whole = encode_bundle([bundle(100)], Position({7: 1}), 200)
+    broken = encode_bundle([bundle(100)], Position({7: 1}), "a", 200)[:-1]
+    whole = encode_bundle([bundle(100)], Position({7: 1}), "b", 200)
     assembly = Assembly()
     found = [assembly.add(message) for message in [*broken, *whole]]
     assert next(one for one in found if one is not None).rows.num_rows == 100
@@ -64,7 +64,7 @@ def test_a_bundle_that_was_broken_off_counts_for_nothing() -> None:
 
 
 def test_what_is_no_piece_is_refused_without_harm() -> None:
-    (good,) = encode_bundle([bundle(3)], Position({7: 1}))
+    (good,) = encode_bundle([bundle(3)], Position({7: 1}), "a")
     rng, refused = random.Random(1), 0
     for _ in range(3000):
         bad = bytearray(good)

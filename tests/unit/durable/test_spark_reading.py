@@ -45,12 +45,11 @@ def test_every_item_of_an_archive_is_in_one_part(seed: int, parts: int) -> None:
         count = rng.randint(1, 40)
         items = [(0, 5, n) for n in range(number, number + count)]
         number += count
-        pieces = encode_bundle([rows(items)], Position({5: epoch}), rng.choice([100, 1 << 20]))
+        table, end = [rows(items)], Position({5: epoch})
+        pieces = encode_bundle(table, end, f"{epoch} broken", rng.choice([100, 1 << 20]))
         broken = pieces[: rng.randrange(len(pieces))] if rng.random() < 0.3 else []
-        again = (
-            encode_bundle([rows(items)], Position({5: epoch}), 100) if rng.random() < 0.3 else []
-        )
-        for piece in [*broken, *encode_bundle([rows(items)], Position({5: epoch}), 150), *again]:
+        again = encode_bundle(table, end, f"{epoch} again", 100) if rng.random() < 0.3 else []
+        for piece in [*broken, *encode_bundle(table, end, f"{epoch} whole", 150), *again]:
             time += rng.randint(1, 10**9)
             messages.append(Message(time, 1, len(messages) + 1, piece))
     found = []
@@ -63,7 +62,7 @@ def test_every_item_of_an_archive_is_in_one_part(seed: int, parts: int) -> None:
 
 
 def test_what_others_write_into_an_archive_is_left_out() -> None:
-    (piece,) = encode_bundle([rows([(0, 5, 1)])], Position({5: 1}))
+    (piece,) = encode_bundle([rows([(0, 5, 1)])], Position({5: 1}), "a")
     messages = [Message(10, 1, 1, b"hello"), Message(11, 1, 2, piece)]
     (found,) = items_in(messages, Part(1, 20))
     assert found.num_rows == 1

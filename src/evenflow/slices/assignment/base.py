@@ -13,7 +13,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from evenflow.errors import AssignmentError, ConfigError
 from evenflow.model.batch import Int32s
@@ -71,7 +70,7 @@ def row_of(columns: FieldColumns, row: int) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, pa.Scalar):
+    if hasattr(value, "as_py"):  # a scalar of Arrow
         return value.as_py()
     return value.item() if isinstance(value, np.generic) else value
 
@@ -86,6 +85,8 @@ def assign_rows(assignment: Assignment, columns: FieldColumns, slice_count: int)
 
 def clean_numbers(column: Any) -> npt.NDArray[Any] | None:
     """Return a column of numbers as a NumPy array; None when it has nulls or anything else."""
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, and needed for columns alone
+
     if isinstance(column, pa.Array | pa.ChunkedArray):
         number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         if not number or column.null_count:

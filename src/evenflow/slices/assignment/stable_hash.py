@@ -19,7 +19,6 @@ from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from evenflow.model.batch import Int32s
 from evenflow.slices.assignment.base import (
@@ -102,6 +101,8 @@ def parse_hash(argument: str) -> HashAssignment:
 
 def _clean_words(column: Any) -> Any:
     """Return a column of strings or bytes as an Arrow dictionary; None when it is anything else."""
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, and needed for columns alone
+
     if isinstance(column, np.ndarray) and column.dtype.kind in "US" and column.ndim == 1:
         # Through a list, because Arrow would cut bytes at their first zero.
         column = pa.array(column.tolist(), pa.string() if column.dtype.kind == "U" else pa.binary())
@@ -118,13 +119,15 @@ def _clean_words(column: Any) -> Any:
 
 
 def _is_words(kind: Any) -> bool:
+    from pyarrow import types  # noqa: PLC0415
+
     return any(
         is_kind(kind)
         for is_kind in (
-            pa.types.is_string,
-            pa.types.is_large_string,
-            pa.types.is_binary,
-            pa.types.is_large_binary,
-            pa.types.is_fixed_size_binary,
+            types.is_string,
+            types.is_large_string,
+            types.is_binary,
+            types.is_large_binary,
+            types.is_fixed_size_binary,
         )
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evenflow.errors import UsageError
 from evenflow.model.batch import Int32s, Int64s
@@ -201,8 +202,6 @@ def number_column(name: str, numbers: Any) -> Int64s:
 def _lengths(words: Any) -> Int64s:
     if pa.types.is_fixed_size_binary(words.type):
         return np.full(len(words), words.type.byte_width, np.int64)
-    import pyarrow.compute as pc  # noqa: PLC0415 - slow to import, and needed for columns alone
-
     found: Int64s = pc.binary_length(words).to_numpy().astype(np.int64)
     return found
 

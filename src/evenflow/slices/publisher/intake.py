@@ -18,11 +18,11 @@ import numpy as np
 
 from evenflow.errors import AssignmentError, UsageError
 from evenflow.model.batch import Int32s, Item
-from evenflow.slices.publisher.columns import Table, number_column, payload_column, sender_column
 
 if TYPE_CHECKING:
     from evenflow.clock import Clock
     from evenflow.slices.assignment import Assignment
+    from evenflow.slices.publisher.columns import Table
 
 Payload = bytes | bytearray | memoryview | str | Mapping[str, Any]
 """What callers may give: bytes, a string (sent as UTF-8), or a mapping (sent as JSON)."""
@@ -64,7 +64,9 @@ class Intake:
 
     def table(self, payloads: Any, senders: Any, ids: Any, times: Any) -> Table:
         """Return many items as columns."""
-        column = payload_column(payloads)
+        from evenflow.slices.publisher import columns  # noqa: PLC0415 - Arrow, for columns alone
+
+        column = columns.payload_column(payloads)
         count = len(column)
         if ids is None:
             first = self._take_ids(count)
@@ -73,10 +75,10 @@ class Intake:
             times = np.full(count, self._now())
         if isinstance(senders, str):
             senders = senders or self._sender
-        table = Table(
-            number_column("ids", ids),
-            number_column("times", times),
-            sender_column(senders, count),
+        table = columns.Table(
+            columns.number_column("ids", ids),
+            columns.number_column("times", times),
+            columns.sender_column(senders, count),
             column,
         )
         for name in ("ids", "times", "senders"):

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from evenflow.model.batch import Int32s, Item, encode_item
-from evenflow.slices.publisher.columns import Columns, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from evenflow.slices.publisher.columns import Columns, Table
 
 ITEM_OVERHEAD: Final = 24
 """Bytes an item adds to its batch besides sender and payload: id, time and two offsets."""
@@ -128,7 +129,7 @@ class OpenTables:
         tables, slices = self._tables, self._slices
         self._tables, self._slices = [], []
         self.items = self.size = 0
-        return Table.joined(tables).by_slice(np.concatenate(slices)) if tables else iter(())
+        return tables[0].joined(tables).by_slice(np.concatenate(slices)) if tables else iter(())
 
     def __bool__(self) -> bool:
         return bool(self._tables)

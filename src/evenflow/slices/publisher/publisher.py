@@ -34,7 +34,6 @@ from evenflow.model.batch import Int32s
 from evenflow.slices.assignment import Assignment, assignment_of
 from evenflow.slices.consumer.registry import ARCHIVE
 from evenflow.slices.publisher.batching import Limits
-from evenflow.slices.publisher.columns import Table
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.diagnosis import PublisherStats, publisher_stats, why_blocked
 from evenflow.slices.publisher.intake import Intake, Payload, encode_payload
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
 
     from evenflow.clock import Clock
     from evenflow.domain.cyclone import Participant
+    from evenflow.slices.publisher.columns import Table
     from evenflow.slices.publisher.shell import CommitHook
 
 _CHUNK_SHARE: Final = 4
