@@ -114,8 +114,8 @@ class Audit:
             store.executescript(TABLES)
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, timeout_s: float) -> None:
-        command = [sys.executable, AUDIT, self.file, self.database, str(timeout_s)]
+    def start(self, timeout_s: float, batches: int = 0) -> None:
+        command = [sys.executable, AUDIT, self.file, self.database, str(timeout_s), str(batches)]
         self._process = subprocess.Popen(command)
 
     def kill(self) -> None:
@@ -138,6 +138,9 @@ class Audit:
 
     def ids(self) -> list[int]:
         return sorted(row[0] for row in self.ask("SELECT id FROM items"))
+
+    def batches(self) -> int:
+        return self.ask("SELECT count(*) FROM batches")[0][0]
 
     def repeated(self) -> int:
         return self.ask("SELECT coalesce(sum(times - 1), 0) FROM batches")[0][0]
@@ -165,6 +168,21 @@ def test_every_item_counts_once_though_the_program_is_killed_at_any_moment(
     audit.run()
     assert audit.ids() == list(range(trickle.count))
     assert audit.repeated() <= 4, "at most the batch in hand, for each kill"
+
+
+def test_a_program_killed_in_a_batch_is_given_that_batch_again_though_more_has_come(
+    trickle: Trickle, audit: Audit, eventually: Eventually
+) -> None:
+    for life in (1, 2):
+        audit.start(60.0, batches=3)
+        eventually(lambda life=life: audit.batches() >= 2 * life + 1, "it stands still")
+        audit.kill()
+        count = trickle.count
+        eventually(lambda count=count: trickle.count > count + 100, "there is more")
+    trickle.stop()
+    audit.run()
+    assert audit.ids() == list(range(trickle.count))
+    assert audit.repeated() == 2, "the batch that was stored and not committed, in each life"
 
 
 def test_a_program_that_was_stopped_goes_on_without_repeating_though_nodes_were_replaced(
