@@ -27,9 +27,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from typing import Final, Self
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Final, Self
 
 from evenflow.closing import Closing
 from evenflow.config import Config
@@ -39,8 +37,10 @@ from evenflow.query_options import a_name
 from evenflow.slices.consumer.core import EARLIEST, LATEST
 from evenflow.slices.consumer.follower import Follower
 from evenflow.slices.consumer.reading import read_numbered
-from evenflow.slices.consumer.row_numbers import NUMBERED
-from evenflow.slices.consumer.served_batch import ServedBatch
+from evenflow.slices.consumer.served_batch import ServedBatch, joined
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MOST_ITEMS: Final = 10_000
 WAIT_S: Final = 0.2
@@ -65,7 +65,7 @@ def follow(
         start: Where a consumer begins that the domain does not know: ``"earliest"``, with all that
             is kept, or ``"latest"``, with what comes from now on. A position counts always: the
             application remembers it itself.
-        limit: About how many items a batch has at most, and so what has to fit in memory. An epoch
+        limit: About how many items a batch has at most; a batch is in memory as a whole. An epoch
             of a publisher is never split.
         timeout: The loop ends when nothing new came for this many seconds; None: never.
 
@@ -204,7 +204,4 @@ class Following(Closing):
             for rows in read_numbered(share)
         ]
         self._follower.wait_heard()
-        (whole,) = pa.Table.from_batches(parts, NUMBERED).combine_chunks().to_batches() or (
-            pa.RecordBatch.from_pylist([], NUMBERED),
-        )
-        return whole
+        return joined(parts)

@@ -7,25 +7,39 @@ Columns are views into Arrow's buffers. Nothing is copied before single items ar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from evenflow.model.batch import Item
+from evenflow.slices.consumer.row_numbers import NUMBERED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
     from evenflow.model.batch import Int32s, Int64s, Octets
     from evenflow.model.ids import Position
 
+MOST_OCTETS: Final = (1 << 31) - 1
+"""What 32-bit offsets can reach; a batch of more has columns with 64-bit offsets."""
+_WIDE: Final = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+
+
+def joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Join numbered rows into one record batch."""
+    table = pa.Table.from_batches(parts, NUMBERED)
+    if table.nbytes > MOST_OCTETS:
+        table = table.cast(pa.schema([f.with_type(_WIDE.get(f.type, f.type)) for f in NUMBERED]))
+    whole = table.combine_chunks().to_batches()
+    return whole[0] if whole else pa.RecordBatch.from_pylist([], table.schema)
+
 
 def items_of(rows: pa.RecordBatch | pa.Table) -> Iterator[Item]:
     """Yield single items from their columns."""
-    senders = rows.column("sender").cast(pa.binary()).to_pylist()
+    senders = rows.column("sender").cast(pa.large_binary()).to_pylist()
     ids = rows.column("id").to_pylist()
     times = rows.column("time").cast(pa.int64()).to_pylist()
     payloads = rows.column("payload").to_pylist()
@@ -76,7 +90,7 @@ class ServedBatch:
         return self._numbers("number")
 
     @property
-    def sender_offsets(self) -> Int32s:
+    def sender_offsets(self) -> Int32s | Int64s:
         """One more than there are items: offsets into :attr:`senders`."""
         return self._offsets("sender")
 
@@ -86,7 +100,7 @@ class ServedBatch:
         return self._octets("sender")
 
     @property
-    def payload_offsets(self) -> Int32s:
+    def payload_offsets(self) -> Int32s | Int64s:
         """One more than there are items: offsets into :attr:`payloads`."""
         return self._offsets("payload")
 
@@ -98,9 +112,11 @@ class ServedBatch:
     def _numbers(self, name: str) -> npt.NDArray[Any]:
         return np.asarray(self.rows.column(name))
 
-    def _offsets(self, name: str) -> Int32s:
+    def _offsets(self, name: str) -> Int32s | Int64s:
         column = self.rows.column(name)
-        return np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, 4 * column.offset)
+        kind = np.dtype(np.int64 if column.type in _WIDE.values() else np.int32)
+        at = kind.itemsize * column.offset
+        return np.frombuffer(column.buffers()[1], kind, len(column) + 1, at)
 
     def _octets(self, name: str) -> Octets:
         return np.frombuffer(self.rows.column(name).buffers()[2] or b"", np.uint8)

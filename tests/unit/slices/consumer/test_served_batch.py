@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 from evenflow.model.batch import Batch, Item, encode_items
 from evenflow.model.ids import NOWHERE, Position
+from evenflow.slices.consumer import served_batch
 from evenflow.slices.consumer.arrow_batches import record_batch
 from evenflow.slices.consumer.row_numbers import NUMBERED, numbered, spans_of
-from evenflow.slices.consumer.served_batch import ServedBatch, items_of
+from evenflow.slices.consumer.served_batch import ServedBatch, items_of, joined
 
 WRITER = (1 << 64) - 5
 ITEMS = [Item(f"sender-{n}", 100 + n, 1_000_000 + n, b"x" * n) for n in range(5)]
@@ -63,3 +65,22 @@ def test_a_sender_that_is_no_text_does_no_harm() -> None:
         [*rows.columns[:3], odd, *rows.columns[4:]], NUMBERED.names
     )
     assert next(iter(ServedBatch(odd_rows, NOWHERE, END))).sender == "\ufffd"
+
+
+def test_parts_are_joined_in_their_order() -> None:
+    rows = served().rows
+    assert joined([rows.slice(0, 2), rows.slice(2)]).equals(rows)
+    assert joined([]).num_rows == 0
+    assert joined([]).schema == NUMBERED
+
+
+def test_a_batch_that_is_too_large_for_32_bits_has_wide_offsets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(served_batch, "MOST_OCTETS", 10)
+    rows = served().rows
+    batch = ServedBatch(joined([rows.slice(0, 2), rows.slice(2)]), NOWHERE, END)
+    assert batch.rows.column("payload").type == pa.large_binary()
+    assert batch.payload_offsets.tolist() == [0, 0, 1, 3, 6, 10]
+    assert bytes(batch.payloads) == b"".join(item.payload for item in ITEMS)
+    assert list(batch) == ITEMS
