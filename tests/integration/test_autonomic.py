@@ -12,8 +12,8 @@ from threading import Event, Thread
 
 import pytest
 
-from evenflow.autonomic.execution import PlanState
-from evenflow.autonomic.history import History
+from evenflow.autonomic.execute.states import PlanState
+from evenflow.autonomic.knowledge.history import History
 from evenflow.config import Config
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer

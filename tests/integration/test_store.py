@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evenflow.autonomic.execution import PlanState
-from evenflow.autonomic.history import History
+from evenflow.autonomic.execute.states import PlanState
+from evenflow.autonomic.knowledge.history import History
 from evenflow.cli import main
 from evenflow.config import Config
 from evenflow.domain.channels import PROPERTIES

@@ -61,8 +61,11 @@ def test_a_failed_import_is_explained() -> None:
         ("pyspark", "import evenflow.spark.session", "spark"),
         ("pyspark", "import evenflow.durable.spark", "spark"),
         ("scipy", "import evenflow.cli.broker", "store"),
-        ("cel_expr_python", "from evenflow.autonomic.expression import Expression as E; E('a', ())",
-         "events"),
+        (
+            "cel_expr_python",
+            "from evenflow.autonomic.analyze.expression import Expression as E; E('a', ())",
+            "events",
+        ),
     ],
 )  # fmt: skip
 def test_our_packages_say_which_extra_they_lack(missing: str, statement: str, extra: str) -> None:

@@ -18,10 +18,10 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from evenflow.autonomic.analyze.local_events import Phase
 from evenflow.autonomic.design import Design, design
-from evenflow.autonomic.events import Phase
-from evenflow.autonomic.monitor import MonitoringService
-from evenflow.autonomic.sensors import Sensors
+from evenflow.autonomic.monitor.monitors import MonitoringService
+from evenflow.autonomic.monitor.sensors import Sensors
 from evenflow.closing import Closing
 from evenflow.domain.channels import EVENTS, PROPERTIES
 from evenflow.errors import ConfigError, did_you_mean
@@ -30,8 +30,8 @@ from evenflow.model.messages import EventNotice, PropertyReport
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenflow.autonomic.events import EventNotification
-    from evenflow.autonomic.sensors import Sensor
+    from evenflow.autonomic.analyze.local_events import EventNotification
+    from evenflow.autonomic.monitor.sensors import Sensor
     from evenflow.config import Config
     from evenflow.domain.cyclone import Participant
 

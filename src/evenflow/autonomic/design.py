@@ -2,9 +2,9 @@
 
 Read at the start of every process that uses them, so that a fault is refused before anything runs:
 an expression over a property nobody measures (with its place in the text), an event of a group that
-does not exist, a rule for an event nobody raises. Which property there is: those every process has
-(:data:`~evenflow.autonomic.sensors.MACHINE`), those of a node (:data:`NODE`), and whatever has a
-line in ``[monitor.ranges]``, by which programs declare their own.
+does not exist, a rule for an event nobody raises. Which property there is: those of
+:mod:`evenflow.autonomic.monitor.properties`, and whatever has a line in ``[monitor.ranges]``, by
+which programs declare their own.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenflow.autonomic.composite import Aggregate, CompositeDetector, Quorum
-from evenflow.autonomic.events import EventDefinition, EventDetector, Phase
-from evenflow.autonomic.monitor import OperationRanges
-from evenflow.autonomic.planner import Place, Rule, Verb
-from evenflow.autonomic.sensors import MACHINE
+from evenflow.autonomic.analyze.balancer_events import BalancerEvent
+from evenflow.autonomic.analyze.distributed_events import Aggregate, CompositeDetector, Quorum
+from evenflow.autonomic.analyze.local_events import EventDefinition, EventDetector, Phase
+from evenflow.autonomic.monitor.monitors import OperationRanges
+from evenflow.autonomic.monitor.properties import BROKER, MACHINE, NODE, QUERY
+from evenflow.autonomic.plan.planning import Place, Rule, Verb
 from evenflow.balance import ALGORITHMS
 from evenflow.errors import ConfigError, did_you_mean
 
@@ -25,30 +26,9 @@ if TYPE_CHECKING:
 
     from evenflow.config import Config, EventConfig, RuleConfig
 
-NODE = (
-    "items",
-    "payload_bytes",
-    "busy",
-    "backlog_items",
-    "backlog_bytes",
-    "backlog_s",
-    "delay_s",
-    "slices",
-)
-"""Properties of a node: items and payload bytes a second, percent of the time at work; what waits
-(items, bytes, seconds that the oldest has waited); seconds from an item's time to its end; slices
-held."""
-BROKER = ("broker_load", "broker_bytes", "broker_topics")
-"""Properties of a broker of the overlay store: octets it must have room for, its worst failure
-included; octets it keeps; topics it leads."""
-QUERY = ("batch_s", "tasks", "lag_epochs", "lag_items", "damaged_items")
-"""Properties of a query of a served topic: seconds of its newest batch, tasks of it; closed epochs
-and items that it has not committed; items whose payload it could not decode."""
 EVERYBODY = "all"
 """The group of all nodes."""
 DEFAULT_RANGES = {"cpu": (30.0, 70.0), "memory": (50.0, 80.0), "busy": (30.0, 70.0)}
-IMBALANCE = "imbalance"
-"""The balancer's own event of a topic is this, a dash, and the topic."""
 STALE_PERIODS = 5
 """A pause of so many periods between two readings breaks the run of an event."""
 
@@ -111,11 +91,6 @@ def design(config: Config) -> Design:
     return made
 
 
-def imbalance_of(topic: str) -> str:
-    """The event that the slices of a topic are uneven."""
-    return f"{IMBALANCE}-{topic}"
-
-
 def _distributed(
     event: EventConfig, groups: dict[str, str], local: list[str]
 ) -> Quorum | Aggregate:
@@ -151,12 +126,15 @@ def _for_topic(
 
 
 def _own_rules(config: Config) -> list[Rule]:
-    return [Rule(imbalance_of(topic.name), topic.name) for topic in config.topics]
+    """Whatever a balancer notices of a topic, the topic's planner is asked."""
+    return [
+        Rule(each.of(topic.name), topic.name) for topic in config.topics for each in BalancerEvent
+    ]
 
 
 def _rule(rule: RuleConfig, config: Config) -> Rule:
     events = [event.name for event in config.events]
-    events += [imbalance_of(topic.name) for topic in config.topics]
+    events += [own.event for own in _own_rules(config)]
     _known("rules.event", rule.event, events)
     _known("rules.planner", rule.planner, _places(config))
     settings = _for_topic(rule.planner, rule.by, rule.settings, config)

@@ -2,8 +2,10 @@
 
 MAPE-SDDL, section III.B. The part of a balancer that is the same whatever it balances: local events
 and property reports come in; distributed events are found among them; rules choose planners; plans
-run through the controller; orders go to executors, whose answers come back. Every event, plan and
-outcome goes to the history before anything follows from it.
+run through the controller; orders go to executors, whose outcomes come back. Executors in this
+process are called; the others are reached over the action plan topic
+(:meth:`AutonomicLoop.orders`). Every event, plan and outcome goes to the history before anything
+follows from it.
 
 Events are looked at one after the other, each when the plan before it is over, so that a planner
 always sees what is, not what was meant to be. An event that was written down already (a new
@@ -23,22 +25,25 @@ from __future__ import annotations
 import logging
 from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from evenflow.autonomic.events import EventNotification, Phase, Property
-from evenflow.autonomic.executor import Answer, Controller, Note, Order
-from evenflow.autonomic.history import Deed
-from evenflow.autonomic.planner import Verb
+from evenflow.autonomic.analyze.local_events import EventNotification, Phase, Property
+from evenflow.autonomic.execute.controller import Controller, Note
+from evenflow.autonomic.execute.executors import outcome_of
+from evenflow.autonomic.knowledge.records import Deed
+from evenflow.autonomic.plan.planning import Verb
 from evenflow.errors import PlanError
+from evenflow.model.messages import ActionOrder, ActionOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from evenflow.autonomic.actions import ActionPlan
-    from evenflow.autonomic.composite import CompositeDetector
-    from evenflow.autonomic.executor import Instruction
-    from evenflow.autonomic.history import History
-    from evenflow.autonomic.planner import Decision, PlanningService
+    from evenflow.autonomic.analyze.distributed_events import CompositeDetector
+    from evenflow.autonomic.execute.actions import ActionPlan
+    from evenflow.autonomic.execute.controller import Instruction
+    from evenflow.autonomic.execute.executors import Executor
+    from evenflow.autonomic.knowledge.history import History
+    from evenflow.autonomic.plan.planning import Decision, PlanningService
     from evenflow.model.messages import EventNotice
 
 _LOG = logging.getLogger(__name__)
@@ -47,20 +52,10 @@ MOST_WAITING = 1_000
 """Events that may wait for their turn; beyond it the oldest go."""
 MOST_KNOWN = 10_000
 """Events and sources of which it is remembered that they have been seen."""
+HEARD_WITHIN_S = 5.0
+"""Within this time of its beginning a loop has heard of every process that reports."""
 LOOK_S = 0.2
 """How often distributed events are looked at when nothing is heard."""
-
-
-class Executor(Protocol):
-    """Carries out actions; what it has to grant is in :mod:`evenflow.autonomic.executor`."""
-
-    def order(self, order: Order, now: float) -> None:
-        """Take an order; it may come again."""
-        ...
-
-    def poll(self, now: float) -> list[Answer]:
-        """Go on with what is under way; returns what is over."""
-        ...
 
 
 class AutonomicLoop:
@@ -78,6 +73,8 @@ class AutonomicLoop:
         self.planning = planning
         self.failures = 0
         """Times that a planner could not answer, or too many plans waited."""
+        self.properties: dict[str, dict[str, float]] = {}
+        """The newest properties of every process that reports, by its id."""
         self._composite = composite
         self._history = history
         self._executors = executors
@@ -91,7 +88,13 @@ class AutonomicLoop:
         """Time of the newest note of each event and source."""
         self._lasting: dict[tuple[str, str], EventNotification] = {}
         """Events that were raised and not cleared, by event and source."""
+        self._orders: list[ActionOrder] = []
+        """Orders for other processes, to be sent."""
+        self._awaited: dict[tuple[str, str], ActionOrder] = {}
+        """The newest order of each action that another process has to answer."""
         self._begun = False
+        self._all_heard_at = 0.0
+        """From then on a process that does not report is not there."""
         self._next_look = 0.0
 
     @property
@@ -102,6 +105,7 @@ class AutonomicLoop:
     def begin(self, now: float) -> None:
         """The executors know the world: go on where the history ends. Once."""
         self._begun = True
+        self._all_heard_at = now + HEARD_WITHIN_S
         self._perform(self._controller.resume(self._history.unfinished(), now), now)
 
     # -- what comes in --------------------------------------------------------------------------
@@ -120,13 +124,24 @@ class AutonomicLoop:
 
     def reported(self, source: str, values: Mapping[str, float], now: float) -> None:
         """A process reported its properties."""
+        self.properties.setdefault(source, {}).update(values)
         self._raise(self._composite.heard(source, values, now))
 
     def gone(self, source: str, now: float) -> None:
-        """A process has left."""
+        """A process has left: what it was doing for a plan will not be answered any more."""
         for key in [key for key in self._lasting if key[1] == source]:
             del self._lasting[key]
+        self.properties.pop(source, None)
         self._raise(self._composite.gone(source, now))
+        for order in [each for each in self._awaited.values() if each.executor_id == source]:
+            self.answered(_ended(order), now)
+
+    def answered(self, outcome: ActionOutcome, now: float) -> None:
+        """An executor in another process answered."""
+        order = self._awaited.get((outcome.plan_id, outcome.action_id))
+        if order is not None and order.attempt == outcome.attempt:
+            del self._awaited[outcome.plan_id, outcome.action_id]
+        self._perform(self._controller.handle(outcome, now), now)
 
     def raise_event(self, event: EventNotification) -> None:
         """An event of the balancer's own, in the loop's time; it is raised anew while it lasts."""
@@ -161,6 +176,15 @@ class AutonomicLoop:
 
     # -- time -----------------------------------------------------------------------------------
 
+    def failed(self) -> list[ActionPlan]:
+        """The plans that were rolled back or broke since the last call."""
+        return self._controller.failed()
+
+    def orders(self) -> list[ActionOrder]:
+        """What has to be sent to executors in other processes; each is told once."""
+        orders, self._orders = self._orders, []
+        return orders
+
     def poll(self, now: float) -> None:
         """Do what is due; call it often."""
         if now >= self._next_look:
@@ -168,14 +192,19 @@ class AutonomicLoop:
             self._raise(self._composite.look(now))
         if not self._begun:
             return
-        for executor in self._executors.values():
-            for answer in executor.poll(now):
-                self._perform(self._controller.handle(answer, now), now)
+        self._ask_executors(now)
         timer = self._controller.get_timer()
         if timer is not None and now >= timer:
             self._perform(self._controller.handle_timer(now), now)
         while self._waiting and self._controller.idle:
             self._decide(self._waiting.popleft(), now)
+            self._ask_executors(now)
+
+    def _ask_executors(self, now: float) -> None:
+        """Let the executors here go on; what an outcome leads to begins at once."""
+        while outcomes := [each for one in self._executors.values() for each in one.poll(now)]:
+            for outcome in outcomes:
+                self._perform(self._controller.handle(outcome, now), now)
 
     def reconsider(self, now: float) -> None:
         """Ask the planners of all events that last once more; call it now and then."""
@@ -213,12 +242,19 @@ class AutonomicLoop:
                 self._history.add_note(replace(instruction, time=instruction.time + self._offset))
                 _log(instruction)
                 continue
-            executor = self._executors.get(instruction.executor_id)
-            if executor is not None:
-                executor.order(instruction, now)
-            else:
-                answer = _nobody(instruction)
-                self._perform(self._controller.handle(answer, now), now)
+            self._order(instruction, now)
+
+    def _order(self, order: ActionOrder, now: float) -> None:
+        executor = self._executors.get(order.executor_id)
+        if executor is not None:
+            executor.order(order, now)
+        elif order.executor_id not in self.properties and now >= self._all_heard_at:
+            self._perform(self._controller.handle(_ended(order), now), now)
+        else:
+            if len(self._awaited) >= MOST_WAITING:
+                self._awaited.pop(next(iter(self._awaited)))
+            self._awaited[order.plan_id, order.action_id] = order
+            self._orders.append(order)
 
 
 def event_of(notice: EventNotice) -> EventNotification:
@@ -246,9 +282,10 @@ def _deed_of(decision: Decision, event: EventNotification, time: float) -> Deed:
     return Deed(time, "rule", what, why, decision.failure or "done")
 
 
-def _nobody(order: Order) -> Answer:
+def _ended(order: ActionOrder) -> ActionOutcome:
+    """The outcome of an order to a process that is not there: what it did is gone with it."""
     reason = f"there is no executor {order.executor_id!r}"
-    return Answer(order.plan_id, order.action_id, order.attempt, ok=False, reason=reason)
+    return outcome_of(order, ok=order.undo, reason=reason)
 
 
 def _shifted(event: EventNotification, offset: float) -> EventNotification:

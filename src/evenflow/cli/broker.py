@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from evenflow.autonomic.agent import Agent
-from evenflow.autonomic.history import History
+from evenflow.autonomic.knowledge.history import History
 from evenflow.cli.options import Shared, command
 from evenflow.cli.values import seconds
 from evenflow.domain.cyclone import Participant

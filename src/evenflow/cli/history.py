@@ -15,9 +15,10 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from evenflow.autonomic.elastic import START_NODE, STOP_NODE
-from evenflow.autonomic.history import Deed, History, Story
-from evenflow.autonomic.ledger import Entry
+from evenflow.autonomic.execute.actions import START_NODE, STOP_NODE
+from evenflow.autonomic.knowledge.history import History
+from evenflow.autonomic.knowledge.journal import Entry
+from evenflow.autonomic.knowledge.records import Deed, Story
 from evenflow.cli.options import Shared, command
 from evenflow.errors import ConfigError
 from evenflow.model.ids import NodeId
@@ -27,9 +28,9 @@ from evenflow.slices.balancer.deeds import moves_slice
 from evenflow.slices.balancer.planner import MOVE_SLICES, decoded
 
 if TYPE_CHECKING:
-    from evenflow.autonomic.actions import Action
-    from evenflow.autonomic.events import EventNotification
-    from evenflow.autonomic.executor import Note
+    from evenflow.autonomic.analyze.local_events import EventNotification
+    from evenflow.autonomic.execute.actions import Action
+    from evenflow.autonomic.execute.controller import Note
 
 EXAMPLES = """\
   evenflow history              plans and moves, newest first

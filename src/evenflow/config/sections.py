@@ -131,7 +131,7 @@ class BalancerConfig(Section):
 
     table: ClassVar[str] = "balancer"
 
-    algorithm: str = text("count", rf"{NAME}", "the name of a balancing algorithm")
+    algorithm: str = text("weighted", rf"{NAME}", "the name of a balancing algorithm")
     """Name of the balancing algorithm."""
     beat_ms: int = integer(200, 10, 10_000)
     """How often the balancer tells the nodes the term and the assignment."""
@@ -141,6 +141,12 @@ class BalancerConfig(Section):
     """How long one step of a handover may take before it is taken back."""
     analyze_s: float = number(10.0, 0.0, 3_600.0)
     """How often the loads are looked at; twice in a row uneven means a plan. 0: never."""
+    quiet_items: float = number(10.0, 0.0, 1e9)
+    """A topic is quiet when no node gets more items a second than this..."""
+    quiet_busy: float = number(5.0, 0.0, 100.0)
+    """... and none is busy for more than this, in percent of a core; then loads are left alone."""
+    least_gain: float = number(0.1, 0.0, 1.0)
+    """The least load worth moving, as a part of the mean load of a node."""
     season_s: float = number(0.0, 0.0, 31_622_400.0)
     """Length of the season that ``forecast`` learns, 86400 for one of the day; 0: none."""
     item_weight: float = number(1.0, 0.0, 1e9)

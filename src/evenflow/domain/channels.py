@@ -104,10 +104,14 @@ MOVES: Final = _kept("moves", messages.MoveRequest, 64)
 REPLIES: Final = _kept("replies", messages.MoveReply, 64)
 PROPERTIES: Final = _kept("properties", messages.PropertyReport, 1, liveliness=True)
 EVENTS: Final = _kept("events", messages.EventNotice, 1)
+ACTION_PLANS: Final = _kept("action-plans", messages.ActionOrder, 64)
+"""Partition: the executor that shall do it."""
+ACTION_OUTCOMES: Final = _kept("action-outcomes", messages.ActionOutcome, 64)
 
 CONTROL: Final = (
     EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
     LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
+    ACTION_PLANS, ACTION_OUTCOMES,
 )  # fmt: skip
 """All channels but those of the items."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from evenflow.balance import algorithm_named
+from evenflow.config import Config
 from evenflow.model.batch import Batch, Item
 from evenflow.model.ids import NodeId, WriterId
 from evenflow.model.messages import (
@@ -36,11 +36,13 @@ from evenflow.slices.actions import (
     Subscribe,
     Unsubscribe,
 )
+from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore, BalancerSettings
 from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.slices.publisher.batching import Limits, SealedBatch
 from evenflow.slices.publisher.core import Committed, PublisherCore
+from evenflow.testing.balancer import SimBalancers, by_number, turn
 from evenflow.testing.invariants import InvariantChecker, Violation
 from evenflow.testing.network import Network, Parcel
 from evenflow.testing.node import SimNode
@@ -64,17 +66,22 @@ class SimCluster:
         *,
         node_settings: NodeSettings | None = None,
         balancer_settings: BalancerSettings | None = None,
+        config: Config | None = None,
     ) -> None:
         self.now = 100.0
         self.slice_count = slice_count
         self.node_settings = node_settings or NodeSettings(deliver_items=2)
-        self.balancer_settings = balancer_settings or BalancerSettings(join_after=0.0)
+        self.balancers = SimBalancers(
+            config or by_number(TOPIC, slice_count),
+            balancer_settings or BalancerSettings(join_after=0.0),
+        )
         self.publishers: dict[str, PublisherCore] = {}
         for _ in range(publishers):
             self.start_publisher()
         self.nodes: dict[str, SimNode] = {}
         self.balancer: BalancerCore | None = None
         self.network = Network(self._arrive)
+        self.autonomy: SliceAutonomy | None = None
         self.receipts: list[Receipt] = []
         self.replies: list[MoveReply] = []
         self.checker = InvariantChecker()
@@ -122,14 +129,11 @@ class SimCluster:
 
     def start_balancer(self) -> None:
         """A new balancer process."""
-        self.balancer = BalancerCore(
-            TOPIC, self.slice_count, algorithm_named("count"), self.balancer_settings, self.now,
-            wall=1_000 + self.now,
-        )  # fmt: skip
+        self.balancer, self.autonomy = self.balancers.start(self.now)
 
     def kill_balancer(self) -> None:
         """``kill -9``; who talks to it is not heard."""
-        self.balancer = None
+        self.balancer = self.autonomy = None
 
     # -- what applications do -------------------------------------------------------------------
 
@@ -227,7 +231,7 @@ class SimCluster:
         balancer = self.balancer
         if self.network.parcels or self.checker.lacking or balancer is None:
             return False
-        if balancer.sessions or balancer.takes or balancer.nodes.keys() != self.nodes.keys():
+        if balancer.sessions or balancer.takeovers or balancer.nodes.keys() != self.nodes.keys():
             return False
         held_by = [(node, sim.core.cache.held.values()) for node, sim in self.nodes.items()]
         places = {(h.slice, node, h.term, h.state) for node, held in held_by for h in held}
@@ -266,6 +270,8 @@ class SimCluster:
         match message:
             case Receipt():
                 self.receipts.append(message)
+                if self.autonomy is not None:
+                    self.autonomy.on_receipt(message)
                 if message.repeated or message.lost:
                     raise Violation(f"a move lost or repeated items: {message}")
                 return []
@@ -291,9 +297,8 @@ class SimCluster:
     def _at_balancer(self, balancer: BalancerCore, event: object = None) -> None:
         # A balancer that has settled without having heard of a node takes it for dead, too.
         known = set(balancer.nodes) if balancer.settled else set(self.nodes)
-        if event is not None:
-            self._do(balancer.handle(event, self.now), "balancer")
-        self._do(balancer.poll(self.now), "balancer")
+        assert self.autonomy is not None
+        self._do(turn(balancer, self.autonomy, event, self.now), "balancer")
         if balancer.settled:
             for node in (known - balancer.nodes.keys()) & self.nodes.keys():
                 self._stale_terms[node] = max(*balancer.owners.terms, balancer.version)

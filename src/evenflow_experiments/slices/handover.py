@@ -119,7 +119,8 @@ def _receipt_to(observer: Observer, name: str, patience_s: float = 10.0) -> Rece
     view = observer.view("items")
     for _ in range(int(patience_s / 0.05)):
         for receipt in view.receipts:
-            if receipt.cause == "handover" and NodeId(receipt.taker).name == name:
+            moved = receipt.giver and receipt.outcome == "done"
+            if moved and NodeId(receipt.taker).name == name:
                 return receipt
         observer.look(0.05)
     raise ExperimentError("handover", f"no receipt of the handover to {name}")

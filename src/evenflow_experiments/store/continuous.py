@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenflow.autonomic.execution import PlanState
-from evenflow.autonomic.history import History
+from evenflow.autonomic.execute.states import PlanState
+from evenflow.autonomic.knowledge.history import History
 from evenflow.overlay.client.aio import AsyncClient
 from evenflow_experiments.sedax.evolution import SmallestFirst, evolve
 from evenflow_experiments.sedax.growth import growth_rates, sizes_at

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from evenflow.autonomic.composite import Aggregate, Quorum
-from evenflow.autonomic.design import Design, design, imbalance_of
-from evenflow.autonomic.planner import Place, Verb
+from evenflow.autonomic.analyze.balancer_events import BalancerEvent
+from evenflow.autonomic.analyze.distributed_events import Aggregate, Quorum
+from evenflow.autonomic.design import Design, design
+from evenflow.autonomic.plan.planning import Place, Verb
 from evenflow.config import Config, TopicConfig
 from evenflow.errors import ConfigError, ExpressionError
 
@@ -23,8 +24,13 @@ def designed(tmp_path: Path, text: str) -> Design:
 
 def test_without_tables_each_topic_has_its_planner_and_its_rule() -> None:
     plan = design(Config(topics=(TopicConfig("a"), TopicConfig("b"))))
-    assert plan.places == {"a": Place("count", {"topic": "a"}), "b": Place("count", {"topic": "b"})}
-    assert [rule.event for rule in plan.rules] == [imbalance_of("a"), imbalance_of("b")]
+    assert plan.places == {
+        "a": Place("weighted", {"topic": "a"}),
+        "b": Place("weighted", {"topic": "b"}),
+    }
+    for topic in "ab":
+        events = {rule.event for rule in plan.rules if rule.planner == topic}
+        assert events == {event.of(topic) for event in BalancerEvent}
     assert not plan.local
     assert not plan.distributed
 

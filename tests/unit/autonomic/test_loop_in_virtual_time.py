@@ -6,15 +6,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenflow.autonomic.composite import CompositeDetector, Quorum
-from evenflow.autonomic.events import EventDefinition, EventDetector, EventNotification
-from evenflow.autonomic.execution import PlanState
-from evenflow.autonomic.executor import Answer, Controller, Instruction, Note, Order
-from evenflow.autonomic.history import History
-from evenflow.autonomic.monitor import MonitoringService, OperationRanges
-from evenflow.autonomic.planner import Place, PlanningService, Rule
+from evenflow.autonomic.analyze.distributed_events import CompositeDetector, Quorum
+from evenflow.autonomic.analyze.local_events import (
+    EventDefinition,
+    EventDetector,
+    EventNotification,
+)
+from evenflow.autonomic.execute.controller import Controller, Instruction, Note
+from evenflow.autonomic.execute.states import PlanState
+from evenflow.autonomic.knowledge.history import History
+from evenflow.autonomic.monitor.monitors import MonitoringService, OperationRanges
+from evenflow.autonomic.plan.planning import Place, PlanningService, Rule
+from evenflow.balance import algorithm_named
+from evenflow.model.messages import ActionOrder, ActionOutcome
 from evenflow.model.plan import Plan
-from evenflow.slices.balancer.planner import decoded, slice_planners
+from evenflow.slices.balancer.planner import SlicePlanner, decoded
+from evenflow.testing.knowledge import knowing
 from evenflow.testing.sample_clusters import cluster
 
 if TYPE_CHECKING:
@@ -29,7 +36,7 @@ class Loop:
     def __init__(self, path: Path) -> None:
         self.world = cluster({"a": [1.0] * 9, "b": [1.0] * 9, "c": [], "d": []})
         self.path = path
-        self.orders: list[tuple[float, Order]] = []
+        self.orders: list[tuple[float, ActionOrder]] = []
         self.told: list[tuple[float, str, str]] = []
         self.monitors = {
             node: MonitoringService({"cpu": OperationRanges((30.0, 70.0))}) for node in "abcd"
@@ -44,9 +51,14 @@ class Loop:
     def start_balancer(self, now: float) -> None:
         """A balancer that starts, or starts again: all it knows is in the history."""
         self.history = History(self.path)
-        planners = slice_planners(lambda: self.world, "balancer", f"run-{now:g}")
-        rules = [Rule("half-overloaded", "slices")]
-        self.planning = PlanningService(rules, {"slices": Place("weighted")}, planners)
+        planner = SlicePlanner(algorithm_named("weighted"), "slices")
+        self.planning = PlanningService(
+            [Rule("half-overloaded", "slices")],
+            {"slices": Place("weighted")},
+            {"weighted": lambda: planner},
+            knowing(lambda: self.world),
+            run=f"{now:g}",
+        )
         self.controller = Controller()
         self.perform(self.controller.resume(self.history.unfinished(), now), now)
 
@@ -87,7 +99,7 @@ class Loop:
             owners = {each.id: each.owner for each in self.world.slices}
             if {owners[slice_id] for slice_id in move.slices} != {move.taker}:
                 self.world = Plan((move,)).applied_to(self.world, at=now)
-            answer = Answer(order.plan_id, order.action_id, order.attempt, ok=True)
+            answer = ActionOutcome(order.plan_id, order.action_id, order.attempt, ok=True)
             self.perform(self.controller.handle(answer, now), now)
 
 

@@ -26,6 +26,8 @@ message            from -> to              meaning
 ``MoveReply``      balancer -> operator    accepted, or refused and why
 ``PropertyReport`` any process -> all      what its monitors read, when something changed its range
 ``EventNotice``    any process -> all      a local event began or ended there
+``ActionOrder``    controller -> executor  do or undo one action of a plan
+``ActionOutcome``  executor -> controller  it is done, or it is not and why
 =================  ======================  =====================================================
 
 They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,
@@ -37,7 +39,12 @@ reordered: each carries what makes it safe to handle late or twice (a term, a nu
 
 from __future__ import annotations
 
-from evenflow.model.messages.autonomic import EventNotice, PropertyReport
+from evenflow.model.messages.autonomic import (
+    ActionOrder,
+    ActionOutcome,
+    EventNotice,
+    PropertyReport,
+)
 from evenflow.model.messages.balancing import (
     Beat,
     MoveReply,
@@ -59,6 +66,8 @@ from evenflow.model.messages.stream import Commit, EpochClose, ReplayAnswer, Rep
 
 __all__ = [
     "Ack",
+    "ActionOrder",
+    "ActionOutcome",
     "Beat",
     "CacheChunk",
     "Commit",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evenflow.model.wire import F64, Bool, F64s, KeyText, Texts, U32s
+from evenflow.model.wire import F64, U32, Bool, F64s, KeyText, Octets, Text, Texts, U32s
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +40,38 @@ class EventNotice:
     values: F64s
     times: F64s
     """For each property: when it was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionOrder:
+    """One action of a plan, to the executor that shall do or undo it (MAPE-SDDL, Listing 2).
+
+    The controller sends it when the action's turn has come, and again until it is answered.
+    """
+
+    plan_id: Text
+    action_id: Text
+    attempt: U32
+    """Grows each time the action is ordered anew; an older attempt than one seen is ignored."""
+    executor_id: Text
+    """Who executes it: a process of the domain, by the id under which it reports."""
+    kind: Text
+    """What to do, by the name under which executors are registered."""
+    args: Octets
+    """Arguments, in the form that kind of action has."""
+    undo: Bool
+    """Whether what was done is to be undone; ``args`` then say how."""
+    reason: Text = ""
+    """Why the plan is carried out, or why it is undone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionOutcome:
+    """What came of an order: it is done, or it is not and why."""
+
+    plan_id: Text
+    action_id: Text
+    attempt: U32
+    """The attempt that is answered."""
+    ok: Bool
+    reason: Text = ""

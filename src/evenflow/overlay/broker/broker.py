@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from evenflow.autonomic.history import History
+    from evenflow.autonomic.knowledge.history import History
     from evenflow.overlay.protocol.messages import BrokerStatus
     from evenflow.overlay.space.coordinate import Coordinate
 

@@ -2,7 +2,8 @@
 
 Every move that a broker wanted is an event (the loads it saw), a plan with one action, and how that
 ended. All of it is written when it is over, so that no controller takes it for a plan of its own
-that it has to go on with. A shell around `evenflow.autonomic.history`; the wording is pure.
+that it has to go on with. A shell around `evenflow.autonomic.knowledge.history`; the wording is
+pure.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evenflow.autonomic.actions import Action, ActionPlan
-from evenflow.autonomic.events import EventNotification, Phase, Property
-from evenflow.autonomic.execution import ActionState, PlanState
-from evenflow.autonomic.executor import Note
+from evenflow.autonomic.analyze.local_events import EventNotification, Phase, Property
+from evenflow.autonomic.execute.actions import Action, ActionPlan
+from evenflow.autonomic.execute.controller import Note
+from evenflow.autonomic.execute.states import ActionState, PlanState
 
 if TYPE_CHECKING:
-    from evenflow.autonomic.history import History
+    from evenflow.autonomic.knowledge.history import History
     from evenflow.overlay.protocol.events import LogMove
 
 MOVE_TOPIC = "move-topic"
@@ -62,13 +63,13 @@ def as_notes(broker: str, plan_id: str, move: LogMove, now: float) -> list[Note]
     seen = dict(move.seen)
     args = msgspec.json.encode(TopicMove(move.topic, move.start, move.to))
     plan = ActionPlan(
-        plan_id,
         (Action("move", broker, MOVE_TOPIC, args),),
-        UNEVEN,
         f"{broker} bears {_size(seen['load_before'])} (mean {_size(seen['mean_load'])}), without"
         f" {move.topic} {_size(seen['load_after'])}; the highest load that {move.topic} of"
         f" {_size(seen['topic_load'])} meets falls from {_size(seen['highest_here_before'])}"
         f" to {_size(seen['highest_there_after'])}",
+        plan_id,
+        UNEVEN,
     )
     ends = {"": (ActionState.DONE, PlanState.DONE), None: (ActionState.OVERDUE, PlanState.BROKEN)}
     action, outcome = ends.get(move.refusal, (ActionState.REFUSED, PlanState.ROLLED_BACK))

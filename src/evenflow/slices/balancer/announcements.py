@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evenflow.slices.terms import Terms
 
 
-class Announcing:
+class Announcements:
     """The maps and beats of one topic's balancer."""
 
     def __init__(

@@ -1,193 +1,193 @@
-"""The autonomic loop of a balancer of slices: who plans, who executes, when loads are looked at.
+"""The autonomic loop of a balancer of slices: who plans, who executes, what is an event.
 
-Puts the parts together for the topics of one balancer process. Besides what nodes tell, the
-balancer watches one condition itself: every ``balancer.analyze_s`` it asks each topic's planner
-what it would do. When it would move something twice in a row, so not for a short peak, the event
-``imbalance-TOPIC`` is raised with the loads that were seen, and the rule every topic has for it
-leads to a plan. A topic whose planner is ``count`` is left alone: numbers of slices change only
-with the nodes, and then the balancer acts at once; what an operator has moved by hand stays. Nor is
-a topic looked at that has no load at all, or whose loads are not known yet: a silent hour is no
-reason to move what was even before it.
+Puts the parts together for the topics of one balancer process. Besides what processes tell, the
+balancer raises events of its own (:mod:`evenflow.autonomic.analyze.balancer_events`): nodes that
+join, leave or die and plans that failed (:mod:`evenflow.slices.balancer.changes`), at once; and
+uneven loads (:mod:`evenflow.slices.balancer.imbalance`), every ``balancer.analyze_s``. All of them
+lead to plans the same way, by the rules that every topic has.
 """
 
 from __future__ import annotations
 
 from math import isfinite
-from statistics import fmean
 from typing import TYPE_CHECKING
 
-from evenflow.autonomic.design import design, imbalance_of
-from evenflow.autonomic.elastic import Elastic, Fleet, Limits
-from evenflow.autonomic.events import EventNotification, Phase, Property
-from evenflow.autonomic.history import History
+from evenflow.autonomic.analyze.balancer_events import MEMBERSHIP, BalancerEvent
+from evenflow.autonomic.analyze.local_events import EventNotification, Phase, Property
+from evenflow.autonomic.design import design
+from evenflow.autonomic.execute.node_starter import EXECUTOR, NodeStarter
+from evenflow.autonomic.knowledge.knowledge import Knowledge
 from evenflow.autonomic.loop import AutonomicLoop
-from evenflow.autonomic.node_starter import EXECUTOR, NodeStarter
-from evenflow.autonomic.planner import PlanningService
-from evenflow.balance import ALGORITHMS
+from evenflow.autonomic.plan.elastic import Elastic, Fleet
+from evenflow.autonomic.plan.elastic import Limits as FleetLimits
+from evenflow.autonomic.plan.planning import PlanningService
+from evenflow.balance import ALGORITHMS, algorithm_named
 from evenflow.domain.channels import Gone
 from evenflow.errors import ConfigError, did_you_mean
-from evenflow.model.messages import EventNotice, NodeReport, PropertyReport
+from evenflow.model.messages import ActionOutcome, EventNotice, NodeReport, PropertyReport
+from evenflow.registry import Registry
 from evenflow.slices.balancer.deeds import deed_of, remember_moves
+from evenflow.slices.balancer.imbalance import ImbalanceWatch, Limits, seen
 from evenflow.slices.balancer.mover import SliceMover
-from evenflow.slices.balancer.planner import SlicePlanner, slice_planners
+from evenflow.slices.balancer.planner import SlicePlanner, mover_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evenflow.autonomic.planner import Planner
+    from evenflow.autonomic.execute.executors import Executor
+    from evenflow.autonomic.knowledge.history import History
+    from evenflow.autonomic.plan.planning import Planner
     from evenflow.config import Config
-    from evenflow.model.messages import Receipt
+    from evenflow.model.messages import ActionOrder, Receipt
+    from evenflow.model.snapshot import LoadSnapshot
+    from evenflow.slices.balancer.changes import Change
     from evenflow.slices.balancer.core import BalancerCore
 
 ELASTIC = "elastic"
 BY_NUMBER = "count"
 """The planner that looks at nothing but how many slices there are."""
-MEASURED_WITHIN_S = 10.0
-"""After so long what is not known of loads is not waited for."""
 MEMORY_S = 3_600.0
 MOST_DEEDS = 10_000
 """How far back, and over how many moves, a new balancer looks for when slices moved."""
-LOOKS = 2
-"""So many uneven looks in a row are an event."""
 
 
-class SliceLoop:
+class SliceAutonomy:
     """The loop of one balancer process.
 
     Raises:
-        ConfigError: The operator's tables are faulty, or the history cannot be opened.
+        ConfigError: The operator's tables are faulty.
     """
 
     def __init__(
-        self, config: Config, cores: Mapping[str, BalancerCore], now: float, wall: float
+        self,
+        config: Config,
+        cores: Mapping[str, BalancerCore],
+        history: History,
+        now: float,
+        wall: float,
     ) -> None:
         plan = design(config)
+        self._config = config
         self._cores = cores
+        self._history = history
         self._every = config.balancer.analyze_s
         self._next_look = now + self._every
-        self._uneven = dict.fromkeys(cores, 0)
-        self._raised: set[str] = set()
-        self._now = now
-        self._run = f"{int(wall * 1000):x}"
-        self._starter = NodeStarter(config, self._nodes)
-        planning = PlanningService(plan.rules, plan.places, self._planners(config))
-        kept = config.history
-        self._history = History(config.history_file, keep=kept.keep, keep_octets=kept.keep_bytes)
         self._offset = wall - now
-        movers = {topic: SliceMover(core) for topic, core in cores.items()}
-        self.loop = AutonomicLoop(
-            plan.composite(),
-            planning,
-            self._history,
-            {**movers, EXECUTOR: self._starter},
-            offset=wall - now,
+        self._begun_at: float | None = None
+        self._starter = NodeStarter(config, self._nodes)
+        limits = Limits(
+            config.balancer.quiet_items,
+            config.balancer.quiet_busy / 100,
+            config.balancer.least_gain,
         )
-        self._begun, self._begun_at = False, now
-        self._share_algorithms()
+        self._watches = {topic: ImbalanceWatch(core, limits) for topic, core in cores.items()}
+        planning = PlanningService(
+            plan.rules, plan.places, self._planners(), self._knowledge, run=f"{int(wall * 1000):x}"
+        )
+        executors: dict[str, Executor] = {EXECUTOR: self._starter}
+        executors |= {mover_of(topic): SliceMover(core) for topic, core in cores.items()}
+        self.loop = AutonomicLoop(
+            plan.composite(), planning, history, executors, offset=self._offset
+        )
 
-    def handle(self, message: PropertyReport | EventNotice | Gone, now: float) -> None:
+    def handle(
+        self, message: PropertyReport | EventNotice | ActionOutcome | Gone, now: float
+    ) -> None:
         """Take in what a process tells of itself."""
-        self._now = now
-        if isinstance(message, EventNotice):
-            self.loop.notified(message, now)
-        elif isinstance(message, PropertyReport):
-            rows = zip(message.names, message.values, strict=True)
-            values = {name: value for name, value in rows if isfinite(value)}
-            self.loop.reported(message.source, values, now)
-        elif message.message_type is PropertyReport:
-            self.loop.gone(message.key[0], now)
+        match message:
+            case EventNotice():
+                self.loop.notified(message, now)
+            case PropertyReport():
+                rows = zip(message.names, message.values, strict=True)
+                values = {name: value for name, value in rows if isfinite(value)}
+                self.loop.reported(message.source, values, now)
+            case ActionOutcome():
+                self.loop.answered(message, now)
+            case Gone() if message.message_type is PropertyReport:
+                self.loop.gone(message.key[0], now)
 
-    def poll(self, now: float) -> None:
-        """Do what is due; call it often."""
-        self._now = now
-        if not self._begun and all(core.settled for core in self._cores.values()):
-            self._begun, self._begun_at = True, now
-            self._remember(now)
-            self.loop.begin(now)
+    def poll(self, now: float) -> list[ActionOrder]:
+        """Do what is due; returns what to order in other processes. Call it after the cores'."""
+        if self._begun_at is None and all(core.settled for core in self._cores.values()):
+            self._begin(now)
+        for topic, core in self._cores.items():
+            for change in core.changes(now):
+                self._tell(topic, change, now)
         self.loop.poll(now)
-        self._share_algorithms()
+        for plan in self.loop.failed():
+            self._plan_failed(plan.event_id, now)
         if self._every and now >= self._next_look and self.loop.idle:
             self._next_look = now + self._every
             for topic in self._cores:
                 self._look_at(topic, now)
             self.loop.reconsider(now)
+        return self.loop.orders()
 
-    def moved(self, receipt: Receipt) -> None:
+    def on_receipt(self, receipt: Receipt) -> None:
         """A move is over, whoever wanted it: it goes to the history."""
         self._history.add_deed(deed_of(receipt))
 
-    def _remember(self, now: float) -> None:
+    def close(self) -> None:
+        """Let go of what is under way; started nodes stay."""
+        self._starter.close()
+
+    def _begin(self, now: float) -> None:
+        """The nodes are known: learn when slices last moved, and go on where the history ends."""
+        self._begun_at = now
         deeds = self._history.deeds(limit=MOST_DEEDS, since=now + self._offset - MEMORY_S)
         for topic, core in self._cores.items():
             remember_moves(deeds, topic, core.owners, self._offset)
+        self.loop.begin(now)
 
-    def close(self) -> None:
-        """Close the history."""
-        self._history.close()
-        self._starter.close()
+    # -- events of the balancer's own -----------------------------------------------------------
 
-    def _share_algorithms(self) -> None:
-        """Who plans a topic's slices when loads are uneven also plans when nodes come and go."""
+    def _tell(self, topic: str, change: Change, now: float) -> None:
+        self.loop.raise_event(
+            EventNotification(
+                change.event.of(topic), change.node or topic, (), Phase.RAISED, now, change.why
+            )
+        )
+
+    def _plan_failed(self, event_id: str, now: float) -> None:
+        """Who joined or left still has to be planned for; loads are looked at again anyway."""
         for topic, core in self._cores.items():
-            planner = self.loop.planning.at(topic)
-            if isinstance(planner, SlicePlanner):
-                core.algorithm = planner.algorithm
-
-    # -- analysis -------------------------------------------------------------------------------
+            if event_id in {event.of(topic) for event in MEMBERSHIP}:
+                core.plan_failed(now)
 
     def _look_at(self, topic: str, now: float) -> None:
-        planning = self.loop.planning
-        event = EventNotification(imbalance_of(topic), topic, (), Phase.RAISED, now)
-        counts = planning.places[topic].planner == BY_NUMBER
-        if counts or not self._has_load(topic, now) or not planning.consult(topic, event, now):
-            self._uneven[topic] = 0
-            if topic in self._raised:
-                self._raised.discard(topic)
-                self._raise(topic, Phase.CLEARED, now)
+        planning, watch = self.loop.planning, self._watches[topic]
+        if planning.places[topic].planner == BY_NUMBER or self._begun_at is None:
             return
-        self._uneven[topic] += 1
-        if self._uneven[topic] >= LOOKS:
-            self._uneven[topic] = 0
-            self._raised.add(topic)
-            self._raise(topic, Phase.RAISED, now)
-
-    def _has_load(self, topic: str, now: float) -> bool:
-        """Whether there is load, and it is known of all slices (or never will be)."""
-        core = self._cores[topic]
-        owned = [slice_id for slice_id, owner in enumerate(core.owners.of) if owner]
-        known = now - self._begun_at > MEASURED_WITHIN_S or all(map(core.loads.knows, owned))
-        return known and any(map(core.loads.of, owned))
-
-    def _raise(self, topic: str, phase: Phase, now: float) -> None:
-        loads = self._cores[topic].snapshot(now).loads()
-        seen = {f"load {node}": load for node, load in sorted(loads.items())}
-        mean = fmean(loads.values()) if loads else 0.0
-        seen["max_over_mean"] = max(loads.values()) / mean if mean else 0.0
-        properties = tuple(Property(name, value, now) for name, value in seen.items())
-        self.loop.raise_event(EventNotification(imbalance_of(topic), topic, properties, phase, now))
+        snapshot = self._cores[topic].snapshot(now)
+        event_id = BalancerEvent.IMBALANCE.of(topic)
+        readings = tuple(Property(name, value, now) for name, value in seen(snapshot).items())
+        event = EventNotification(event_id, topic, readings, Phase.RAISED, now)
+        look = watch.worth_a_look(now, self._begun_at)
+        phase = watch.look(planning.consult(topic, event, now) if look else None, snapshot)
+        if phase is not None:
+            self.loop.raise_event(EventNotification(event_id, topic, readings, phase, now))
 
     # -- planners -------------------------------------------------------------------------------
 
-    def _planners(self, config: Config) -> dict[str, Callable[..., Planner]]:
-        topics = {topic: self._makers(topic, core) for topic, core in self._cores.items()}
+    def _knowledge(self, event: EventNotification, now: float) -> Knowledge:
+        known = Registry("topic", self._cores)
 
-        def maker(algorithm: str) -> Callable[..., Planner]:
+        def snapshot_of(topic: str) -> LoadSnapshot:
+            return known.get(topic).snapshot(now)
+
+        return Knowledge(event, now, self.loop.properties, snapshot_of, self._history)
+
+    def _planners(self) -> dict[str, Callable[..., Planner]]:
+        def maker(name: str) -> Callable[..., Planner]:
             def make(*, topic: str = "", **settings: float) -> Planner:
-                return topics[self._topic(topic)][algorithm](**settings)
+                return SlicePlanner(algorithm_named(name, **settings), self._topic(topic))
 
             return make
 
-        return {
-            **{name: maker(name) for name in ALGORITHMS},
-            ELASTIC: lambda **settings: self._elastic(config, **settings),
-        }
-
-    def _makers(self, topic: str, core: BalancerCore) -> Mapping[str, Callable[..., Planner]]:
-        return slice_planners(lambda: core.snapshot(self._now), topic, f"{topic}-{self._run}")
+        return {**{name: maker(name) for name in ALGORITHMS}, ELASTIC: self._elastic}
 
     def _elastic(
         self,
-        config: Config,
         *,
         grow_on: str,
         shrink_on: str = "",
@@ -197,16 +197,16 @@ class SliceLoop:
         cooldown_s: float = 60.0,
         deadline_s: float = 60.0,
     ) -> Elastic:
-        if not (config.elastic.start or config.node.app):
+        if not (self._config.elastic.start or self._config.node.app):
             raise ConfigError(
                 "elastic.start",
                 [],
                 "say how a node is started, or name its application in node.app",
             )
         name = self._topic(topic)
-        limits = Limits(int(least), int(most), cooldown_s)
+        limits = FleetLimits(int(least), int(most), cooldown_s)
         return Elastic(
-            lambda: self._fleet(name), limits, grow_on, shrink_on, EXECUTOR, self._run, deadline_s
+            lambda now: self._fleet(name, now), limits, grow_on, shrink_on, EXECUTOR, deadline_s
         )
 
     def _topic(self, topic: str) -> str:
@@ -216,9 +216,8 @@ class SliceLoop:
             raise ConfigError("planners.topic", name, f"no such topic{hint}")
         return name
 
-    def _fleet(self, topic: str) -> Fleet:
-        core = self._cores[topic]
-        snapshot = core.snapshot(self._now)
+    def _fleet(self, topic: str, now: float) -> Fleet:
+        snapshot = self._cores[topic].snapshot(now)
         held, loads = snapshot.holdings(), snapshot.loads()
         staying = [node.name for node in snapshot.active]
         staying.sort(key=lambda node: (bool(held[node]), loads[node], len(held[node]), node))

@@ -14,11 +14,12 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from evenflow.balance import algorithm_named
+from evenflow.autonomic.knowledge.history import History
 from evenflow.closing import Closing
 from evenflow.config import Config
 from evenflow.domain.channels import (
     ACKS,
+    ACTION_OUTCOMES,
     BEATS,
     COSTS,
     EVENTS,
@@ -33,6 +34,7 @@ from evenflow.domain.cyclone import Participant
 from evenflow.errors import BalancerRunning, EvenflowError
 from evenflow.model.load import LoadWeights
 from evenflow.model.messages import (
+    ActionOutcome,
     Beat,
     EventNotice,
     NodeReport,
@@ -41,7 +43,7 @@ from evenflow.model.messages import (
     SliceCosts,
 )
 from evenflow.slices.actions import Action, NodeGone, Send
-from evenflow.slices.balancer.autonomy import SliceLoop
+from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore, BalancerSettings
 from evenflow.slices.control_writers import ControlWriters
 
@@ -80,14 +82,12 @@ class Balancer(Closing):
             raise
         self._control_writers = ControlWriters(self._participant)
         # Listening begins before the time that is given to it.
-        channels = (REPORTS, LOADS, COSTS, ACKS, MOVES, PROPERTIES, EVENTS)
+        channels = (REPORTS, LOADS, COSTS, ACKS, MOVES, PROPERTIES, EVENTS, ACTION_OUTCOMES)
         self._readers = [self._read(channel) for channel in channels]
-        algorithm = algorithm_named(self.config.balancer.algorithm)
         self.cores = {
             topic.name: BalancerCore(
                 topic.name,
                 topic.slices,
-                algorithm,
                 balancer_settings(self.config.balancer),
                 time.monotonic(),
                 time.time(),
@@ -96,7 +96,13 @@ class Balancer(Closing):
             for topic in self.config.topics
         }
         try:
-            self._autonomy = SliceLoop(self.config, self.cores, time.monotonic(), time.time())
+            kept = self.config.history
+            self._history = History(
+                self.config.history_file, keep=kept.keep, keep_octets=kept.keep_bytes
+            )
+            self._autonomy = SliceAutonomy(
+                self.config, self.cores, self._history, time.monotonic(), time.time()
+            )
         except EvenflowError:
             self.close_domain()
             raise
@@ -138,6 +144,7 @@ class Balancer(Closing):
         self._waiter.wake()
         self._thread.join()
         self._autonomy.close()
+        self._history.close()
         self.close_domain()
 
     def close_domain(self) -> None:
@@ -165,16 +172,18 @@ class Balancer(Closing):
                 actions += self._handle(message, now)
         for core in self.cores.values():
             actions += core.poll(now)
-        self._autonomy.poll(now)
+        actions += [Send(order, order.executor_id) for order in self._autonomy.poll(now)]
+        for core in self.cores.values():  # what was planned begins at once
+            actions += core.poll(now)
         for action in actions:
             if isinstance(action, Send):
                 if isinstance(action.message, Receipt):
                     _log_receipt(action.message)
-                    self._autonomy.moved(action.message)
+                    self._autonomy.on_receipt(action.message)
                 self._control_writers.send(action)
 
     def _handle(self, message: Any, now: float) -> list[Action]:
-        if isinstance(message, PropertyReport | EventNotice):
+        if isinstance(message, PropertyReport | EventNotice | ActionOutcome):
             self._autonomy.handle(message, now)
             return []
         if isinstance(message, Gone):

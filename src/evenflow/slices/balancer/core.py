@@ -3,9 +3,11 @@
 The balancer knows the nodes by their reports, and the slice map by what it ordered. It does four
 things:
 
-* *assign*: slices without an owner go to nodes by TAKE; a node that dies leaves such slices behind;
-* *balance*: when nodes join or want to leave, the algorithm plans moves and each move becomes a
-  session;
+* *assign*: slices without an owner go to nodes by TAKE; a node that dies leaves such slices behind,
+  and they cannot wait for a plan;
+* *move*: every handover begins in :meth:`BalancerCore.begin_move`, whoever asked for it, and one
+  guard (:mod:`evenflow.slices.balancer.move_checks`) admits it. What calls for moves is told to the
+  autonomic loop (:meth:`BalancerCore.changes`), whose planners decide;
 * *reconcile*: what a report says and what the map says must agree in the end; where a node does not
   hold what it should (an order was lost, a refused handover), it is ordered to take it under a new
   term;
@@ -35,25 +37,22 @@ from evenflow.model.messages import (
     Step,
 )
 from evenflow.slices.actions import Action, NodeGone, Send
-from evenflow.slices.balancer.announcements import Announcing
-from evenflow.slices.balancer.loads import Loads
+from evenflow.slices.balancer.announcements import Announcements
+from evenflow.slices.balancer.changes import Change, Changes, found_by_a_new_balancer
+from evenflow.slices.balancer.loads import Loads, load_snapshot
 from evenflow.slices.balancer.members import Members, name_of
-from evenflow.slices.balancer.move_checks import checked_move, refuse_outdated
+from evenflow.slices.balancer.move_checks import MoveGuard
 from evenflow.slices.balancer.owners import Owners
-from evenflow.slices.balancer.rebalancing import Rebalancing, calls_for_moves
 from evenflow.slices.balancer.receipts import Receipts
-from evenflow.slices.balancer.reconciling import differences
 from evenflow.slices.balancer.session import Session, Stage
-from evenflow.slices.balancer.sessions import Coordination
+from evenflow.slices.balancer.sessions import Sessions
 from evenflow.slices.balancer.settings import BalancerSettings
-from evenflow.slices.balancer.snapshots import load_snapshot
-from evenflow.slices.balancer.takeovers import Take, Takes
+from evenflow.slices.balancer.takeovers import Takeover, Takeovers, differences
 from evenflow.slices.terms import Terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenflow.balance import Algorithm
     from evenflow.model.plan import Move
     from evenflow.model.snapshot import LoadSnapshot
 
@@ -67,7 +66,6 @@ class BalancerCore:
         self,
         topic: str,
         slice_count: int,
-        algorithm: Algorithm,
         settings: BalancerSettings,
         now: float,
         wall: float,
@@ -76,20 +74,20 @@ class BalancerCore:
     ) -> None:
         self.topic = topic
         self.slice_count = slice_count
-        self.algorithm = algorithm
         self.settings = settings
         self.owners = Owners(slice_count)
         self.loads = Loads(settings.weights, season_s=settings.season)
         self._terms = Terms(wall)
         self._receipts = Receipts(topic, wall - now, settings.settled_within)
         self._members = Members()
-        self._coordination = Coordination(topic, settings.deadline, settings.retry)
-        self._takes = Takes(topic, settings.retry)
-        self._rebalancing = Rebalancing(now, settings.join_after)
+        self._sessions = Sessions(topic, settings.deadline, settings.retry)
+        self._takeovers = Takeovers(topic, settings.retry)
+        self._guard = MoveGuard(self._members, self.owners, self._sessions, self._takeovers)
+        self._changes = Changes(settings.join_after, settings.retry)
         self._settle_until = now + settings.settle
         self.settled = False
         """Whether it has listened long enough to know the nodes."""
-        self._announcing = Announcing(
+        self._announcements = Announcements(
             topic, identity, now, beat_every=settings.beat_every, map_every=settings.map_every
         )
 
@@ -101,17 +99,17 @@ class BalancerCore:
     @property
     def sessions(self) -> dict[int, Session]:
         """The handovers it leads, by term."""
-        return self._coordination.open
+        return self._sessions.open
 
     @property
-    def takes(self) -> dict[int, Take]:
+    def takeovers(self) -> dict[int, Takeover]:
         """Orders to take that are not acknowledged yet, by term."""
-        return self._takes.open
+        return self._takeovers.open
 
     @property
     def version(self) -> int:
         """Version of the newest slice map."""
-        return self._announcing.version
+        return self._announcements.version
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -142,19 +140,17 @@ class BalancerCore:
         self._terms.learn(max((report.seen_term, *report.terms)))
         self._members.hear(report, now)
         if known is None:
-            self._rebalancing.wait(now)
-            self._rebalancing.want(f"{name_of(report.node)} joined")
+            self._changes.joined(report.node, now)
         elif known.leaving != report.leaving:
-            self._rebalancing.want(f"{name_of(report.node)} leaves")
+            self._changes.leaving(report.node, now)
         return self._reconcile(report, now) if self.settled else []
 
     def _gone(self, node: str, now: float) -> list[Action]:
         if not self._members.forget(node):
             return []
-        self._rebalancing.want(_gone(node))
-        self._coordination.node_gone(node, now)
-        self._takes.forget(node)
-        self._rebalancing.forget(node)
+        self._changes.died(node, _gone(node), now)
+        self._sessions.node_gone(node, now)
+        self._takeovers.forget(node)
         return []
 
     def _acknowledged(self, ack: Ack, now: float) -> list[Action]:
@@ -164,7 +160,7 @@ class BalancerCore:
         if session is not None:
             session.handle(ack, now)
             return []
-        take = self._takes.answered(ack)
+        take = self._takeovers.answered(ack)
         if take is None:
             return []
         self._members.distrust(take.node)
@@ -175,46 +171,55 @@ class BalancerCore:
                     again = (take.node, take.giver, take.cause, take.why)
                     self._order_take((slice_id,), *again, now)
             return []
-        self._receipts.of_take(take, now)
+        self._receipts.of_takeover(take, now)
         return []
+
+    # -- moves ----------------------------------------------------------------------------------
+
+    def begin_move(self, move: Move, why: str, now: float, *, plan: str = "") -> int:
+        """Begin the handover of slices; returns its term.
+
+        Args:
+            move: What goes where.
+            why: The reason in words.
+            now: The time.
+            plan: The plan it belongs to, which will ask for its :meth:`outcome`; empty for none.
+
+        Raises:
+            MoveRefused: It must not begin, or not now; says why.
+        """
+        self._guard.admit(move)
+        return self._sessions.begin(self._terms.new(), move, why, now, plan=plan).term
+
+    def is_busy(self, move: Move) -> bool:
+        """Whether a node or a slice of a move is in a session or being taken, or nobody knows."""
+        return not self.settled or bool(self._guard.busy(move))
+
+    def outcome(self, term: int) -> str:
+        """How a planned move ended, told once; empty while it is under way."""
+        return self._sessions.outcome(term)
+
+    def changes(self, now: float) -> list[Change]:
+        """What calls for a plan, told once, when nothing else is under way."""
+        if not self.settled or self.sessions or self.takeovers:
+            return []
+        return self._changes.due(now)
+
+    def plan_failed(self, now: float) -> None:
+        """A plan that a change called for came to nothing: it will be called for again."""
+        self._changes.plan_failed(now)
 
     def _requested(self, request: MoveRequest, now: float) -> list[Action]:
         try:
-            busy = self._coordination.busy()
-            move = checked_move(request, self._members, self.owners, busy, self._pending)
-        except ValueError as error:
-            return [self._reply(request, reason=str(error))]
-        session = self._coordination.begin(self._terms.new(), move, "asked for by hand", now)
-        return [self._reply(request, term=session.term), *session.poll(now)]
+            move = self._guard.resolve(request)
+            term = self.begin_move(move, "asked for by hand", now)
+        except MoveRefused as refusal:
+            return [self._reply(request, reason=refusal.reason)]
+        return [self._reply(request, term=term), *self.sessions[term].poll(now)]
 
     def _reply(self, request: MoveRequest, *, reason: str = "", term: int = 0) -> Send:
         accepted = not reason
         return Send(MoveReply(self.topic, request.request, accepted, reason, term))
-
-    # -- planned moves --------------------------------------------------------------------------
-
-    def is_busy(self, move: Move) -> bool:
-        """Whether a node or a slice of a move is in a session or being taken, or nobody knows."""
-        busy = self._coordination.busy()
-        nodes = move.giver in busy or move.taker in busy
-        return not self.settled or nodes or any(map(self._pending, move.slices))
-
-    def begin_move(self, move: Move, plan: str, why: str, now: float) -> int:
-        """Begin the session of a planned move; returns its term, for :meth:`outcome`.
-
-        Raises:
-            MoveRefused: The nodes or slices are not as the plan has them.
-        """
-        refuse_outdated(move, self._members, self.owners)
-        if self.is_busy(move):
-            raise MoveRefused(f"{move.giver} or {move.taker} is in another session")
-        term = self._terms.new()
-        self._coordination.begin_planned(term, move, plan, why, now)
-        return term
-
-    def outcome(self, term: int) -> str:
-        """How a planned move ended, told once; empty while it is under way."""
-        return self._coordination.outcome(term)
 
     # -- time -----------------------------------------------------------------------------------
 
@@ -227,17 +232,12 @@ class BalancerCore:
             self._recover(now)
         for node in self._members.silent(now, self.settings.silence):
             actions += self._gone(node, now)
-        orders, ended = self._coordination.poll(now)
+        orders, ended = self._sessions.poll(now)
         actions += orders
         for session in ended:
             actions += self._ended(session, now)
         self._assign(now)
-        self._balance(now)
-        busy = self._coordination.busy()
-        for move, why in self._rebalancing.startable(busy, self.owners, self.nodes):
-            session = self._coordination.begin(self._terms.new(), move, why, now)
-            actions += session.poll(now)
-        actions += self._takes.poll(now)
+        actions += self._takeovers.poll(now)
         actions += self._receipts.late(now)
         return [*actions, *self._beat(now)]
 
@@ -248,21 +248,17 @@ class BalancerCore:
         merged = session.stage is Stage.MERGED
         if merged:
             self.owners.give(session.slices, session.taker, session.term, now)
+            self._changes.handover_done()
+        elif session.giver in self.nodes:
+            why = f"the handover failed: {session.reason}"
+            self._order_take(session.slices, session.giver, session.taker, "return", why, now)
         else:
-            # Who planned the move decides what comes of its failure.
-            if not self._coordination.is_planned(session.term):
-                self._rebalancing.want("a handover failed")
-            self._rebalancing.wait(now)
-            if session.giver in self.nodes:
-                why = f"the handover failed: {session.reason}"
-                self._order_take(session.slices, session.giver, session.taker, "return", why, now)
-            else:
-                self.owners.give(session.slices, "", self._terms.new(), now)
+            self.owners.give(session.slices, "", self._terms.new(), now)
         return self._receipts.of_session(session, merged=merged)
 
     def _assign(self, now: float) -> None:
         """Give slices without an owner, or of a dead owner, to the nodes."""
-        orphans = self.owners.orphans(self.nodes, but=self._coordination.slices())
+        orphans = self.owners.orphans(self.nodes, but=self._sessions.slices())
         if not orphans or not self._members.staying():
             return
         assignment = sound_assignment(self.snapshot(now))
@@ -275,13 +271,8 @@ class BalancerCore:
             for node, share in by_node.items():
                 self._order_take(share, node, giver, cause, why, now)
 
-    def _balance(self, now: float) -> None:
-        """Plan moves when the membership changed and nothing else is under way."""
-        if self._rebalancing.due(now) and not self.sessions and not self.takes:
-            self._rebalancing.plan(self.algorithm, self.snapshot(now))
-
     def _beat(self, now: float) -> list[Action]:
-        return self._announcing.poll(
+        return self._announcements.poll(
             now, self.owners, self._members, self._terms, settled=self.settled
         )
 
@@ -301,15 +292,16 @@ class BalancerCore:
         self.settled = True
         # What was uneven before stays: an operator may have wanted it. What calls for moves is a
         # membership that changed while nobody balanced.
-        self._rebalancing.begin_with(calls_for_moves(sessions, self.owners, self.nodes))
-        for term, found in sessions.items():
-            self._coordination.resume(term, found, now)
+        found = found_by_a_new_balancer(sessions, self.owners, self.nodes)
+        self._changes.begin_with(list(found), now)
+        for term, session in sessions.items():
+            self._sessions.resume(term, session, now)
 
     def _reconcile(self, report: NodeReport, now: float) -> list[Action]:
         """Bring a node in line with the map, when its report shows that it is not."""
         if not self._members.trusts(report):
             return []
-        found = differences(report, self.owners, self.sessions, self._pending)
+        found = differences(report, self.owners, self.sessions, self._guard.pending)
         if found.lacking:
             why = "it did not hold what it owns"
             self._order_take(found.lacking, report.node, "", "assign", why, now)
@@ -328,14 +320,10 @@ class BalancerCore:
         self, slices: Iterable[int], node: str, giver: str, cause: str, why: str, now: float
     ) -> None:
         term = self._terms.new()
-        take = Take(term, node, tuple(sorted(slices)), giver, cause, why, now, now)
-        self._takes.add(take)
+        take = Takeover(term, node, tuple(sorted(slices)), giver, cause, why, now, now)
+        self._takeovers.add(take)
         self.owners.give(take.slices, node, term, now)
         self._members.distrust(node)
-
-    def _pending(self, slice_id: int) -> bool:
-        """Whether the slice is in a session or being taken."""
-        return self._coordination.concern(slice_id) or self._takes.concern(slice_id)
 
 
 def _gone(node: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenflow.autonomic.history import Deed
+from evenflow.autonomic.knowledge.records import Deed
 from evenflow.model.ids import NodeId
 from evenflow.model.ranges import numbers_in, ranges
 from evenflow.slices.balancer.receipts import DONE

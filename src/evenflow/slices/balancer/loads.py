@@ -6,10 +6,13 @@ asked (:func:`evenflow.model.load.offered`). Strengths follow from what is done,
 arrives; both are learned by :mod:`evenflow.balance`. A slice keeps its last known load while it
 changes hands.
 
-Where consumers say what slices cost them (:mod:`evenflow.slices.balancer.costs`), that stands in
-for the busy time of nodes, which only keep the items; and unless the operator has weighed busy time
-against the rest, it alone is the load. A consumer counts whole batches, which reach equally far in
-all slices; nodes receive in bursts, each in its own.
+The node of a served topic only keeps items; the work is done elsewhere, and no node can measure it.
+Whoever does it says how much of it each slice asks for
+(:class:`~evenflow.model.messages.SliceCosts`): seconds of work in each second. That stands in for
+the busy time of nodes, and unless the operator has weighed busy time against the rest, it alone is
+the load: a consumer counts whole batches, which reach equally far in all slices, while nodes
+receive in bursts, each in its own. A consumer that is gone costs nothing any more, after a while: a
+busy machine may only have silenced it for a moment.
 """
 
 from __future__ import annotations
@@ -21,16 +24,20 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenflow.balance.load_outlook import OutlookLearner
 from evenflow.balance.node_strength import StrengthLearner
 from evenflow.model.load import LoadWeights, SliceLoad, offered
-from evenflow.slices.balancer.costs import Costs
+from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from evenflow.model.load import Outlook
-    from evenflow.model.messages import SliceCosts, SliceLoads
+    from evenflow.model.messages import NodeReport, SliceCosts, SliceLoads
+    from evenflow.slices.balancer.owners import Owners
 
 RATE_MEMORY_S: Final = 5.0
 """Over about this time the usual rates of slices are averaged."""
+GRACE_S: Final = 30.0
+"""How long a consumer that is gone still counts."""
+_NS: Final = 1e-9
 _WORK_ALONE: Final = LoadWeights(item=0.0, octet=0.0, busy=1.0)
 
 
@@ -58,6 +65,41 @@ class _Counts(NamedTuple):
         return (
             self.items < other.items or self.busy_us < other.busy_us or self.arrived < other.arrived
         )
+
+
+class Costs:
+    """What the slices of one topic cost its consumers."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, dict[int, float]] = {}
+        self._gone: dict[str, float] = {}
+
+    @property
+    def known(self) -> bool:
+        """Whether anybody says what slices cost."""
+        return bool(self._told)
+
+    def learn(self, message: SliceCosts) -> None:
+        """A consumer says what its slices cost; this takes the place of what it said before."""
+        rows = zip(message.slices, message.work_ns, strict=True)
+        self._told[message.consumer] = {slice_id: work * _NS for slice_id, work in rows}
+        self._gone.pop(message.consumer, None)
+
+    def gone(self, consumer: str, now: float) -> None:
+        """A consumer is gone."""
+        if consumer in self._told:
+            self._gone.setdefault(consumer, now)
+
+    def forget_gone(self, now: float) -> bool:
+        """Forget consumers that were gone for long; returns whether there were any."""
+        over = [consumer for consumer, since in self._gone.items() if now - since >= GRACE_S]
+        for consumer in over:
+            del self._gone[consumer], self._told[consumer]
+        return bool(over)
+
+    def busy(self, slice_id: int) -> float:
+        """Seconds of work in each second, for all consumers."""
+        return sum(told.get(slice_id, 0.0) for told in self._told.values())
 
 
 class Loads:
@@ -136,6 +178,15 @@ class Loads:
         """The last known load of a slice."""
         return self._loads.get(slice_id, 0.0)
 
+    def activity(self, slice_id: int) -> tuple[float, float]:
+        """Items that arrive, and seconds of work that they ask for, in each second."""
+        rate = self._rates.get(slice_id)
+        busy = rate.busy if rate else 0.0
+        return (
+            rate.items if rate else 0.0,
+            self._costs.busy(slice_id) if self._costs.known else busy,
+        )
+
     def outlook(self, slice_id: int) -> Outlook | None:
         """What is to be expected of a slice, when enough was seen."""
         return self._outlooks.outlook(slice_id)
@@ -153,4 +204,28 @@ def _smoothed(before: SliceLoad | None, measured: SliceLoad, elapsed: float) -> 
         before.items + part * (measured.items - before.items),
         before.octets + part * (measured.octets - before.octets),
         before.busy + part * (measured.busy - before.busy),
+    )
+
+
+def load_snapshot(
+    now: float, nodes: Mapping[str, NodeReport], owners: Owners, loads: Loads
+) -> LoadSnapshot:
+    """Nodes, slices and loads; a slice whose owner is not among the nodes has none."""
+    capacities = loads.capacities(nodes)
+    return LoadSnapshot(
+        now,
+        tuple(
+            ClusterNode(node, capacities[node], report.leaving) for node, report in nodes.items()
+        ),
+        tuple(
+            PlacedSlice(
+                slice_id,
+                owner if owner in nodes else None,
+                loads.of(slice_id),
+                moved_at=owners.moved_at[slice_id],
+                came_from=owners.came_from[slice_id] or None,
+                outlook=loads.outlook(slice_id),
+            )
+            for slice_id, owner in enumerate(owners.of)
+        ),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenflow.errors import MoveRefused
 from evenflow.model.ids import NodeId
 
 if TYPE_CHECKING:
@@ -62,14 +63,14 @@ class Members:
         """The id of a node given by its id or by its name.
 
         Raises:
-            ValueError: There is none, or more than one.
+            MoveRefused: There is none, or more than one.
         """
         found = [node for node in self.reports if name in (node, name_of(node))]
         if not found:
             known = ", ".join(sorted(map(name_of, self.reports))) or "none"
-            raise ValueError(f"there is no node {name}; known are: {known}")
+            raise MoveRefused(f"there is no node {name}; known are: {known}")
         if len(found) > 1:
-            raise ValueError(f"{name} may be any of {', '.join(sorted(found))}; say which")
+            raise MoveRefused(f"{name} may be any of {', '.join(sorted(found))}; say which")
         return found[0]
 
 

@@ -1,4 +1,9 @@
-"""Moves that somebody asks for: whether they can be done, and what they are in detail."""
+"""The guard of moves: whether a move of slices may begin now, whoever asked for it.
+
+A planner, an operator and the way back of a failed plan all pass :meth:`MoveGuard.admit`; nothing
+else begins a handover. An operator's request names nodes by their names and may leave the choice of
+slices to the balancer: :meth:`MoveGuard.resolve` makes a move of it first.
+"""
 
 from __future__ import annotations
 
@@ -8,64 +13,73 @@ from evenflow.errors import MoveRefused
 from evenflow.model.plan import Move
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
-
     from evenflow.model.messages import MoveRequest
     from evenflow.slices.balancer.members import Members
     from evenflow.slices.balancer.owners import Owners
+    from evenflow.slices.balancer.sessions import Sessions
+    from evenflow.slices.balancer.takeovers import Takeovers
 
 
-def checked_move(
-    request: MoveRequest,
-    members: Members,
-    owners: Owners,
-    busy: Container[str],
-    is_pending: Callable[[int], bool],
-) -> Move:
-    """The move that a request means.
+class MoveGuard:
+    """Knows what may move in one topic."""
 
-    Args:
-        request: What the operator asked for.
-        members: The nodes.
-        owners: Who owns what.
-        busy: Nodes that are in a session.
-        is_pending: Whether a slice is in a session or being taken.
+    def __init__(
+        self, members: Members, owners: Owners, sessions: Sessions, takeovers: Takeovers
+    ) -> None:
+        self._members = members
+        self._owners = owners
+        self._sessions = sessions
+        self._takeovers = takeovers
 
-    Raises:
-        ValueError: It cannot be done; says why.
-    """
-    giver, taker = members.find(request.giver), members.find(request.taker)
-    if giver == taker:
-        raise ValueError("giver and taker are the same node")
-    if members.reports[taker].leaving:
-        raise ValueError(f"{taker} is leaving")
-    for node in (giver, taker):
-        if node in busy:
-            raise ValueError(f"{node} is in another session; try again in a moment")
-    free = [slice_id for slice_id in owners.owned_by(giver) if not is_pending(slice_id)]
-    if request.slices:
-        slices = tuple(sorted(set(request.slices)))
-        wrong = sorted(set(slices) - set(free))
-        if wrong:
-            raise ValueError(f"{giver} does not own slice {wrong[0]}")
-    else:
-        slices = tuple(free[: request.count])
-    if not slices or len(slices) < request.count:
-        raise ValueError(f"{giver} owns {len(free)} slices, {request.count} were asked for")
-    return Move(slices, giver, taker)
+    def admit(self, move: Move) -> None:
+        """Let a move pass.
 
+        Raises:
+            MoveRefused: It must not begin; says why.
+        """
+        if move.giver == move.taker:
+            raise MoveRefused("giver and taker are the same node")
+        if not move.slices:
+            raise MoveRefused("there is nothing to move")
+        for node in (move.giver, move.taker):
+            if node not in self._members.reports:
+                raise MoveRefused(f"there is no node {node}")
+        if self._members.reports[move.taker].leaving:
+            raise MoveRefused(f"{move.taker} is leaving")
+        for slice_id in move.slices:
+            if not self._owners.has(slice_id, move.giver):
+                raise MoveRefused(f"{move.giver} does not own slice {slice_id}")
+        busy = self.busy(move)
+        if busy:
+            raise MoveRefused(f"{busy}; try again in a moment")
 
-def refuse_outdated(move: Move, members: Members, owners: Owners) -> None:
-    """Refuse a planned move when the nodes or slices are not as the plan has them.
+    def busy(self, move: Move) -> str:
+        """What of a move is under way already, in words; empty when nothing is."""
+        nodes = self._sessions.busy()
+        for node in (move.giver, move.taker):
+            if node in nodes:
+                return f"{node} is in another session"
+        for slice_id in move.slices:
+            if self.pending(slice_id):
+                return f"slice {slice_id} is changing hands"
+        return ""
 
-    Raises:
-        MoveRefused: Says what has changed.
-    """
-    for node in (move.giver, move.taker):
-        if node not in members.reports:
-            raise MoveRefused(f"there is no node {node} any more")
-    if members.reports[move.taker].leaving:
-        raise MoveRefused(f"{move.taker} is leaving")
-    for slice_id in move.slices:
-        if slice_id >= len(owners.of) or owners.of[slice_id] != move.giver:
-            raise MoveRefused(f"{move.giver} does not own slice {slice_id}")
+    def pending(self, slice_id: int) -> bool:
+        """Whether a slice is in a session or being taken."""
+        return self._sessions.concern(slice_id) or self._takeovers.concern(slice_id)
+
+    def resolve(self, request: MoveRequest) -> Move:
+        """The move that an operator's request means.
+
+        Raises:
+            MoveRefused: There is no such node, or it does not have as many slices to give.
+        """
+        giver, taker = self._members.find(request.giver), self._members.find(request.taker)
+        if request.slices:
+            return Move(tuple(sorted(set(request.slices))), giver, taker)
+        owned = self._owners.owned_by(giver)
+        if not 0 < request.count <= len(owned):
+            asked = f"{request.count} were asked for"
+            raise MoveRefused(f"{giver} owns {len(owned)} slices, {asked}")
+        owned.sort(key=self.pending)  # those that are changing hands last
+        return Move(tuple(sorted(owned[: request.count])), giver, taker)

@@ -21,20 +21,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from evenflow.autonomic.executor import Answer
+from evenflow.autonomic.execute.executors import outcome_of
 from evenflow.errors import DecodeError, MoveRefused
+from evenflow.model.messages import ActionOutcome
 from evenflow.slices.balancer.planner import decoded
 from evenflow.slices.balancer.receipts import DONE
 
 if TYPE_CHECKING:
-    from evenflow.autonomic.executor import Order
+    from evenflow.model.messages import ActionOrder
     from evenflow.model.plan import Move
     from evenflow.slices.balancer.core import BalancerCore
 
 
 @dataclass(slots=True)
 class _Job:
-    order: Order
+    order: ActionOrder
     move: Move
     term: int = 0
     """Of the session, 0 before it begins."""
@@ -46,9 +47,9 @@ class SliceMover:
     def __init__(self, balancer: BalancerCore) -> None:
         self._balancer = balancer
         self._jobs: dict[tuple[str, str], _Job] = {}
-        self._answers: list[Answer] = []
+        self._outcomes: list[ActionOutcome] = []
 
-    def order(self, order: Order, now: float) -> None:  # noqa: ARG002 - begins with the next poll
+    def order(self, order: ActionOrder, now: float) -> None:  # noqa: ARG002 - begins with the next poll
         """Take an order; a repeated one changes nothing, a newer attempt replaces the older."""
         key = (order.plan_id, order.action_id)
         known = self._jobs.get(key)
@@ -57,33 +58,33 @@ class SliceMover:
         try:
             self._jobs[key] = _Job(order, decoded(order.args))
         except DecodeError as error:
-            self._answers.append(_answer(order, ok=False, reason=str(error)))
+            self._outcomes.append(outcome_of(order, ok=False, reason=str(error)))
 
-    def poll(self, now: float) -> list[Answer]:
+    def poll(self, now: float) -> list[ActionOutcome]:
         """Begin what can begin; returns what is over."""
-        answers, self._answers = self._answers, []
+        outcomes, self._outcomes = self._outcomes, []
         for key, job in list(self._jobs.items()):
-            answer = self._go_on(job, now)
-            if answer is not None:
+            outcome = self._go_on(job, now)
+            if outcome is not None:
                 del self._jobs[key]
-                answers.append(answer)
-        return answers
+                outcomes.append(outcome)
+        return outcomes
 
-    def _go_on(self, job: _Job, now: float) -> Answer | None:
+    def _go_on(self, job: _Job, now: float) -> ActionOutcome | None:
         if job.term:
             outcome = self._balancer.outcome(job.term)
-            return _answer(job.order, ok=outcome == DONE, reason=outcome) if outcome else None
+            return outcome_of(job.order, ok=outcome == DONE, reason=outcome) if outcome else None
         if self._balancer.is_busy(job.move):
             return None
         left, settled = self._left_to_give(job) if job.order.undo else self._left_to_move(job)
         if settled:
-            return _answer(job.order, ok=True, reason=settled)
+            return outcome_of(job.order, ok=True, reason=settled)
         try:
             move = replace(job.move, slices=left)
             order = job.order
-            job.term = self._balancer.begin_move(move, order.plan_id, order.reason, now)
+            job.term = self._balancer.begin_move(move, order.reason, now, plan=order.plan_id)
         except MoveRefused as error:
-            return _answer(job.order, ok=False, reason=error.reason)
+            return outcome_of(job.order, ok=False, reason=error.reason)
         return None
 
     def _left_to_move(self, job: _Job) -> tuple[tuple[int, ...], str]:
@@ -101,7 +102,3 @@ class SliceMover:
     def _owner(self, slice_id: int) -> str:
         of = self._balancer.owners.of
         return of[slice_id] if slice_id < len(of) else ""
-
-
-def _answer(order: Order, *, ok: bool, reason: str) -> Answer:
-    return Answer(order.plan_id, order.action_id, order.attempt, ok, reason)

@@ -52,6 +52,10 @@ class Owners:
                 self.moved_at[slice_id] = max(at, self.moved_at[slice_id])
                 self.came_from[slice_id] = self.came_from[slice_id] or giver
 
+    def has(self, slice_id: int, node: str) -> bool:
+        """Whether there is such a slice and the node owns it."""
+        return 0 <= slice_id < len(self.of) and self.of[slice_id] == node
+
     def owned_by(self, node: str) -> list[int]:
         """The slices of a node."""
         return [slice_id for slice_id, owner in enumerate(self.of) if owner == node]

@@ -1,79 +1,92 @@
 """The slice planner: a balancing algorithm as a planner of the autonomic loop.
 
-The one place in the loop that knows what a slice is. A plan's moves become actions of the kind
-``move-slices``; each can be undone by moving back. Moves that share a node follow one another
-("which are sequentially executed", MAPE-SDDL, section V.D); the others run side by side.
+A plan's moves become actions of the kind ``move-slices``. Moves that share a node follow one
+another ("which are sequentially executed", MAPE-SDDL, section V.D); the others run side by side.
+Each can be undone by moving back, except where the membership changed: what a new node has got it
+keeps, and what a leaving node gave away does not go back to it.
+
+A plan that :mod:`evenflow.balance.verify` finds a fault with is refused. When the membership
+changed, ``count`` then stands in, so that a node can leave whatever algorithm is at work.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenflow.autonomic.actions import Action, ActionPlan, staged
-from evenflow.balance import ALGORITHMS, algorithm_named
+import msgspec
+
+from evenflow.autonomic.analyze.balancer_events import MEMBERSHIP
+from evenflow.autonomic.execute.actions import Action, ActionPlan, staged
+from evenflow.balance.count import Count
 from evenflow.balance.verify import sound_plan
-from evenflow.errors import DecodeError
+from evenflow.errors import DecodeError, PlanError
 from evenflow.model.plan import Move, Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from evenflow.autonomic.events import EventNotification
+    from evenflow.autonomic.knowledge.knowledge import Knowledge
     from evenflow.balance.base import Algorithm
-    from evenflow.model.snapshot import LoadSnapshot
 
 MOVE_SLICES = "move-slices"
 """The kind of the actions."""
-NODE_JOINED = "node-joined"
-"""The event that a processing node has joined; its source is the node."""
 
 
-@dataclass(slots=True)
+def mover_of(topic: str) -> str:
+    """Who carries out the moves of a topic, as plans name it."""
+    return f"slices/{topic}"
+
+
+@dataclass(frozen=True, slots=True)
 class SlicePlanner:
     """Asks an algorithm what to move.
 
     Args:
         algorithm: Who decides.
-        snapshot: What is known: gives the newest load snapshot.
-        executor_id: Who carries the moves out (the balancer).
-        run: Distinguishes the plans of this run from those of others.
+        topic: What it balances.
         deadline_s: How long one move may take.
-        numbers: Numbers for the plans.
     """
 
     algorithm: Algorithm
-    snapshot: Callable[[], LoadSnapshot]
-    executor_id: str
-    run: str
+    topic: str
     deadline_s: float = 30.0
-    numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def plan(self, event: EventNotification, now: float) -> ActionPlan | None:  # noqa: ARG002
-        """The moves the algorithm asks for; a plan with faults is refused, not sent."""
-        snapshot = self.snapshot()
-        joined = event.source_id if event.event_id == NODE_JOINED else None
-        plan = sound_plan(self.algorithm, snapshot, joined=joined)
+    def analyze_load(self, knowledge: Knowledge) -> ActionPlan | None:
+        """The moves the algorithm asks for."""
+        return self._plan(knowledge)
+
+    def on_new_processing_node(self, knowledge: Knowledge) -> ActionPlan | None:
+        """The moves the algorithm asks for because a node has joined."""
+        return self._plan(knowledge, joined=knowledge.event.source_id)
+
+    def _plan(self, knowledge: Knowledge, joined: str | None = None) -> ActionPlan | None:
+        event = knowledge.event
+        snapshot = knowledge.snapshot_of(self.topic)
+        if joined is not None and all(node.name != joined for node in snapshot.nodes):
+            return None  # it has left again
+        changed = any(kind.is_id(event.event_id) for kind in MEMBERSHIP)
+        try:
+            plan, why = sound_plan(self.algorithm, snapshot, joined=joined), ""
+        except PlanError as error:
+            if not changed:
+                raise
+            plan = sound_plan(Count(), snapshot, joined=joined)
+            why = f"; count stands in, because the plan was {error.reason}"
         if not plan:
             return None
-        plan_id = f"{self.run}-{next(self.numbers)}"
-        reason = f"{self.algorithm.name}: {plan.reason}"
-        actions = self._actions(plan)
-        return ActionPlan(plan_id, actions, event.event_id, reason)
+        reason = f"{event.detail if changed else self.algorithm.name}{why}: {plan.reason}"
+        return ActionPlan(self._actions(plan, undoable=not changed), reason)
 
-    def _actions(self, plan: Plan) -> tuple[Action, ...]:
+    def _actions(self, plan: Plan, *, undoable: bool) -> tuple[Action, ...]:
         stages = staged(frozenset((move.giver, move.taker)) for move in plan.moves)
         return tuple(
             Action(
                 f"move-{number}",
-                self.executor_id,
+                mover_of(self.topic),
                 MOVE_SLICES,
                 encoded(move),
                 stage,
                 self.deadline_s,
-                encoded(Move(move.slices, move.taker, move.giver)),
+                encoded(Move(move.slices, move.taker, move.giver)) if undoable else None,
             )
             for number, (move, stage) in enumerate(zip(plan.moves, stages, strict=True), start=1)
         )
@@ -81,8 +94,7 @@ class SlicePlanner:
 
 def encoded(move: Move) -> bytes:
     """A move as the arguments of an action."""
-    fields = {"slices": move.slices, "giver": move.giver, "taker": move.taker}
-    return json.dumps(fields, separators=(",", ":")).encode()
+    return msgspec.json.encode(Move(move.slices, str(move.giver), str(move.taker)))
 
 
 def decoded(args: bytes) -> Move:
@@ -92,27 +104,6 @@ def decoded(args: bytes) -> Move:
         DecodeError: They are not those of a move.
     """
     try:
-        fields = json.loads(args)
-        return Move(tuple(map(int, fields["slices"])), str(fields["giver"]), str(fields["taker"]))
-    except (ValueError, KeyError, TypeError) as error:
+        return msgspec.json.decode(args, type=Move)
+    except msgspec.MsgspecError as error:
         raise DecodeError(f"not a move of slices: {error}", size=len(args)) from error
-
-
-def slice_planners(
-    snapshot: Callable[[], LoadSnapshot], executor_id: str, run: str, deadline_s: float = 30.0
-) -> dict[str, Callable[..., SlicePlanner]]:
-    """A maker of slice planners for every balancing algorithm, by its name.
-
-    All of them number their plans from the same count, so that swapping one for another never gives
-    two plans the same id.
-    """
-    numbers = count(1)
-
-    def maker(name: str) -> Callable[..., SlicePlanner]:
-        def make(**settings: float) -> SlicePlanner:
-            algorithm = algorithm_named(name, **settings)
-            return SlicePlanner(algorithm, snapshot, executor_id, run, deadline_s, numbers)
-
-        return make
-
-    return {name: maker(name) for name in ALGORITHMS}

@@ -15,7 +15,7 @@ from evenflow.slices.actions import Action, Send
 if TYPE_CHECKING:
     from evenflow.model.messages import Ack
     from evenflow.slices.balancer.session import Session
-    from evenflow.slices.balancer.takeovers import Take
+    from evenflow.slices.balancer.takeovers import Takeover
 
 DONE = "done"
 
@@ -30,7 +30,7 @@ class Receipts:
         self._patience = patience
         self._waiting: dict[int, tuple[Receipt, float]] = {}
 
-    def of_take(self, take: Take, now: float) -> None:
+    def of_takeover(self, take: Takeover, now: float) -> None:
         """A node owns slices by order."""
         receipt = Receipt(
             self._topic, take.term, take.cause, take.giver, take.node, take.slices, DONE,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evenflow.slices.balancer.owners import Found
 
 
-class Coordination:
+class Sessions:
     """The sessions of one topic."""
 
     def __init__(self, topic: str, deadline: float, retry: float) -> None:
@@ -28,20 +28,16 @@ class Coordination:
         self._outcomes: dict[int, str] = {}
         """Of planned moves by term, empty until decided; until somebody asks for them."""
 
-    def begin(
-        self, term: int, move: Move, why: str, now: float, *, cause: str = "handover"
-    ) -> Session:
-        """Lead a handover from its first step."""
+    def begin(self, term: int, move: Move, why: str, now: float, *, plan: str = "") -> Session:
+        """Lead a handover from its first step; of one for a plan the outcome is kept."""
         session = self.open[term] = Session(
             self._topic, term, move.giver, move.taker, move.slices, now,
-            deadline=self._deadline, retry=self._retry, cause=cause, why=why,
+            deadline=self._deadline, retry=self._retry,
+            cause=f"plan {plan}" if plan else "handover", why=why,
         )  # fmt: skip
+        if plan:
+            self._outcomes[term] = ""
         return session
-
-    def begin_planned(self, term: int, move: Move, plan: str, why: str, now: float) -> None:
-        """Lead a handover whose outcome somebody will ask for."""
-        self.begin(term, move, why, now, cause=f"plan {plan}")
-        self._outcomes[term] = ""
 
     def resume(self, term: int, found: Found, now: float) -> None:
         """Bring a session to its end that was found in the nodes' reports."""
@@ -71,10 +67,6 @@ class Coordination:
                     merged = session.stage is Stage.MERGED
                     self._outcomes[term] = DONE if merged else session.reason or "cancelled"
         return actions, ended
-
-    def is_planned(self, term: int) -> bool:
-        """Whether somebody will ask how the session ended."""
-        return term in self._outcomes
 
     def outcome(self, term: int) -> str:
         """How a planned move ended, told once; empty while it is under way."""

@@ -3,6 +3,11 @@
 That is how a slice gets its first owner, how it is taken over from a dead one, how it goes back
 after a cancelled session, and how a node is brought in line with the map. The order is repeated
 until it is acknowledged.
+
+What a report says and what the map says must agree in the end (:func:`differences`). A node lacks a
+slice that it owns by the map and does not process under the map's term: an order was lost, or one
+of a former balancer came late. It has forgotten to give up a slice that it was taking in a session
+that is over.
 """
 
 from __future__ import annotations
@@ -10,15 +15,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenflow.model.messages import Order, Step
+from evenflow.model.messages import NodeReport, Order, SliceState, Step
 from evenflow.slices.actions import Action, Send
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
     from evenflow.model.messages import Ack
+    from evenflow.slices.balancer.owners import Owners
 
 
 @dataclass(slots=True)
-class Take:
+class Takeover:
     """A takeover, a first assignment or a way back: one node owns slices by order."""
 
     term: int
@@ -32,20 +40,20 @@ class Take:
     next_order: float
 
 
-class Takes:
+class Takeovers:
     """What one topic's balancer has ordered to take and not heard of."""
 
     def __init__(self, topic: str, retry: float) -> None:
-        self.open: dict[int, Take] = {}
+        self.open: dict[int, Takeover] = {}
         """By term."""
         self._topic = topic
         self._retry = retry
 
-    def add(self, take: Take) -> None:
+    def add(self, take: Takeover) -> None:
         """Order it from now on."""
         self.open[take.term] = take
 
-    def answered(self, ack: Ack) -> Take | None:
+    def answered(self, ack: Ack) -> Takeover | None:
         """The take that an acknowledgement ends."""
         take = self.open.get(ack.term)
         if take is None or ack.node != take.node or Step(ack.step) is not Step.TAKE:
@@ -70,3 +78,35 @@ class Takes:
                 order = Order(self._topic, take.node, take.term, Step.TAKE, take.slices, "")
                 actions.append(Send(order, to=take.node))
         return actions
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """What has to be done about a node's report."""
+
+    lacking: tuple[int, ...]
+    """Slices the node has to take."""
+    forgotten: dict[int, tuple[int, ...]]
+    """Slices it is still taking, by the term of a session that nobody leads."""
+
+
+def differences(
+    report: NodeReport,
+    owners: Owners,
+    sessions: Container[int],
+    is_pending: Callable[[int], bool],
+) -> Differences:
+    """Compare a report with the map; ``is_pending``: in a session or being taken right now."""
+    works_on = set()
+    forgotten: dict[int, list[int]] = {}
+    for slice_id, state, term in zip(report.slices, report.states, report.terms, strict=True):
+        if state == SliceState.AVAILABLE:
+            works_on.add((slice_id, term))
+        elif state == SliceState.TAKING and term not in sessions:
+            forgotten.setdefault(term, []).append(slice_id)
+    lacking = tuple(
+        slice_id
+        for slice_id in owners.owned_by(report.node)
+        if (slice_id, owners.terms[slice_id]) not in works_on and not is_pending(slice_id)
+    )
+    return Differences(lacking, {term: tuple(slices) for term, slices in forgotten.items()})

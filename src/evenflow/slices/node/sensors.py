@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evenflow.autonomic.sensors import Sensor
+    from evenflow.autonomic.monitor.sensors import Sensor
 
 
 class Vitals(NamedTuple):
@@ -47,7 +47,7 @@ def node_sensors(
     clock: Callable[[], float] = time.monotonic,
     wall: Callable[[], float] = time.time,
 ) -> dict[str, Sensor]:
-    """Sensors of all properties of a node, by name (:data:`evenflow.autonomic.design.NODE`)."""
+    """Sensors of all properties of a node, by the names of ``properties.NODE``."""
 
     def total(field: str) -> Callable[[], float]:
         return lambda: float(sum(getattr(node.vitals(), field) for node in nodes))

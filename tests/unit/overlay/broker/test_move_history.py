@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenflow.autonomic.execution import PlanState
-from evenflow.autonomic.history import History
+from evenflow.autonomic.execute.states import PlanState
+from evenflow.autonomic.knowledge.history import History
 from evenflow.overlay.broker.move_history import MoveHistory, describe
 from evenflow.overlay.protocol.events import LogMove
 

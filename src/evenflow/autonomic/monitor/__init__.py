@@ -1,0 +1,1 @@
+"""Monitoring: sensors, properties and their operation ranges (the M of MAPE-K)."""

@@ -1,0 +1,27 @@
+"""The names of what processes measure of themselves."""
+
+from __future__ import annotations
+
+MACHINE = ("cpu", "memory", "network_bytes", "process_cpu", "process_memory_bytes")
+"""Properties of the machine and the process: percent of all cores, percent of the memory, bytes per
+second in and out; percent of one core, bytes."""
+
+NODE = (
+    "items",
+    "payload_bytes",
+    "busy",
+    "backlog_items",
+    "backlog_bytes",
+    "backlog_s",
+    "delay_s",
+    "slices",
+)
+"""Properties of a node: items and payload bytes a second, percent of the time at work; what waits
+(items, bytes, seconds that the oldest has waited); seconds from an item's time to its end; slices
+held."""
+BROKER = ("broker_load", "broker_bytes", "broker_topics")
+"""Properties of a broker of the overlay store: octets it must have room for, its worst failure
+included; octets it keeps; topics it leads."""
+QUERY = ("batch_s", "tasks", "lag_epochs", "lag_items", "damaged_items")
+"""Properties of a query of a served topic: seconds of its newest batch, tasks of it; closed epochs
+and items that it has not committed; items whose payload it could not decode."""

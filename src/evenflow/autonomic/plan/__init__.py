@@ -1,0 +1,1 @@
+"""Planning: rules, planners, and what they answer to an event (the P of MAPE-K)."""

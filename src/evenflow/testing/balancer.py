@@ -1,0 +1,50 @@
+"""The balancer process of a simulated cluster: its core, its autonomic loop, and its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evenflow.autonomic.knowledge.history import History
+from evenflow.config import BalancerConfig, Config, HistoryConfig, TopicConfig
+from evenflow.slices.balancer.autonomy import SliceAutonomy
+from evenflow.slices.balancer.core import BalancerCore
+
+if TYPE_CHECKING:
+    from evenflow.slices.actions import Action
+    from evenflow.slices.balancer.settings import BalancerSettings
+
+WALL = 1_000.0
+"""What the time of day is ahead of the clock."""
+
+
+def by_number(topic: str, slice_count: int) -> Config:
+    """A topic that is balanced by the number of slices, with a history that is kept in memory."""
+    return Config(
+        topics=(TopicConfig(topic, slices=slice_count),),
+        balancer=BalancerConfig(algorithm="count", analyze_s=0.0),
+        history=HistoryConfig(":memory:"),
+    )
+
+
+class SimBalancers:
+    """Starts balancers of one topic, one after the other; their file outlives them."""
+
+    def __init__(self, config: Config, settings: BalancerSettings) -> None:
+        self.config, self.settings = config, settings
+        self.history = History(Path(config.history.path))
+
+    def start(self, now: float) -> tuple[BalancerCore, SliceAutonomy]:
+        """A new balancer process."""
+        topic = self.config.topics[0]
+        core = BalancerCore(topic.name, topic.slices, self.settings, now, WALL + now)
+        cores = {topic.name: core}
+        return core, SliceAutonomy(self.config, cores, self.history, now, WALL + now)
+
+
+def turn(core: BalancerCore, autonomy: SliceAutonomy, event: object, now: float) -> list[Action]:
+    """What a balancer does with a message, or when time passes."""
+    actions = core.handle(event, now) if event is not None else []
+    actions += core.poll(now)
+    autonomy.poll(now)
+    return actions + core.poll(now)
