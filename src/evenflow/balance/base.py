@@ -10,7 +10,8 @@ Rules that bind every algorithm, and that :mod:`evenflow.balance.verify` checks:
 
 - A leaving node takes nothing, and gives everything as soon as any other node can take it.
 - A slice that moved less than ``settle_s`` ago stays, and one that moved less than ``return_s``
-  ago does not go back where it came from, unless its node leaves.
+  ago does not go back where it came from, unless its node leaves. To a node that has just joined
+  slices may go at once: it has never had them, so nothing can swing to and fro.
 - What the algorithm makes small (:meth:`Algorithm.badness`) does not grow.
 - Slices without an owner are left alone: :func:`evenflow.balance.count.assign_unowned` places
   those.
@@ -23,6 +24,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from evenflow.errors import PlanError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evenflow.model.plan import Plan
     from evenflow.model.snapshot import LoadSnapshot, PlacedSlice
 
@@ -74,6 +77,19 @@ def settled(each: PlacedSlice, now: float, settle_s: float) -> bool:
 def barred_from(each: PlacedSlice, now: float, return_s: float) -> str | None:
     """The node to which the slice may not go because it has only just come from there."""
     return each.came_from if now - each.moved_at < return_s else None
+
+
+def admitted(
+    moves: Iterable[tuple[int, str, str]], snapshot: LoadSnapshot, settle_s: float, joined: str
+) -> list[tuple[int, str, str]]:
+    """Of moves ``(slice, giver, taker)`` those that a join allows: to the new node, or settled."""
+    leaving = {node.name for node in snapshot.nodes if node.leaving}
+    placed = {each.id: each for each in snapshot.slices}
+    return [
+        (slice_id, giver, taker)
+        for slice_id, giver, taker in moves
+        if taker == joined or giver in leaving or settled(placed[slice_id], snapshot.time, settle_s)
+    ]
 
 
 def slices_on_leaving(snapshot: LoadSnapshot) -> int:

@@ -1,4 +1,4 @@
-"""Packing: slices into the room that nodes at work have left.
+"""BinPacking: slices into the room that nodes at work have left.
 
 Every slice goes to the fullest node that still has room for it (best fit), the largest slice
 first: simple, deterministic, and never far from the fewest nodes possible. A node that took or
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evenflow.model.snapshot import LoadSnapshot, PlacedSlice
 
 
-class Shelf:
+class Bins:
     """Nodes at work, ordered by the room they have left."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Shelf:
         return next((name for _, name in fitting if name not in but), None)
 
 
-class Packing:
+class BinPacking:
     """A plan while it is being packed."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Packing:
         self._held = snapshot.holdings()
         self._capacity = {node.name: node.capacity for node in snapshot.active}
         self._loads = snapshot.loads()
-        self._shelf = Shelf()
+        self._shelf = Bins()
         self._idle: dict[str, float] = {}
         self._touched: set[str] = set()
         for name, capacity in self._capacity.items():

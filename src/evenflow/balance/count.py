@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from heapq import heapify, heapreplace
 from typing import TYPE_CHECKING, ClassVar
 
-from evenflow.balance.base import require_node, settled, slices_on_leaving
+from evenflow.balance.base import admitted, require_node, settled, slices_on_leaving
 from evenflow.model.plan import Plan, grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from evenflow.model.snapshot import LoadSnapshot, PlacedSlice
 
@@ -37,17 +37,23 @@ class Count:
     def on_new_processing_node(self, snapshot: LoadSnapshot, node: str) -> Plan:
         """Give the new node its share."""
         require_node(snapshot, node)
-        return self.analyze_load(snapshot)
+        return self._even(snapshot, joined=node)
 
     def analyze_load(self, snapshot: LoadSnapshot) -> Plan:
         """Bring every node to its quota."""
+        return self._even(snapshot)
+
+    def _even(self, snapshot: LoadSnapshot, joined: str | None = None) -> Plan:
         held = snapshot.holdings()
         quotas = _quotas(snapshot, held)
         if not quotas:
             return Plan(expected=self.measure(snapshot), reason="no node can take slices")
         spare = {
             name: _surplus(
-                slices, quotas.get(name, 0), snapshot.time, self._settle_of(name, quotas)
+                slices,
+                quotas.get(name, 0),
+                snapshot.time,
+                0.0 if joined else self._settle_of(name, quotas),
             )
             for name, slices in held.items()
             if len(slices) > quotas.get(name, 0)
@@ -57,7 +63,10 @@ class Count:
             for name, quota in quotas.items()
             if quota > len(held[name])
         }
-        moves = grouped(_paired(spare, wanted))
+        single: Iterable[tuple[int, str, str]] = _paired(spare, wanted)
+        if joined is not None:
+            single = admitted(single, snapshot, self.settle_s, joined)
+        moves = grouped(single)
         after = {name: float(len(slices)) for name, slices in held.items()}
         for move in moves:
             after[move.giver] -= len(move.slices)

@@ -1,6 +1,6 @@
-"""The sketch: a plan while it is being drawn.
+"""The draft of a plan, while its moves are being chosen.
 
-It knows the load every node would have after the moves drawn so far and which slices may still
+It knows the load every node would have after the moves so far and which slices may still
 move, answers which slice of a node fits a gap best, and can take moves back. A slice that has
 been moved is not touched again: a plan moves each slice once.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Sketch:
+class Draft:
     """Loads, free slices and moves so far."""
 
     bands: Mapping[str, Band]
@@ -30,7 +30,7 @@ class Sketch:
     barred: dict[int, str]
     """For some slices a node they may not go to."""
     moves: list[tuple[int, str, str]] = field(default_factory=list)
-    """``(slice, giver, taker)`` in the order drawn."""
+    """``(slice, giver, taker)`` in the order chosen."""
     outside: float = 0.0
     """Sum of what lies outside the bands."""
     moved: float = 0.0
@@ -40,8 +40,8 @@ class Sketch:
     _surpluses: list[tuple[float, str]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, shares: Shares, names: Iterable[str], weights: Collection[Weight]) -> Sketch:
-        """The sketch without a move. A giant on its host stays there."""
+    def of(cls, shares: Shares, names: Iterable[str], weights: Collection[Weight]) -> Draft:
+        """The draft without a move. A giant on its host stays there."""
         bands = shares.bands
         loads = dict.fromkeys(names, 0.0)
         free: dict[str, list[tuple[float, int]]] = {name: [] for name in loads}
@@ -52,13 +52,13 @@ class Sketch:
         for slices in free.values():
             slices.sort()
         barred = {each.id: each.barred for each in weights if each.barred is not None}
-        sketch = cls(bands, loads, free, barred)
-        sketch.outside = sum(band.outside(loads[name]) for name, band in bands.items())
-        sketch._wants = [(loads[name] - band.share, name) for name, band in bands.items()]
-        sketch._surpluses = [(band.share - loads[name], name) for name, band in bands.items()]
-        heapify(sketch._wants)
-        heapify(sketch._surpluses)
-        return sketch
+        draft = cls(bands, loads, free, barred)
+        draft.outside = sum(band.outside(loads[name]) for name, band in bands.items())
+        draft._wants = [(loads[name] - band.share, name) for name, band in bands.items()]
+        draft._surpluses = [(band.share - loads[name], name) for name, band in bands.items()]
+        heapify(draft._wants)
+        heapify(draft._surpluses)
+        return draft
 
     def excess(self, name: str) -> float:
         """How far the node is above its band."""

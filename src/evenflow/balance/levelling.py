@@ -10,7 +10,7 @@ its node leaves. And no slice moves unless that gains more than it costs: it gai
 brings into the bands, for as long as the operator thinks that will last (``horizon_s``), and costs
 the work that waits while the slice changes hands (its load, for ``pause_s``).
 
-As long as no load has been measured at all, slices are spread by number.
+As long as no load has been measured, and while the topic is quiet, slices are spread by number.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
-from evenflow.balance.base import barred_from, require_node, settled, slices_on_leaving
+from evenflow.balance.base import admitted, barred_from, require_node, settled, slices_on_leaving
 from evenflow.balance.count import Count
-from evenflow.balance.draft import Sketch
-from evenflow.balance.levelling_steps import Drawing, Economy
+from evenflow.balance.draft import Draft
+from evenflow.balance.levelling_steps import Economy, LevellingSteps
 from evenflow.balance.shares import Shares, Weight, fair_shares, misfits
 from evenflow.errors import ConfigError
 from evenflow.model.ids import NodeId
@@ -67,28 +67,35 @@ class Levelling:
     def on_new_processing_node(self, snapshot: LoadSnapshot, node: str) -> Plan:
         """Fill the new node: it is below its band."""
         require_node(snapshot, node)
-        return self.analyze_load(snapshot)
+        return self._level(snapshot, joined=node)
 
     def analyze_load(self, snapshot: LoadSnapshot) -> Plan:
         """Bring every node into its band, as far as the slices allow and the gain pays."""
-        weights = self._weights(snapshot)
-        if not any(weight.load for weight in weights):
-            return self._by_count(snapshot)
+        return self._level(snapshot)
+
+    def _level(self, snapshot: LoadSnapshot, joined: str | None = None) -> Plan:
+        weights = self._weights(snapshot, unsettled=joined is not None)
+        if _unweighed(snapshot, weights):
+            return self._by_count(snapshot, weights, joined)
         shares = self._shares(snapshot, weights)
         if not shares.bands:
             return Plan(expected=self.measure(snapshot), reason="no node can take slices")
         names = [node.name for node in snapshot.nodes]
-        sketch = Sketch.of(shares, names, weights)
-        before = dict(sketch.loads)
+        draft = Draft.of(shares, names, weights)
+        before = dict(draft.loads)
         leaving = [name for name in names if name not in shares.bands]
-        drawing = Drawing(sketch, Economy(self.horizon_s, self.pause_s))
-        drawing.draw(leaving, misfits(shares, weights), shares.hosts)
-        if not sketch.moves:
-            return Plan(expected=sketch.loads, reason="every node is in its band, or no move pays")
-        takers = {slice_id: taker for slice_id, _, taker in sketch.moves}
+        steps = LevellingSteps(draft, Economy(self.horizon_s, self.pause_s))
+        steps.draw(leaving, misfits(shares, weights), shares.hosts)
+        moves = draft.moves
+        if joined is not None:
+            moves = admitted(moves, snapshot, self.settle_s, joined)
+        if not moves:
+            reason = "every node is in its band, or no move pays"
+            return Plan(expected=_sums(names, weights, {}), reason=reason)
+        takers = {slice_id: taker for slice_id, _, taker in moves}
         after = _sums(names, weights, takers)
         reason = _in_words(shares, leaving, before, after)
-        return Plan(grouped(sketch.moves), after, reason)
+        return Plan(grouped(moves), after, reason)
 
     def measure(self, snapshot: LoadSnapshot) -> dict[str, float]:
         """Load of every node, as this algorithm sees it."""
@@ -97,14 +104,15 @@ class Levelling:
     def badness(self, snapshot: LoadSnapshot) -> tuple[float, ...]:
         """Slices on leaving nodes, then load outside the bands; without any load, as ``count``."""
         weights = self._weights(snapshot)
-        if not any(weight.load for weight in weights):
+        if _unweighed(snapshot, weights):
             return Count().badness(snapshot)
         loads = _sums((node.name for node in snapshot.nodes), weights, {})
         bands = self._shares(snapshot, weights).bands
         outside = sum(band.outside(loads[name]) for name, band in bands.items())
         return (float(slices_on_leaving(snapshot)), outside)
 
-    def _weights(self, snapshot: LoadSnapshot) -> list[Weight]:
+    def _weights(self, snapshot: LoadSnapshot, *, unsettled: bool = False) -> list[Weight]:
+        """All owned slices; one that should stay is not free, unless those are asked for too."""
         leaving = {node.name for node in snapshot.nodes if node.leaving}
         now = snapshot.time
         restless = now - max(self.settle_s, self.return_s)
@@ -115,7 +123,7 @@ class Levelling:
                 continue
             free, barred = True, None
             if each.moved_at >= restless and owner not in leaving:
-                free = settled(each, now, self.settle_s)
+                free = unsettled or settled(each, now, self.settle_s)
                 barred = barred_from(each, now, self.return_s)
             weights.append(Weight(self.load_of(each, now), each.id, owner, free, barred))
         return weights
@@ -124,10 +132,20 @@ class Levelling:
         strengths = {node.name: self.strength_of(node) for node in snapshot.active}
         return fair_shares(strengths, weights, self.tolerance)
 
-    def _by_count(self, snapshot: LoadSnapshot) -> Plan:
-        """Nothing measured yet: the number of slices is all there is to go by."""
-        plan = Count(max(self.settle_s, self.return_s)).analyze_load(snapshot)
-        return Plan(plan.moves, self.measure(snapshot), f"no load measured: {plan.reason}")
+    def _by_count(self, snapshot: LoadSnapshot, weights: list[Weight], joined: str | None) -> Plan:
+        """Nothing to weigh: the number of slices is all there is to go by."""
+        count = Count(max(self.settle_s, self.return_s))
+        if joined is None:
+            plan = count.analyze_load(snapshot)
+        else:
+            plan = count.on_new_processing_node(snapshot, joined)
+        after = _sums((node.name for node in snapshot.nodes), weights, plan.owners())
+        return Plan(plan.moves, after, f"hardly any load: {plan.reason}")
+
+
+def _unweighed(snapshot: LoadSnapshot, weights: list[Weight]) -> bool:
+    """Whether loads say nothing: the topic is quiet, or none has been measured."""
+    return snapshot.quiet or not any(weight.load for weight in weights)
 
 
 def _in_words(

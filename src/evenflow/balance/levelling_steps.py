@@ -1,18 +1,20 @@
-"""Drawing a levelling plan: the fewest and cheapest moves that bring every node into its band.
+"""The steps of a levelling plan: the fewest and cheapest moves that bring every node into its band.
 
-A plan is drawn in six steps, each working on what the ones before have left:
+Six steps, each working on what the ones before have left:
 
 1. *Clear* leaving nodes: every slice goes, the largest first, each to the node that lacks the most.
-2. *House* giants: each goes to its host, which sheds what it no longer has room for. 3. *Shed*: a
-node above its band gives what lies above. It looks for one slice of that size, or up to a fifth
-larger (but never goes below its share), else gives the largest slice below it and looks again. So
-the moves are few and the moved load is close to the least possible, which is the excess itself. 4.
-*Displace*: where no slice fits anywhere, one goes to a node that sheds others in turn. 5. *Ease*:
-where slices are too coarse to bring all nodes into their bands, a strained node still gives to one
-that is then less strained than it was. 6. *Fill*: a node still below its band (it has just joined,
-say) gets slices from those furthest above their share.
+2. *House* giants: each goes to its host, which sheds what it no longer has room for.
+3. *Shed*: a node above its band gives what lies above. It looks for one slice of that size, or up
+   to a fifth larger (but never goes below its share), else gives the largest slice below it and
+   looks again. So the moves are few and the moved load is close to the least possible, which is the
+   excess itself.
+4. *Displace*: where no slice fits anywhere, one goes to a node that sheds others in turn.
+5. *Ease*: where slices are too coarse to bring all nodes into their bands, a strained node still
+   gives to one that is then less strained than it was.
+6. *Fill*: a node still below its band (it has just joined, say) gets slices from those furthest
+   above their share.
 
-Except for clearing, no move is drawn unless it pays: it must gain more than it costs. Housing and
+Except for clearing, no move is made unless it pays: it must gain more than it costs. Housing and
 displacing are a bundle of moves each; the whole bundle must pay, or it is taken back.
 """
 
@@ -26,7 +28,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-    from evenflow.balance.draft import Sketch
+    from evenflow.balance.draft import Draft
     from evenflow.balance.shares import Weight
 
 OVERSHOOT = 0.2
@@ -54,10 +56,10 @@ class Economy:
 
 
 @dataclass(slots=True)
-class Drawing:
-    """Draws the steps on a sketch."""
+class LevellingSteps:
+    """Draws the steps on a draft."""
 
-    sketch: Sketch
+    draft: Draft
     economy: Economy
     tries: int = TRIES
 
@@ -69,18 +71,18 @@ class Drawing:
             self._clear(name, hosts)
         for misfit in misfits:
             self._house(misfit, hosts.get(misfit.id))
-        for name in self._ranked(self.sketch.excess):
+        for name in self._ranked(self.draft.excess):
             self._unblock(name)
             self._shed(name)
-        for name in self._ranked(self.sketch.excess):
-            self._displace(name, self.sketch.excess(name) * (1 - ROUNDING))
+        for name in self._ranked(self.draft.excess):
+            self._displace(name, self.draft.excess(name) * (1 - ROUNDING))
             self._ease(name)
-        for name in self._ranked(self.sketch.deficit):
+        for name in self._ranked(self.draft.deficit):
             self._fill(name)
 
     def _ranked(self, amount: Callable[[str], float]) -> list[str]:
         """The nodes that have any of this amount, the most first."""
-        amounts = {name: amount(name) for name in self.sketch.bands}
+        amounts = {name: amount(name) for name in self.draft.bands}
         return sorted(
             (name for name, value in amounts.items() if value > 0),
             key=lambda name: (-amounts[name], name),
@@ -88,169 +90,169 @@ class Drawing:
 
     def _clear(self, name: str, homes: Mapping[int, str]) -> None:
         """Give everything away; what has no load goes round, or one node would get all of it."""
-        around = cycle(sorted(self.sketch.bands))
-        for load, slice_id in reversed(self.sketch.free[name][:]):
-            taker = homes.get(slice_id) or self.sketch.neediest(but=name)
+        around = cycle(sorted(self.draft.bands))
+        for load, slice_id in reversed(self.draft.free[name][:]):
+            taker = homes.get(slice_id) or self.draft.neediest(but=name)
             if taker is not None:
-                self.sketch.move(load, slice_id, name, taker if load > 0 else next(around))
+                self.draft.move(load, slice_id, name, taker if load > 0 else next(around))
 
     def _house(self, misfit: Weight, host: str | None) -> None:
         """Find a node that can carry the slice, one with room if possible."""
-        if not self.sketch.may_give(misfit.owner, misfit.load, misfit.id):
+        if not self.draft.may_give(misfit.owner, misfit.load, misfit.id):
             return
         takers = [host] if host else self._hosts_for(misfit)
         self._best_bundle(misfit.load, misfit.id, misfit.owner, takers)
 
     def _hosts_for(self, misfit: Weight) -> list[str]:
         """The node that lacks the most if it has room, else those that come closest to it."""
-        sketch = self.sketch
-        neediest = sketch.neediest(but=misfit.owner)
-        fits = neediest is not None and sketch.room(neediest) >= misfit.load
+        draft = self.draft
+        neediest = draft.neediest(but=misfit.owner)
+        fits = neediest is not None and draft.room(neediest) >= misfit.load
         if neediest is not None and fits and neediest != misfit.barred:
             return [neediest]
-        able = [name for name, band in sketch.bands.items() if band.high >= misfit.load]
-        return nlargest(CHOICES, able, key=lambda name: (sketch.room(name), name))
+        able = [name for name, band in draft.bands.items() if band.high >= misfit.load]
+        return nlargest(CHOICES, able, key=lambda name: (draft.room(name), name))
 
     def _shed(self, giver: str) -> None:
         """Give what lies above the band, to nodes that stay in theirs."""
-        sketch = self.sketch
-        band = sketch.bands[giver]
-        spare = min(OVERSHOOT * sketch.excess(giver), band.high - band.share)
+        draft = self.draft
+        band = draft.bands[giver]
+        spare = min(OVERSHOOT * draft.excess(giver), band.high - band.share)
         last = None
-        while (rest := sketch.excess(giver)) > 0:
+        while (rest := draft.excess(giver)) > 0:
             offer = self._offer(giver, rest + spare)
             if offer is None:
                 return
             load, slice_id, taker = offer
             if last is not None and self._suits(load, slice_id, last):
                 taker = last  # more slices in a session are cheaper than more sessions
-            if not self.economy.pays(sketch.change(load, giver, taker), load):
+            if not self.economy.pays(draft.change(load, giver, taker), load):
                 return
-            sketch.move(load, slice_id, giver, taker)
+            draft.move(load, slice_id, giver, taker)
             last = taker
 
     def _offer(self, giver: str, amount: float) -> tuple[float, int, str] | None:
         """What to give next, and to whom: the largest slice up to the amount, else the smallest."""
-        sketch = self.sketch
+        draft = self.draft
         for taker in self._takers(giver):
-            room = sketch.room(taker)
-            choice = sketch.largest_up_to(giver, min(amount, room), taker)
+            room = draft.room(taker)
+            choice = draft.largest_up_to(giver, min(amount, room), taker)
             if choice is None or choice[0] <= 0:
-                choice = sketch.smallest_above(giver, 0.0, taker)
+                choice = draft.smallest_above(giver, 0.0, taker)
             if choice is not None and choice[0] <= room:
                 return (*choice, taker)
         return None
 
     def _takers(self, giver: str) -> Iterator[str]:
         """The node that lacks the most; those after it only where that one does not do."""
-        neediest = self.sketch.neediest(but=giver)
+        neediest = self.draft.neediest(but=giver)
         if neediest is None:
             return
         yield neediest
-        if self.sketch.barred:
-            others = nsmallest(CHOICES, self.sketch.bands, key=self._above_share)
+        if self.draft.barred:
+            others = nsmallest(CHOICES, self.draft.bands, key=self._above_share)
             yield from (name for name in others if name not in (giver, neediest))
 
     def _unblock(self, giver: str) -> None:
         """Where all slices that fit elsewhere are not enough, begin with one that does not fit."""
-        sketch = self.sketch
-        taker = sketch.neediest(but=giver)
+        draft = self.draft
+        taker = draft.neediest(but=giver)
         if taker is None:
             return
-        room = sketch.room(taker)
-        fitting = sum(load for load, _ in sketch.free[giver] if load <= room)
-        if fitting < sketch.excess(giver):
+        room = draft.room(taker)
+        fitting = sum(load for load, _ in draft.free[giver] if load <= room)
+        if fitting < draft.excess(giver):
             self._displace(giver, room)
 
     def _displace(self, giver: str, size: float) -> None:
         """Give the smallest slice above a size to a node that has to make room for it."""
-        choice = self.sketch.smallest_above(giver, size)
+        choice = self.draft.smallest_above(giver, size)
         if choice is not None and self.tries > 0:
-            takers = nsmallest(CHOICES, self.sketch.bands, key=self._above_share)
+            takers = nsmallest(CHOICES, self.draft.bands, key=self._above_share)
             self.tries -= len(takers)
             self._best_bundle(*choice, giver, takers)
 
     def _best_bundle(self, load: float, slice_id: int, giver: str, takers: Collection[str]) -> None:
         """Move a slice to the taker that keeps to its band best, then the cheapest, if any pays."""
-        able = [name for name in takers if name != giver and self.sketch.may_go(slice_id, name)]
-        mark = len(self.sketch.moves)
+        able = [name for name in takers if name != giver and self.draft.may_go(slice_id, name)]
+        mark = len(self.draft.moves)
         scores = []
         for taker in able:
             if self._bundle(load, slice_id, giver, taker):
-                over = self.sketch.excess(taker) / self.sketch.bands[taker].strength
-                scores.append((over, self.sketch.moved, taker))
-                self.sketch.take_back(mark)
+                over = self.draft.excess(taker) / self.draft.bands[taker].strength
+                scores.append((over, self.draft.moved, taker))
+                self.draft.take_back(mark)
         if scores:
             self._bundle(load, slice_id, giver, min(scores)[2])
 
     def _ease(self, giver: str) -> None:
         """Give slices to a node that leaves its band for them but stays below the giver."""
-        sketch = self.sketch
-        while sketch.excess(giver) > 0:
-            taker = sketch.neediest(but=giver)
+        draft = self.draft
+        while draft.excess(giver) > 0:
+            taker = draft.neediest(but=giver)
             if taker is None:
                 return
-            ratio = sketch.bands[taker].strength / sketch.bands[giver].strength
-            gap = sketch.loads[giver] * ratio - sketch.loads[taker]
+            ratio = draft.bands[taker].strength / draft.bands[giver].strength
+            gap = draft.loads[giver] * ratio - draft.loads[taker]
             even = gap / (1 + ratio)
-            choice = sketch.largest_up_to(giver, even, taker)
+            choice = draft.largest_up_to(giver, even, taker)
             if choice is None or choice[0] <= 0:
-                choice = sketch.smallest_above(giver, max(0.0, even), taker)
+                choice = draft.smallest_above(giver, max(0.0, even), taker)
             if choice is None or choice[0] >= gap:
                 return
-            if not self.economy.pays(sketch.change(choice[0], giver, taker), choice[0]):
+            if not self.economy.pays(draft.change(choice[0], giver, taker), choice[0]):
                 return
-            sketch.move(*choice, giver, taker)
+            draft.move(*choice, giver, taker)
 
     def _bundle(self, load: float, slice_id: int, giver: str, taker: str) -> bool:
         """Move a slice and let the taker shed; take all of it back unless it pays."""
-        sketch = self.sketch
-        mark, outside, moved = len(sketch.moves), sketch.outside, sketch.moved
+        draft = self.draft
+        mark, outside, moved = len(draft.moves), draft.outside, draft.moved
         worst = self._strain(giver)
-        sketch.move(load, slice_id, giver, taker)
+        draft.move(load, slice_id, giver, taker)
         self._shed(taker)
         self._ease(taker)
-        pays = self.economy.pays(outside - sketch.outside, sketch.moved - moved)
-        if not pays or (sketch.room(taker) < 0 and self._strain(taker) > worst):
-            sketch.take_back(mark)
+        pays = self.economy.pays(outside - draft.outside, draft.moved - moved)
+        if not pays or (draft.room(taker) < 0 and self._strain(taker) > worst):
+            draft.take_back(mark)
             return False
         return True
 
     def _fill(self, taker: str) -> None:
         """Bring a node into its band with slices of the fullest nodes."""
-        sketch = self.sketch
-        while sketch.deficit(taker) > 0:
-            giver = sketch.fullest(but=taker)
+        draft = self.draft
+        while draft.deficit(taker) > 0:
+            giver = draft.fullest(but=taker)
             if giver is None:
                 return
             if self._hand_over(giver, taker):
                 continue
-            others = nlargest(CHOICES, sketch.bands, key=self._above_share)
+            others = nlargest(CHOICES, draft.bands, key=self._above_share)
             if not any(self._hand_over(other, taker) for other in others if other != taker):
                 return
 
     def _hand_over(self, giver: str, taker: str) -> bool:
         """Move the slice that fits a taker below its band best; the giver stays in its own."""
-        sketch = self.sketch
-        band = sketch.bands[taker]
-        spare = sketch.loads[giver] - sketch.bands[giver].low
-        limit = min(band.share - sketch.loads[taker], spare)
-        choice = sketch.largest_up_to(giver, limit, taker)
+        draft = self.draft
+        band = draft.bands[taker]
+        spare = draft.loads[giver] - draft.bands[giver].low
+        limit = min(band.share - draft.loads[taker], spare)
+        choice = draft.largest_up_to(giver, limit, taker)
         if choice is None or not self.economy.pays(
-            sketch.change(choice[0], giver, taker), choice[0]
+            draft.change(choice[0], giver, taker), choice[0]
         ):
             return False
-        sketch.move(*choice, giver, taker)
+        draft.move(*choice, giver, taker)
         return True
 
     def _suits(self, load: float, slice_id: int, taker: str) -> bool:
         """Whether the taker would not even reach its share with this slice."""
-        after = self.sketch.loads[taker] + load
-        return after <= self.sketch.bands[taker].share and self.sketch.may_go(slice_id, taker)
+        after = self.draft.loads[taker] + load
+        return after <= self.draft.bands[taker].share and self.draft.may_go(slice_id, taker)
 
     def _above_share(self, name: str) -> tuple[float, str]:
-        return (self.sketch.loads[name] - self.sketch.bands[name].share, name)
+        return (self.draft.loads[name] - self.draft.bands[name].share, name)
 
     def _strain(self, name: str) -> float:
         """How hard a node has to work."""
-        return self.sketch.loads[name] / self.sketch.bands[name].strength
+        return self.draft.loads[name] / self.draft.bands[name].strength

@@ -7,9 +7,10 @@ unit of the loads, configured or learned (:mod:`evenflow.balance.node_strength`)
 A node is packed up to ``fill`` of its capacity and relieved only above ``limit``; what lies
 between is room for loads to swing without anything moving. A plan is drawn in three steps:
 
-1. *Clear* leaving nodes. 2. *Relieve* nodes above the limit, into nodes at work if they have
-room, else into an idle one. 3. *Release*: the weakest and least loaded nodes are emptied one by
-one, as long as all their slices find room in the nodes that stay at work.
+1. *Clear* leaving nodes.
+2. *Relieve* nodes above the limit, into nodes at work if they have room, else into an idle one.
+3. *Release*: the weakest and least loaded nodes are emptied one by one, as long as all their slices
+   find room in the nodes that stay at work.
 
 How slices find room is in :mod:`evenflow.balance.bin_packing`.
 """
@@ -21,7 +22,7 @@ from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from evenflow.balance.base import require_node, slices_on_leaving
-from evenflow.balance.bin_packing import Packing
+from evenflow.balance.bin_packing import BinPacking
 from evenflow.balance.count import Count
 from evenflow.balance.levelling_steps import Economy
 from evenflow.errors import ConfigError
@@ -70,7 +71,7 @@ class Saver:
             plan = Count(max(self.settle_s, self.return_s)).analyze_load(snapshot)
             reason = f"no load measured: {plan.reason}"
             return Plan(plan.moves, self.measure(snapshot), reason)
-        packing = Packing(snapshot, self.fill, self.settle_s, self.return_s)
+        packing = BinPacking(snapshot, self.fill, self.settle_s, self.return_s)
         for node in snapshot.nodes:
             if node.leaving:
                 packing.clear(node.name)

@@ -22,9 +22,18 @@ if TYPE_CHECKING:
     from evenflow.model.snapshot import LoadSnapshot, PlacedSlice
 
 
-def faults(algorithm: Algorithm, snapshot: LoadSnapshot, plan: Plan) -> tuple[str, ...]:
-    """Everything that is wrong with a plan for this snapshot, in words; empty when it is sound."""
-    broken = tuple(_broken_moves(algorithm, snapshot, plan))
+def faults(
+    algorithm: Algorithm, snapshot: LoadSnapshot, plan: Plan, *, joined: str | None = None
+) -> tuple[str, ...]:
+    """Everything that is wrong with a plan for this snapshot, in words; empty when it is sound.
+
+    Args:
+        algorithm: Who made it.
+        snapshot: What it was made for.
+        plan: The plan.
+        joined: The node that has just joined, when the plan is for that.
+    """
+    broken = tuple(_broken_moves(algorithm, snapshot, plan, joined))
     return broken or tuple(_broken_promises(algorithm, snapshot, plan))
 
 
@@ -39,7 +48,7 @@ def sound_plan(algorithm: Algorithm, snapshot: LoadSnapshot, *, joined: str | No
             plan = algorithm.analyze_load(snapshot)
         else:
             plan = algorithm.on_new_processing_node(snapshot, joined)
-        found = faults(algorithm, snapshot, plan)
+        found = faults(algorithm, snapshot, plan, joined=joined)
     except EvenflowError:
         raise
     except Exception as error:  # an algorithm of others may raise anything
@@ -73,7 +82,9 @@ def is_deterministic(algorithm: Algorithm, snapshot: LoadSnapshot) -> bool:
     return algorithm.analyze_load(snapshot) == algorithm.analyze_load(retold)
 
 
-def _broken_moves(algorithm: Algorithm, snapshot: LoadSnapshot, plan: Plan) -> Iterator[str]:
+def _broken_moves(
+    algorithm: Algorithm, snapshot: LoadSnapshot, plan: Plan, joined: str | None
+) -> Iterator[str]:
     """Moves that cannot or must not be done."""
     nodes = {node.name: node for node in snapshot.nodes}
     slices = {each.id: each for each in snapshot.slices}
@@ -93,7 +104,7 @@ def _broken_moves(algorithm: Algorithm, snapshot: LoadSnapshot, plan: Plan) -> I
             each = slices.get(slice_id)
             if each is None or each.owner != move.giver:
                 yield f"slice {slice_id} does not belong to {move.giver!r}"
-            elif not nodes[move.giver].leaving:
+            elif not nodes[move.giver].leaving and move.taker != joined:
                 yield from _restless(algorithm, snapshot.time, each, move.taker)
 
 

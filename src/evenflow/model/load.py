@@ -13,11 +13,12 @@ season, as learned by :mod:`evenflow.balance.load_outlook`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from math import floor
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +99,29 @@ def season_at(time: float, period_s: float, season: Sequence[float]) -> float:
     before = floor(place)
     share = place - before
     return (1 - share) * season[before % parts] + share * season[(before + 1) % parts]
+
+
+class NodeState(IntEnum):
+    """How a node fares, by the operation ranges of its readings (MAPE-SDDL, III.B.1)."""
+
+    UNDERLOADED = 0
+    """Everything is in its lowest range."""
+    NORMAL = 1
+    OVERLOADED = 2
+    """Something is in its highest range."""
+
+
+def node_state(
+    percents: Mapping[str, float], bounds: Mapping[str, tuple[float, float]]
+) -> NodeState:
+    """The state of a node that measures these percentages.
+
+    Args:
+        percents: What is measured, by name.
+        bounds: Where the lowest range ends and the highest begins, for each of them.
+    """
+    if any(percents[name] > high for name, (_, high) in bounds.items() if name in percents):
+        return NodeState.OVERLOADED
+    if all(percents[name] < low for name, (low, _) in bounds.items() if name in percents):
+        return NodeState.UNDERLOADED
+    return NodeState.NORMAL

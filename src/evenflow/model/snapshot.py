@@ -16,6 +16,7 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from evenflow.errors import SnapshotError
+from evenflow.model.load import NodeState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +33,13 @@ class ClusterNode:
     """Strength, relative to the other nodes; where learned, the load it can carry."""
     leaving: bool = False
     """It gives all its slices away and takes none."""
+    cpu: float = 0.0
+    """Percent of all cores of its machine that are busy, whoever keeps them so."""
+    memory: float = 0.0
+    """Percent of the memory of its machine that is in use."""
+    headroom: float = 1.0
+    """The part of its machine that other programs leave to the nodes there."""
+    state: NodeState = NodeState.NORMAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,8 @@ class LoadSnapshot:
     """When it was taken, in seconds of the balancer's clock."""
     nodes: tuple[ClusterNode, ...]
     slices: tuple[PlacedSlice, ...]
+    quiet: bool = False
+    """No node has more than hardly anything to do: numbers of slices say more than loads."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(sorted(self.nodes, key=lambda node: node.name)))
@@ -75,6 +85,10 @@ class LoadSnapshot:
             if not (isfinite(node.capacity) and node.capacity > 0):
                 raise SnapshotError(
                     f"capacity of node {node.name!r} is {node.capacity}; it must be above 0"
+                )
+            if not 0 < node.headroom <= 1:
+                raise SnapshotError(
+                    f"headroom of node {node.name!r} is {node.headroom}; it must be from 0 to 1"
                 )
         previous = None
         for each in self.slices:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evenflow.model.wire import F64, U32, U64, Bool, KeyText, Text, Texts, U8s, U32s, U64s
+from evenflow.model.wire import F64, U8, U32, U64, Bool, KeyText, Text, Texts, U8s, U32s, U64s
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,14 @@ class NodeReport:
     """Seconds the application has been at work since start."""
     host: Text
     pid: U32
+    cpu: F64 = 0.0
+    """Percent of all cores of its machine that are busy, whoever keeps them so."""
+    process_cpu: F64 = 0.0
+    """Percent of all cores of its machine that its own process keeps busy."""
+    memory: F64 = 0.0
+    """Percent of the memory of its machine that is in use."""
+    state: U8 = 1
+    """A :class:`~evenflow.model.load.NodeState`."""
 
 
 @dataclass(frozen=True, slots=True)

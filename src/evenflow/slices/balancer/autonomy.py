@@ -18,8 +18,7 @@ from evenflow.autonomic.design import design
 from evenflow.autonomic.execute.node_starter import EXECUTOR, NodeStarter
 from evenflow.autonomic.knowledge.knowledge import Knowledge
 from evenflow.autonomic.loop import AutonomicLoop
-from evenflow.autonomic.plan.elastic import Elastic, Fleet
-from evenflow.autonomic.plan.elastic import Limits as FleetLimits
+from evenflow.autonomic.plan.elastic import Elastic, Fleet, Limits
 from evenflow.autonomic.plan.planning import PlanningService
 from evenflow.balance import ALGORITHMS, algorithm_named
 from evenflow.domain.channels import Gone
@@ -27,7 +26,7 @@ from evenflow.errors import ConfigError, did_you_mean
 from evenflow.model.messages import ActionOutcome, EventNotice, NodeReport, PropertyReport
 from evenflow.registry import Registry
 from evenflow.slices.balancer.deeds import deed_of, remember_moves
-from evenflow.slices.balancer.imbalance import ImbalanceWatch, Limits, seen
+from evenflow.slices.balancer.imbalance import ImbalanceWatch, seen
 from evenflow.slices.balancer.mover import SliceMover
 from evenflow.slices.balancer.planner import SlicePlanner, mover_of
 
@@ -75,12 +74,8 @@ class SliceAutonomy:
         self._offset = wall - now
         self._begun_at: float | None = None
         self._starter = NodeStarter(config, self._nodes)
-        limits = Limits(
-            config.balancer.quiet_items,
-            config.balancer.quiet_busy / 100,
-            config.balancer.least_gain,
-        )
-        self._watches = {topic: ImbalanceWatch(core, limits) for topic, core in cores.items()}
+        gain = config.balancer.least_gain
+        self._watches = {topic: ImbalanceWatch(core, gain) for topic, core in cores.items()}
         planning = PlanningService(
             plan.rules, plan.places, self._planners(), self._knowledge, run=f"{int(wall * 1000):x}"
         )
@@ -162,7 +157,7 @@ class SliceAutonomy:
         event_id = BalancerEvent.IMBALANCE.of(topic)
         readings = tuple(Property(name, value, now) for name, value in seen(snapshot).items())
         event = EventNotification(event_id, topic, readings, Phase.RAISED, now)
-        look = watch.worth_a_look(now, self._begun_at)
+        look = watch.worth_a_look(snapshot, self._begun_at)
         phase = watch.look(planning.consult(topic, event, now) if look else None, snapshot)
         if phase is not None:
             self.loop.raise_event(EventNotification(event_id, topic, readings, phase, now))
@@ -204,7 +199,7 @@ class SliceAutonomy:
                 "say how a node is started, or name its application in node.app",
             )
         name = self._topic(topic)
-        limits = FleetLimits(int(least), int(most), cooldown_s)
+        limits = Limits(int(least), int(most), cooldown_s)
         return Elastic(
             lambda now: self._fleet(name, now), limits, grow_on, shrink_on, EXECUTOR, deadline_s
         )

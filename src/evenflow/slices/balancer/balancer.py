@@ -32,7 +32,6 @@ from evenflow.domain.channels import (
 )
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import BalancerRunning, EvenflowError
-from evenflow.model.load import LoadWeights
 from evenflow.model.messages import (
     ActionOutcome,
     Beat,
@@ -44,11 +43,11 @@ from evenflow.model.messages import (
 )
 from evenflow.slices.actions import Action, NodeGone, Send
 from evenflow.slices.balancer.autonomy import SliceAutonomy
-from evenflow.slices.balancer.core import BalancerCore, BalancerSettings
+from evenflow.slices.balancer.core import BalancerCore
+from evenflow.slices.balancer.settings import BalancerSettings
 from evenflow.slices.control_writers import ControlWriters
 
 if TYPE_CHECKING:
-    from evenflow.config import BalancerConfig
     from evenflow.domain.cyclone import Reader
 
 _LOG = logging.getLogger(__name__)
@@ -88,7 +87,7 @@ class Balancer(Closing):
             topic.name: BalancerCore(
                 topic.name,
                 topic.slices,
-                balancer_settings(self.config.balancer),
+                BalancerSettings.from_config(self.config.balancer),
                 time.monotonic(),
                 time.time(),
                 identity=secrets.randbits(63),
@@ -219,19 +218,3 @@ def _log_receipt(receipt: Receipt) -> None:
         receipt.outcome,
         receipt.why,
     )
-
-
-def balancer_settings(config: BalancerConfig) -> BalancerSettings:
-    """The core's settings from the configuration."""
-    return BalancerSettings(
-        beat_every=config.beat_ms / 1000,
-        settle=config.settle_s,
-        deadline=config.step_deadline_s,
-        season=config.season_s,
-        weights=load_weights(config),
-    )
-
-
-def load_weights(config: BalancerConfig) -> LoadWeights:
-    """What makes up the load of a slice."""
-    return LoadWeights(config.item_weight, config.byte_weight, config.busy_weight)

@@ -39,7 +39,8 @@ from evenflow.model.messages import (
 from evenflow.slices.actions import Action, NodeGone, Send
 from evenflow.slices.balancer.announcements import Announcements
 from evenflow.slices.balancer.changes import Change, Changes, found_by_a_new_balancer
-from evenflow.slices.balancer.loads import Loads, load_snapshot
+from evenflow.slices.balancer.loads import Loads
+from evenflow.slices.balancer.machines import Machines
 from evenflow.slices.balancer.members import Members, name_of
 from evenflow.slices.balancer.move_checks import MoveGuard
 from evenflow.slices.balancer.owners import Owners
@@ -47,6 +48,7 @@ from evenflow.slices.balancer.receipts import Receipts
 from evenflow.slices.balancer.session import Session, Stage
 from evenflow.slices.balancer.sessions import Sessions
 from evenflow.slices.balancer.settings import BalancerSettings
+from evenflow.slices.balancer.snapshots import load_snapshot
 from evenflow.slices.balancer.takeovers import Takeover, Takeovers, differences
 from evenflow.slices.terms import Terms
 
@@ -80,6 +82,7 @@ class BalancerCore:
         self._terms = Terms(wall)
         self._receipts = Receipts(topic, wall - now, settings.settled_within)
         self._members = Members()
+        self._machines = Machines()
         self._sessions = Sessions(topic, settings.deadline, settings.retry)
         self._takeovers = Takeovers(topic, settings.retry)
         self._guard = MoveGuard(self._members, self.owners, self._sessions, self._takeovers)
@@ -139,6 +142,7 @@ class BalancerCore:
             return []
         self._terms.learn(max((report.seen_term, *report.terms)))
         self._members.hear(report, now)
+        self._machines.observe(report, now)
         if known is None:
             self._changes.joined(report.node, now)
         elif known.leaving != report.leaving:
@@ -148,6 +152,7 @@ class BalancerCore:
     def _gone(self, node: str, now: float) -> list[Action]:
         if not self._members.forget(node):
             return []
+        self._machines.forget(node)
         self._changes.died(node, _gone(node), now)
         self._sessions.node_gone(node, now)
         self._takeovers.forget(node)
@@ -314,7 +319,9 @@ class BalancerCore:
 
     def snapshot(self, now: float) -> LoadSnapshot:
         """Nodes, slices and loads as an algorithm wants to see them."""
-        return load_snapshot(now, self.nodes, self.owners, self.loads)
+        return load_snapshot(
+            now, self.nodes, self.owners, self.loads, self._machines, self.settings
+        )
 
     def _order_take(
         self, slices: Iterable[int], node: str, giver: str, cause: str, why: str, now: float

@@ -16,7 +16,6 @@ and what an operator has moved by hand stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -35,33 +34,23 @@ LOOKS = 2
 """How many uneven looks in a row are an event."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What keeps a quiet system quiet."""
-
-    quiet_items: float = 10.0
-    """Items a second that are hardly anything for a node."""
-    quiet_busy: float = 0.05
-    """Seconds of work a second that are hardly anything for a node."""
-    least_gain: float = 0.1
-    """The least load worth moving, as a part of the mean load of a node."""
-
-
 class ImbalanceWatch:
     """Looks at one topic."""
 
-    def __init__(self, core: BalancerCore, limits: Limits) -> None:
+    def __init__(self, core: BalancerCore, least_gain: float) -> None:
+        """Begin with the least load worth moving, as a part of the mean load of a node."""
         self._core = core
-        self._limits = limits
+        self._least_gain = least_gain
         self._uneven = 0
         self._raised = False
 
-    def worth_a_look(self, now: float, begun_at: float) -> bool:
+    def worth_a_look(self, snapshot: LoadSnapshot, begun_at: float) -> bool:
         """Whether there is load, and it is known of all slices (or never will be)."""
         core = self._core
         owned = [slice_id for slice_id, owner in enumerate(core.owners.of) if owner]
-        known = now - begun_at > MEASURED_WITHIN_S or all(map(core.loads.knows, owned))
-        return known and any(map(core.loads.of, owned)) and not self._quiet()
+        waited = snapshot.time - begun_at > MEASURED_WITHIN_S
+        known = waited or all(map(core.loads.knows, owned))
+        return known and any(map(core.loads.of, owned)) and not snapshot.quiet
 
     def look(self, plan: ActionPlan | None, snapshot: LoadSnapshot) -> Phase | None:
         """Take in what the planner would do; returns whether an imbalance begins or ends.
@@ -80,16 +69,6 @@ class ImbalanceWatch:
         self._raised = True
         return Phase.RAISED
 
-    def _quiet(self) -> bool:
-        items: dict[str, float] = {}
-        busy: dict[str, float] = {}
-        for slice_id, owner in enumerate(self._core.owners.of):
-            rate, work = self._core.loads.activity(slice_id)
-            items[owner] = items.get(owner, 0.0) + rate
-            busy[owner] = busy.get(owner, 0.0) + work
-        limits = self._limits
-        return max(items.values()) < limits.quiet_items and max(busy.values()) < limits.quiet_busy
-
     def _pays(self, plan: ActionPlan, snapshot: LoadSnapshot) -> bool:
         """Whether what moves is worth it; what other planners do besides moving always is."""
         try:
@@ -101,7 +80,7 @@ class ImbalanceWatch:
         moving = {slice_id for move in moves for slice_id in move.slices}
         moved = sum(each.load for each in snapshot.slices if each.id in moving)
         loads = snapshot.loads()
-        return moved >= self._limits.least_gain * fmean(loads.values())
+        return moved >= self._least_gain * fmean(loads.values())
 
 
 def seen(snapshot: LoadSnapshot) -> dict[str, float]:

@@ -24,14 +24,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenflow.balance.load_outlook import OutlookLearner
 from evenflow.balance.node_strength import StrengthLearner
 from evenflow.model.load import LoadWeights, SliceLoad, offered
-from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from evenflow.model.load import Outlook
-    from evenflow.model.messages import NodeReport, SliceCosts, SliceLoads
-    from evenflow.slices.balancer.owners import Owners
+    from evenflow.model.messages import SliceCosts, SliceLoads
 
 RATE_MEMORY_S: Final = 5.0
 """Over about this time the usual rates of slices are averaged."""
@@ -204,28 +202,4 @@ def _smoothed(before: SliceLoad | None, measured: SliceLoad, elapsed: float) -> 
         before.items + part * (measured.items - before.items),
         before.octets + part * (measured.octets - before.octets),
         before.busy + part * (measured.busy - before.busy),
-    )
-
-
-def load_snapshot(
-    now: float, nodes: Mapping[str, NodeReport], owners: Owners, loads: Loads
-) -> LoadSnapshot:
-    """Nodes, slices and loads; a slice whose owner is not among the nodes has none."""
-    capacities = loads.capacities(nodes)
-    return LoadSnapshot(
-        now,
-        tuple(
-            ClusterNode(node, capacities[node], report.leaving) for node, report in nodes.items()
-        ),
-        tuple(
-            PlacedSlice(
-                slice_id,
-                owner if owner in nodes else None,
-                loads.of(slice_id),
-                moved_at=owners.moved_at[slice_id],
-                came_from=owners.came_from[slice_id] or None,
-                outlook=loads.outlook(slice_id),
-            )
-            for slice_id, owner in enumerate(owners.of)
-        ),
     )

@@ -25,7 +25,6 @@ from evenflow.model.messages import (
 )
 from evenflow.slices.actions import Action, NodeGone, Send
 from evenflow.slices.balancer.autonomy import SliceAutonomy
-from evenflow.slices.balancer.balancer import balancer_settings
 from evenflow.slices.balancer.core import BalancerCore, BalancerSettings
 from evenflow.slices.balancer.session import Stage
 from evenflow.slices.terms import balancer_of
@@ -743,7 +742,7 @@ def test_a_move_by_hand_and_its_way_back_say_why() -> None:
 
 
 def test_the_season_goes_from_the_configuration_to_what_learns_loads() -> None:
-    settings = balancer_settings(BalancerConfig(season_s=60.0))
+    settings = BalancerSettings.from_config(BalancerConfig(season_s=60.0))
     core = BalancerCore(TOPIC, SLICES, settings, 0.0, WALL)
     count = 0
     for second in range(0, 240, 2):
