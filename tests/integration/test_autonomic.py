@@ -12,6 +12,7 @@ from threading import Event, Thread
 
 import pytest
 
+from evenflow.autonomic.analyze.balancer_events import MEMBERSHIP
 from evenflow.autonomic.execute.states import PlanState
 from evenflow.autonomic.knowledge.history import History
 from evenflow.config import Config
@@ -65,18 +66,23 @@ def evenflow(cluster, *command):
 
 
 def plans(cluster):
-    """The stories of all plans, newest first."""
+    """The stories of all plans but those for nodes that join and leave, newest first."""
     if not cluster.config.history_file.exists():
         return []
     with History(cluster.config.history_file) as history:
-        return list(history.stories())
+        return [story for story in history.stories() if not of_membership(story.plan.event_id)]
+
+
+def of_membership(event_id):
+    """Whether the balancer raised the event because nodes came or went."""
+    return any(event.is_id(event_id) for event in MEMBERSHIP)
 
 
 def events(cluster):
     """Every event with its phase and what was seen."""
     with History(cluster.config.history_file) as history:
-        entries = history.entries(kind="event")
-    return [(e.name, e.state, {n: v for n, v, _ in json.loads(e.body)}) for e in entries]
+        entries = [e for e in history.entries(kind="event") if not of_membership(e.name)]
+    return [(e.name, e.state, {n: v for n, v, _ in json.loads(e.body)["seen"]}) for e in entries]
 
 
 @pytest.fixture

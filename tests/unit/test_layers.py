@@ -75,7 +75,8 @@ HIDDEN: Final = {
 SHELL_PACKAGES: Final = ("__init__", "__main__", "cli", "fleet", "apps", "clock", "processes")
 SHELLS: Final = frozenset(
     """
-    autonomic.agent autonomic.execute.node_starter autonomic.monitor.sensors
+    autonomic.agent autonomic.execute.node_starter autonomic.execute.service
+    autonomic.monitor.sensors
     autonomic.knowledge.history autonomic.knowledge.journal
     config config.loading
     domain domain.cyclone domain.endpoints domain.flow domain.observer domain.quality
@@ -85,7 +86,7 @@ SHELLS: Final = frozenset(
     overlay.broker.broker overlay.broker.disk overlay.broker.local overlay.broker.move_history
     overlay.client.aio overlay.client.blocking overlay.client.link overlay.protocol.connection
     slices.assignment slices.assignment.at_random slices.control_writers slices.spill
-    slices.balancer.autonomy slices.balancer.balancer
+    slices.balancer.balancer
     slices.consumer.follower slices.consumer.following slices.consumer.idle_limit
     slices.consumer.reading
     slices.node.loop slices.node.node slices.node.sensors slices.node.worker

@@ -17,7 +17,6 @@ from rich.table import Table
 
 from evenflow.autonomic.execute.actions import START_NODE, STOP_NODE
 from evenflow.autonomic.knowledge.history import History
-from evenflow.autonomic.knowledge.journal import Entry
 from evenflow.autonomic.knowledge.records import Deed, Story
 from evenflow.cli.options import Shared, command
 from evenflow.errors import ConfigError
@@ -63,7 +62,7 @@ def history(
         if plan_id:
             _tell_plan(past, plan_id, as_json=as_json)
         elif events:
-            _list_events(past.entries(kind="event", limit=limit), as_json=as_json)
+            _list_events(past.events(limit=limit), as_json=as_json)
         elif slice_id is not None:
             deeds = [deed for deed in past.deeds(limit=ALL) if moves_slice(deed, slice_id)]
             _list([], deeds[:limit], as_json=as_json)
@@ -204,16 +203,17 @@ def _tell_plan(history: History, plan_id: str, *, as_json: bool) -> None:
     Console().print(table)
 
 
-def _list_events(entries: list[Entry], *, as_json: bool) -> None:
+def _list_events(events: list[EventNotification], *, as_json: bool) -> None:
     rows: list[dict[str, Any]] = [
         {
-            "time": clock(entry.time),
-            "event": entry.name,
-            "source": entry.reason,
-            "phase": entry.state,
-            "seen": {name: value for name, value, _ in json.loads(entry.body)},
+            "time": clock(event.time),
+            "event": event.event_id,
+            "source": event.source_id,
+            "phase": event.phase.value,
+            "seen": {each.name: each.value for each in event.properties},
+            "detail": event.detail,
         }
-        for entry in entries
+        for event in events
     ]
     if as_json:
         print(json.dumps({"events": rows}, indent=2))

@@ -11,6 +11,8 @@ import rich_click as click
 
 from evenflow.autonomic.agent import Agent
 from evenflow.autonomic.design import design
+from evenflow.autonomic.execute.executors import Surroundings
+from evenflow.autonomic.execute.service import ExecutorService
 from evenflow.cli.options import Shared, command
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import seconds
@@ -76,7 +78,11 @@ def node(
         does = "serves" if serve else "processes"
         print(f"{nodes[0].id} {does} {', '.join(topics)}", file=sys.stderr, flush=True)
         sensors = {**node_sensors(nodes), **getattr(application, PROPERTIES, {})}
-        with Agent(nodes[0].id, config, participant, sensors):
+        surroundings = Surroundings(nodes[0].id, config, application)
+        with (
+            Agent(nodes[0].id, config, participant, sensors),
+            ExecutorService(surroundings, participant),
+        ):
             _run_until_stopped(nodes, stop, duration)
         for each in nodes:
             _leave(each, leave_within)

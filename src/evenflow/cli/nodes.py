@@ -14,12 +14,26 @@ from rich.table import Table
 from evenflow.cli.options import Shared, command
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
+from evenflow.model.load import NodeState
 from evenflow.model.messages import NodeReport, SliceState
 
 EXAMPLES = """\
-  evenflow nodes                        the nodes of the first configured topic
+  evenflow nodes                    the nodes of the first configured topic
+  evenflow nodes --verbose          with everything that they count
   evenflow nodes --topic images --json
+
+A node is overloaded when its machine or its application is busy for more than
+70 percent of the time, and underloaded when both are below 30 (the bounds are
+those of cpu and busy in [monitor.ranges]).
 """
+COLUMNS = ("node", "state", "slices", "items", "backlog_items", "busy_s", "cpu", "memory", "lost")
+"""What an operator looks at first."""
+TITLES = {"backlog_items": "backlog", "busy_s": "busy s", "cpu": "cpu %", "memory": "mem %"}
+COUNTERS = (
+    "node", "failed", "damaged", "repeated_and_dropped", "replayed", "refused", "stray",
+    "misfits", "spill_failures",
+)  # fmt: skip
+"""What else a node counts; zero when all is well, except for what is replayed and refused."""
 
 
 @command("nodes", examples=EXAMPLES)
@@ -35,7 +49,10 @@ def nodes(shared: Shared, topic: str | None, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"topic": topic, "balancer": view.balancer, "nodes": rows}, indent=2))
     else:
-        print_nodes(rows)
+        print_nodes(rows, COLUMNS)
+        if rows and shared.verbose:
+            print_nodes(rows, COUNTERS)
+        _warn_of_idle(topic, len(rows), config.topic(topic).slices)
         if view.balancer is None:
             print("no balancer is running in this domain", file=sys.stderr)
     return 0
@@ -59,17 +76,39 @@ def as_row(report: NodeReport) -> dict[str, Any]:
         "failed": report.failed,
         "damaged": report.damaged,
         "busy_s": round(report.busy_s, 3),
+        "state": NodeState(report.state).name.lower(),
+        "cpu": round(report.cpu, 1),
+        "memory": round(report.memory, 1),
+        "replayed": report.replayed,
+        "refused": report.refused,
+        "stray": report.stray,
+        "misfits": report.misfits,
+        "spill_failures": report.spill_failures,
     }
 
 
-def print_nodes(rows: list[dict[str, Any]]) -> None:
-    """Print what an operator looks at first; the JSON has everything."""
+def print_nodes(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:
+    """Print some columns of the listing; the JSON has everything."""
     if not rows:
         print("no node is running for this topic in this domain")
         return
-    columns = ("node", "slices", "items", "backlog_items", "busy_s", "lost", "failed", "damaged")
-    table = Table(*(column.replace("_", " ") for column in columns), box=SIMPLE)
+    table = Table(*(TITLES.get(column, column.replace("_", " ")) for column in columns), box=SIMPLE)
     for row in rows:
-        mark = " (leaving)" if row["leaving"] else ""
-        table.add_row(row["node"] + mark, *(f"{row[column]:,}" for column in columns[1:]))
+        table.add_row(*(_cell(row, column) for column in columns))
     Console().print(table)
+
+
+def _cell(row: dict[str, Any], column: str) -> str:
+    value = row[column]
+    if column == "node":
+        return f"{value} (leaving)" if row["leaving"] else f"{value}"
+    return f"{value}" if isinstance(value, str) else f"{value:,}"
+
+
+def _warn_of_idle(topic: str, nodes: int, slices: int) -> None:
+    if nodes > slices:
+        print(
+            f"topic {topic} has {slices} slices for {nodes} nodes: {nodes - slices} nodes have"
+            f" nothing to do; raise topics.{topic}.slices in all processes, or stop some",
+            file=sys.stderr,
+        )

@@ -28,8 +28,8 @@ from evenflow.model.ids import NodeId
 from evenflow.model.messages import NodeReport, SliceLoads, SliceMap
 from evenflow.model.ranges import ranges
 from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
-from evenflow.slices.balancer.settings import load_weights
 from evenflow.slices.balancer.loads import Loads
+from evenflow.slices.balancer.settings import load_weights
 
 if TYPE_CHECKING:
     from evenflow.balance import Algorithm

@@ -5,12 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evenflow.autonomic.execute.actions import START_NODE
+from evenflow.autonomic.execute.executors import outcome_of
 from evenflow.autonomic.knowledge.history import History
 from evenflow.config import BalancerConfig, Config, HistoryConfig, TopicConfig
 from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evenflow.model.messages import ActionOrder, ActionOutcome
     from evenflow.slices.actions import Action
     from evenflow.slices.balancer.settings import BalancerSettings
 
@@ -27,6 +32,29 @@ def by_number(topic: str, slice_count: int) -> Config:
     )
 
 
+class SimStarter:
+    """Starts and stops simulated nodes at once."""
+
+    starting = ()
+
+    def __init__(self, start: Callable[[], str], stop: Callable[[str], None]) -> None:
+        self._start, self._stop = start, stop
+        self._outcomes: list[ActionOutcome] = []
+
+    def order(self, order: ActionOrder, now: float) -> None:  # noqa: ARG002
+        """Do it."""
+        if order.kind == START_NODE:
+            self._start()
+        else:
+            self._stop(order.args.decode())
+        self._outcomes.append(outcome_of(order, ok=True))
+
+    def poll(self, now: float) -> list[ActionOutcome]:  # noqa: ARG002
+        """What was done since the last call."""
+        outcomes, self._outcomes = self._outcomes, []
+        return outcomes
+
+
 class SimBalancers:
     """Starts balancers of one topic, one after the other; their file outlives them."""
 
@@ -34,12 +62,12 @@ class SimBalancers:
         self.config, self.settings = config, settings
         self.history = History(Path(config.history.path))
 
-    def start(self, now: float) -> tuple[BalancerCore, SliceAutonomy]:
+    def start(self, starter: SimStarter, now: float) -> tuple[BalancerCore, SliceAutonomy]:
         """A new balancer process."""
         topic = self.config.topics[0]
         core = BalancerCore(topic.name, topic.slices, self.settings, now, WALL + now)
         cores = {topic.name: core}
-        return core, SliceAutonomy(self.config, cores, self.history, now, WALL + now)
+        return core, SliceAutonomy(self.config, cores, self.history, starter, now, WALL + now)
 
 
 def turn(core: BalancerCore, autonomy: SliceAutonomy, event: object, now: float) -> list[Action]:

@@ -42,7 +42,7 @@ from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.slices.publisher.batching import Limits, SealedBatch
 from evenflow.slices.publisher.core import Committed, PublisherCore
-from evenflow.testing.balancer import SimBalancers, by_number, turn
+from evenflow.testing.balancer import SimBalancers, SimStarter, by_number, turn
 from evenflow.testing.invariants import InvariantChecker, Violation
 from evenflow.testing.network import Network, Parcel
 from evenflow.testing.node import SimNode
@@ -129,7 +129,9 @@ class SimCluster:
 
     def start_balancer(self) -> None:
         """A new balancer process."""
-        self.balancer, self.autonomy = self.balancers.start(self.now)
+        self.balancer, self.autonomy = self.balancers.start(
+            SimStarter(self.start_node, self.kill_node), self.now
+        )
 
     def kill_balancer(self) -> None:
         """``kill -9``; who talks to it is not heard."""

@@ -46,7 +46,7 @@ def test_a_joining_node_is_planned_for_soundly(name: str, seed: int) -> None:
     snapshot = random_cluster(seed)
     joined = snapshot.nodes[seed % len(snapshot.nodes)].name
     plan = algorithm.on_new_processing_node(snapshot, joined)
-    assert faults(algorithm, snapshot, plan) == ()
+    assert faults(algorithm, snapshot, plan, joined=joined) == ()
 
 
 @pytest.mark.parametrize("name", NAMES)

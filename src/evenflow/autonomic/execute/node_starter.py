@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
-EXECUTOR = "nodes"
-"""Its name in plans."""
 PATIENCE_S = 10.0
 """A node that an earlier attempt may have started gets this long to appear."""
 

@@ -107,6 +107,10 @@ class History(Closing):
         )  # fmt: skip
         return [Entry(*row) for row in rows][::-1]
 
+    def events(self, *, limit: int = 100) -> list[EventNotification]:
+        """The newest events, oldest first."""
+        return [_event(entry) for entry in self.entries(limit=limit, kind="event")]
+
     def deeds(self, *, limit: int = 100, since: float = 0.0, unplanned: bool = False) -> list[Deed]:
         """What was done, newest first; perhaps only what belongs to no plan."""
         rows = self._journal.read(

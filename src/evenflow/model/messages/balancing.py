@@ -52,6 +52,16 @@ class NodeReport:
     """Percent of the memory of its machine that is in use."""
     state: U8 = 1
     """A :class:`~evenflow.model.load.NodeState`."""
+    replayed: U64 = 0
+    """Items that publishers had to send again."""
+    refused: U64 = 0
+    """Items refused because the cache was full; they are sent again."""
+    stray: U64 = 0
+    """Items of slices that the node does not hold."""
+    misfits: U32 = 0
+    """Publishers that cut the topic into another number of slices; their items are left alone."""
+    spill_failures: U64 = 0
+    """Times that items could not be put on disk."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ lead to plans the same way, by the rules that every topic has.
 
 from __future__ import annotations
 
+import logging
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from evenflow.autonomic.analyze.balancer_events import MEMBERSHIP, BalancerEvent
 from evenflow.autonomic.analyze.local_events import EventNotification, Phase, Property
 from evenflow.autonomic.design import design
-from evenflow.autonomic.execute.node_starter import EXECUTOR, NodeStarter
+from evenflow.autonomic.execute.executors import Executor
 from evenflow.autonomic.knowledge.knowledge import Knowledge
 from evenflow.autonomic.loop import AutonomicLoop
 from evenflow.autonomic.plan.elastic import Elastic, Fleet, Limits
@@ -23,7 +24,7 @@ from evenflow.autonomic.plan.planning import PlanningService
 from evenflow.balance import ALGORITHMS, algorithm_named
 from evenflow.domain.channels import Gone
 from evenflow.errors import ConfigError, did_you_mean
-from evenflow.model.messages import ActionOutcome, EventNotice, NodeReport, PropertyReport
+from evenflow.model.messages import ActionOutcome, EventNotice, PropertyReport
 from evenflow.registry import Registry
 from evenflow.slices.balancer.deeds import deed_of, remember_moves
 from evenflow.slices.balancer.imbalance import ImbalanceWatch, seen
@@ -33,7 +34,6 @@ from evenflow.slices.balancer.planner import SlicePlanner, mover_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evenflow.autonomic.execute.executors import Executor
     from evenflow.autonomic.knowledge.history import History
     from evenflow.autonomic.plan.planning import Planner
     from evenflow.config import Config
@@ -42,12 +42,25 @@ if TYPE_CHECKING:
     from evenflow.slices.balancer.changes import Change
     from evenflow.slices.balancer.core import BalancerCore
 
+_LOG = logging.getLogger(__name__)
+
 ELASTIC = "elastic"
+STARTER = "nodes"
+"""Who starts and stops nodes, as plans name it."""
 BY_NUMBER = "count"
 """The planner that looks at nothing but how many slices there are."""
 MEMORY_S = 3_600.0
 MOST_DEEDS = 10_000
 """How far back, and over how many moves, a new balancer looks for when slices moved."""
+
+
+class Starter(Executor, Protocol):
+    """Starts and stops nodes, as executor of the elastic planner's actions."""
+
+    @property
+    def starting(self) -> tuple[str, ...]:
+        """Names of nodes that are being started."""
+        ...
 
 
 class SliceAutonomy:
@@ -62,6 +75,7 @@ class SliceAutonomy:
         config: Config,
         cores: Mapping[str, BalancerCore],
         history: History,
+        starter: Starter,
         now: float,
         wall: float,
     ) -> None:
@@ -73,13 +87,13 @@ class SliceAutonomy:
         self._next_look = now + self._every
         self._offset = wall - now
         self._begun_at: float | None = None
-        self._starter = NodeStarter(config, self._nodes)
+        self._starter = starter
         gain = config.balancer.least_gain
         self._watches = {topic: ImbalanceWatch(core, gain) for topic, core in cores.items()}
         planning = PlanningService(
             plan.rules, plan.places, self._planners(), self._knowledge, run=f"{int(wall * 1000):x}"
         )
-        executors: dict[str, Executor] = {EXECUTOR: self._starter}
+        executors: dict[str, Executor] = {STARTER: self._starter}
         executors |= {mover_of(topic): SliceMover(core) for topic, core in cores.items()}
         self.loop = AutonomicLoop(
             plan.composite(), planning, history, executors, offset=self._offset
@@ -122,10 +136,6 @@ class SliceAutonomy:
         """A move is over, whoever wanted it: it goes to the history."""
         self._history.add_deed(deed_of(receipt))
 
-    def close(self) -> None:
-        """Let go of what is under way; started nodes stay."""
-        self._starter.close()
-
     def _begin(self, now: float) -> None:
         """The nodes are known: learn when slices last moved, and go on where the history ends."""
         self._begun_at = now
@@ -137,6 +147,13 @@ class SliceAutonomy:
     # -- events of the balancer's own -----------------------------------------------------------
 
     def _tell(self, topic: str, change: Change, now: float) -> None:
+        core = self._cores[topic]
+        if change.event is BalancerEvent.NODE_JOINED and len(core.nodes) > core.slice_count:
+            _LOG.warning(
+                "topic %s has %d slices for %d nodes: some have nothing to do; raise"
+                " topics.%s.slices in all processes, or stop some",
+                topic, core.slice_count, len(core.nodes), topic,
+            )  # fmt: skip
         self.loop.raise_event(
             EventNotification(
                 change.event.of(topic), change.node or topic, (), Phase.RAISED, now, change.why
@@ -201,7 +218,7 @@ class SliceAutonomy:
         name = self._topic(topic)
         limits = Limits(int(least), int(most), cooldown_s)
         return Elastic(
-            lambda now: self._fleet(name, now), limits, grow_on, shrink_on, EXECUTOR, deadline_s
+            lambda now: self._fleet(name, now), limits, grow_on, shrink_on, STARTER, deadline_s
         )
 
     def _topic(self, topic: str) -> str:
@@ -218,8 +235,3 @@ class SliceAutonomy:
         staying.sort(key=lambda node: (bool(held[node]), loads[node], len(held[node]), node))
         idle = frozenset(node for node in staying if not held[node])
         return Fleet(tuple(staying), len(self._starter.starting), idle)
-
-    def _nodes(self) -> dict[str, NodeReport]:
-        return {
-            node: report for core in self._cores.values() for node, report in core.nodes.items()
-        }

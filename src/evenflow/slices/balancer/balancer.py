@@ -14,6 +14,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from evenflow.autonomic.execute.node_starter import NodeStarter
 from evenflow.autonomic.knowledge.history import History
 from evenflow.closing import Closing
 from evenflow.config import Config
@@ -94,13 +95,19 @@ class Balancer(Closing):
             )
             for topic in self.config.topics
         }
+        self._starter = NodeStarter(self.config, self._nodes)
         try:
             kept = self.config.history
             self._history = History(
                 self.config.history_file, keep=kept.keep, keep_octets=kept.keep_bytes
             )
             self._autonomy = SliceAutonomy(
-                self.config, self.cores, self._history, time.monotonic(), time.time()
+                self.config,
+                self.cores,
+                self._history,
+                self._starter,
+                time.monotonic(),
+                time.time(),
             )
         except EvenflowError:
             self.close_domain()
@@ -109,6 +116,9 @@ class Balancer(Closing):
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="balancer", daemon=True)
         self._thread.start()
+
+    def _nodes(self) -> dict[str, NodeReport]:
+        return {node: report for core in self.cores.values() for node, report in core.nodes.items()}
 
     def _read(self, channel: Any) -> Reader:
         reader = self._participant.reader(channel)
@@ -142,7 +152,7 @@ class Balancer(Closing):
         self._stopping = True
         self._waiter.wake()
         self._thread.join()
-        self._autonomy.close()
+        self._starter.close()
         self._history.close()
         self.close_domain()
 

@@ -38,7 +38,7 @@ def load_snapshot(
                 report.cpu,
                 report.memory,
                 headrooms[node],
-                NodeState(report.state),
+                _state(report),
             )
             for node, report in nodes.items()
         ),
@@ -55,6 +55,12 @@ def load_snapshot(
         ),
         quiet=_is_quiet(owners, loads, settings),
     )
+
+
+def _state(report: NodeReport) -> NodeState:
+    """What a node says of its state; a number that is none counts as normal."""
+    known = report.state in NodeState.__members__.values()
+    return NodeState(report.state) if known else NodeState.NORMAL
 
 
 def _is_quiet(owners: Owners, loads: Loads, settings: BalancerSettings) -> bool:

@@ -37,6 +37,7 @@ from evenflow.model.messages import (
 )
 from evenflow.slices.actions import Action, Send, Subscribed, WriterGone
 from evenflow.slices.node.arrivals import Arrivals
+from evenflow.slices.node.condition import Condition
 from evenflow.slices.node.delivery import Delivery
 from evenflow.slices.node.lease import Lease
 from evenflow.slices.node.orders import Orders
@@ -66,6 +67,7 @@ class NodeCore:
         host: str = "",
         pid: int = 0,
         spill: Spill | None = None,
+        condition: Condition | None = None,
     ) -> None:
         self.topic = topic
         self.node = node
@@ -73,6 +75,7 @@ class NodeCore:
         self.leaving = False
         self.damaged = 0
         """Samples that could not be decoded, as the shell counts them."""
+        self._spill = spill
         self.writers = Writers(topic, node, slice_count, settings, spill)
         self.cache, self.serving = self.writers.cache, self.writers.serving
         self.delivery = Delivery(self.cache, settings.deliver_items)
@@ -85,6 +88,7 @@ class NodeCore:
             writers=self.writers,
             delivery=self.delivery,
         )
+        self.condition = condition or Condition()
         self.lease = Lease(settings.lease, settings.stall, now)
         self._arrivals = Arrivals()
         self._host, self._pid = host, pid
@@ -102,7 +106,7 @@ class NodeCore:
 
     def next_delivery(self, now: float) -> Batch | None:
         """What the application shall process now; it says :meth:`delivered` when it has."""
-        return self.delivery.begin() if self.lease.holds(now, self._map_version) else None
+        return self.delivery.begin(now) if self.lease.holds(now, self._map_version) else None
 
     def delivered(self, seconds: float, *, ok: bool = True) -> list[Action]:
         """The application is through with what it had in hand."""
@@ -250,4 +254,13 @@ class NodeCore:
             busy_s=self.delivery.busy,
             host=self._host,
             pid=self._pid,
+            cpu=self.condition.cpu,
+            process_cpu=self.condition.process_cpu,
+            memory=self.condition.memory,
+            state=self.condition.state,
+            replayed=self.writers.replayed,
+            refused=self.cache.refused,
+            stray=self.cache.stray,
+            misfits=len(self.writers.misfits),
+            spill_failures=self._spill.failed if self._spill is not None else 0,
         )

@@ -26,19 +26,25 @@ class Delivery:
         self.failed = 0
         """Items on which the application raised an error."""
         self.busy = 0.0
-        """Seconds the application has been at work."""
+        """Seconds the application has been at work, on what it is through with."""
+        self._begun = 0.0
         self._cache = cache
         self._most_items = most_items
         self._of: HeldSlice | None = None
 
-    def begin(self) -> Batch | None:
+    def begin(self, now: float) -> Batch | None:
         """Give the application its next items, if it has none in hand."""
         if self.in_hand is not None:
             return None
         self.in_hand = self._cache.next(self._most_items)
         if self.in_hand is not None:
             self._of = self._cache.held[self.in_hand.slice]
+            self._begun = now
         return self.in_hand
+
+    def worked(self, now: float) -> float:
+        """Seconds the application has been at work, with what it has in hand."""
+        return self.busy + (max(0.0, now - self._begun) if self.in_hand is not None else 0.0)
 
     def finish(self, seconds: float, *, ok: bool) -> tuple[HeldSlice, Batch] | None:
         """The application is through; return the holding that has come further, if it still is."""

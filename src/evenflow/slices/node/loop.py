@@ -11,6 +11,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from evenflow.autonomic.monitor.sensors import Sensors
 from evenflow.domain.channels import (
     ACKS,
     ANSWERS,
@@ -49,6 +50,8 @@ BUSY_S: Final = 0.005
 """How often the loop looks for new items while the application has enough to do."""
 MATCH_POLL_S: Final = 0.001
 """How often it looks whether a new reader has met its writers."""
+LOOK_S: Final = 1.0
+"""How often it looks what the machine is busy with."""
 TAKE: Final = 256
 """Samples taken from a reader at once."""
 
@@ -92,6 +95,8 @@ class NodeLoop:
         self._replays = participant.reader(replay(topic.name), [core.node])
         waiter.attach(self._replays)
         self._control = self._control_readers(participant)
+        self._machine = Sensors()
+        self._next_look = 0.0
 
     def _control_readers(self, participant: Participant) -> list[Reader]:
         """Readers of what others tell and order; they wake the loop however busy it is."""
@@ -134,6 +139,7 @@ class NodeLoop:
         """Take what has arrived, let the core decide, do what it says."""
         now = time.monotonic()
         actions: list[Action] = []
+        self._look(now)
         with self._work:
             core = self._core
             if self._control_waiter.wait(0):
@@ -155,6 +161,16 @@ class NodeLoop:
                 self._work.notify()
         self.perform(actions)
         self._data.fold(now)
+
+    def _look(self, now: float) -> None:
+        """Tell the core what the machine is busy with, when it is time for that."""
+        if now < self._next_look:
+            return
+        self._next_look = now + LOOK_S
+        readings = self._machine.read(now)
+        with self._work:
+            core = self._core
+            core.condition.observe(readings, core.delivery.worked(now), now)
 
     def _handle(self, message: Any, now: float) -> list[Action]:
         if isinstance(message, Gone):

@@ -25,6 +25,7 @@ from evenflow.domain.channels import node_partition
 from evenflow.domain.cyclone import Participant
 from evenflow.model.ids import NodeId
 from evenflow.slices.consumer.registry import ARCHIVE
+from evenflow.slices.node.condition import Condition, bounds_in
 from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.loop import TICK_S, NodeLoop
 from evenflow.slices.node.sensors import Vitals
@@ -82,6 +83,7 @@ class Node(Closing):
             host=socket.gethostname(),
             pid=os.getpid(),
             spill=spill,
+            condition=Condition(bounds_in(self.config.monitor.ranges), os.cpu_count() or 1),
         )
         waiter = self._participant.waiter()
         self._serving = self._serve(waiter)
@@ -182,7 +184,7 @@ class Node(Closing):
             return Vitals(
                 core.delivery.items,
                 core.delivery.payload_bytes,
-                core.delivery.busy,
+                core.delivery.worked(time.monotonic()),
                 cache.backlog,
                 cache.size,
                 since / 1e6 if since is not None else None,

@@ -82,4 +82,4 @@ class _Rate:
     def __call__(self) -> float:
         now, count = self._clock(), self._count()
         (before, counted), self._last = self._last, (now, count)
-        return (count - counted) / (now - before) if now > before else 0.0
+        return max(0.0, count - counted) / (now - before) if now > before else 0.0

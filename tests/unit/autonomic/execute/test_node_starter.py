@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenflow.autonomic.execute.actions import START_NODE, STOP_NODE
-from evenflow.autonomic.execute.node_starter import EXECUTOR, PATIENCE_S, NodeStarter
+from evenflow.autonomic.execute.node_starter import PATIENCE_S, NodeStarter
 from evenflow.config import Config, ElasticConfig
 from evenflow.model.messages import ActionOrder, ActionOutcome
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-START = ActionOrder("p-1", "a", 1, EXECUTOR, START_NODE, b"", undo=False)
-STOP = ActionOrder("p-2", "a", 1, EXECUTOR, STOP_NODE, b"old~1", undo=False)
+START = ActionOrder("p-1", "a", 1, "nodes", START_NODE, b"", undo=False)
+STOP = ActionOrder("p-2", "a", 1, "nodes", STOP_NODE, b"old~1", undo=False)
 
 
 @dataclass(frozen=True)

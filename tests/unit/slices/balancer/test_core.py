@@ -28,6 +28,7 @@ from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore, BalancerSettings
 from evenflow.slices.balancer.session import Stage
 from evenflow.slices.terms import balancer_of
+from evenflow.testing.balancer import SimStarter
 
 TOPIC, SLICES, WALL = "items", 6, 1_000.0
 A, B, C = "a~1", "b~2", "c~3"
@@ -37,6 +38,7 @@ CONFIG = Config(
     topics=(TopicConfig(TOPIC, slices=SLICES),),
     balancer=BalancerConfig(algorithm="count", analyze_s=0.0),
 )
+NOBODY_STARTS = SimStarter(lambda: pytest.fail("a start"), lambda _: pytest.fail("a stop"))
 Held = dict[int, tuple[SliceState, int]]
 
 
@@ -59,7 +61,9 @@ class Desk:
     def _start(self) -> None:
         wall = WALL + self.now
         self.core = BalancerCore(TOPIC, SLICES, SETTINGS, self.now, wall)
-        self.autonomy = SliceAutonomy(CONFIG, {TOPIC: self.core}, self.history, self.now, wall)
+        self.autonomy = SliceAutonomy(
+            CONFIG, {TOPIC: self.core}, self.history, NOBODY_STARTS, self.now, wall
+        )
 
     def restarts(self) -> None:
         self.now += 0.01

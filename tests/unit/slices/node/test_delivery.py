@@ -30,12 +30,12 @@ def cache() -> SliceCache:
 
 def test_one_batch_at_a_time(cache: SliceCache) -> None:
     delivery = Delivery(cache, 1)
-    first = delivery.begin()
+    first = delivery.begin(0.0)
     assert first is not None
     assert first.first == 1
-    assert delivery.begin() is None
+    assert delivery.begin(0.0) is None
     delivery.finish(0.5, ok=True)
-    second = delivery.begin()
+    second = delivery.begin(0.0)
     assert second is not None
     assert second.first == 2
 
@@ -43,7 +43,7 @@ def test_one_batch_at_a_time(cache: SliceCache) -> None:
 def test_counts_what_was_done_and_what_failed(cache: SliceCache) -> None:
     delivery = Delivery(cache, 1)
     for ok in (True, False):
-        delivery.begin()
+        delivery.begin(0.0)
         delivery.finish(0.25, ok=ok)
     assert (delivery.items, delivery.failed, delivery.payload_bytes) == (2, 1, 10)
     assert delivery.busy == pytest.approx(0.5)
@@ -55,7 +55,7 @@ def test_counts_what_was_done_and_what_failed(cache: SliceCache) -> None:
 def test_is_busy_with_what_it_has_in_hand(cache: SliceCache) -> None:
     delivery = Delivery(cache, 1)
     assert not delivery.is_busy_with(frozenset({0}))
-    delivery.begin()
+    delivery.begin(0.0)
     assert delivery.is_busy_with(frozenset({0, 3}))
     assert not delivery.is_busy_with(frozenset({3}))
     delivery.finish(0.1, ok=True)
@@ -64,7 +64,7 @@ def test_is_busy_with_what_it_has_in_hand(cache: SliceCache) -> None:
 
 def test_old_work_says_nothing_of_a_slice_that_was_taken_anew(cache: SliceCache) -> None:
     delivery = Delivery(cache, 1)
-    delivery.begin()
+    delivery.begin(0.0)
     cache.drop([0])
     hold(cache, 0, 2, 1, 2)
     assert not delivery.is_busy_with(frozenset({0}))
@@ -74,7 +74,7 @@ def test_old_work_says_nothing_of_a_slice_that_was_taken_anew(cache: SliceCache)
 
 def test_what_is_put_back_was_not_done(cache: SliceCache) -> None:
     delivery = Delivery(cache, 2)
-    delivery.begin()
+    delivery.begin(0.0)
     delivery.put_back()
     assert delivery.finish(0.1, ok=True) is None
     assert (delivery.items, cache.held[0].track(WRITER).done) == (0, 0)

@@ -24,7 +24,7 @@ class Running:
         self.stopping, self.idle = Event(), Event()
         self.performed: list[Action] = []
         # The lease of the core counts from 0, the worker looks at the real clock.
-        self.node.core.next_delivery = lambda _: self.node.core.delivery.begin()  # type: ignore[method-assign]
+        self.node.core.next_delivery = lambda _: self.node.core.delivery.begin(0.0)  # type: ignore[method-assign]
         self.worker = Worker(
             self.node.core,
             on_new_data,
