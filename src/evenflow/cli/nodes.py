@@ -76,7 +76,7 @@ def as_row(report: NodeReport) -> dict[str, Any]:
         "failed": report.failed,
         "damaged": report.damaged,
         "busy_s": round(report.busy_s, 3),
-        "state": NodeState(report.state).name.lower(),
+        "state": state_name(report),
         "cpu": round(report.cpu, 1),
         "memory": round(report.memory, 1),
         "replayed": report.replayed,
@@ -85,6 +85,12 @@ def as_row(report: NodeReport) -> dict[str, Any]:
         "misfits": report.misfits,
         "spill_failures": report.spill_failures,
     }
+
+
+def state_name(report: NodeReport) -> str:
+    """What an operator calls the state of a node."""
+    known = report.state in NodeState.__members__.values()
+    return NodeState(report.state).name.lower() if known else "unknown"
 
 
 def print_nodes(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:

@@ -133,6 +133,7 @@ def show_receipts(receipts: list[Receipt], *, as_json: bool) -> None:
             table.add_column(column, no_wrap=column != "why")
         for row in rows:
             row["slices"], row["ms"] = len(row["slices"]), round(row["ms"])
+            row["cause"] = row["cause"].partition(" ")[0]  # of a plan without its id
             table.add_row(row["time"][11:19], *(str(row[column]) for column in columns))
             if row["outcome"] != "done":
                 table.add_row("", row["outcome"])

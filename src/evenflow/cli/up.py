@@ -42,6 +42,7 @@ EXAMPLES = """\
   evenflow up             three nodes, 200 vehicles, until Ctrl-C
   evenflow up --for 60s   ends by itself with a summary
   evenflow up --nodes 5 --vehicles 1000 --rate 5 --for 60s
+  evenflow up --skew 20   some vehicles report far more than others
 
 While it runs, look and interfere from another terminal:
   evenflow nodes
@@ -88,18 +89,25 @@ LINE_S: Final = 5.0
     default=DEFAULT.troubles,
     help="stops and deviations of the whole fleet a minute (20)",
 )
+@click.option(
+    "--skew",
+    metavar="N",
+    type=COUNT,
+    default=DEFAULT.skew,
+    help="one vehicle in twenty reports N times as often (1)",
+)
 @click.option("--slices", metavar="N", type=COUNT, help="slices of the topic (as configured: 100)")
 @click.option("--cores", metavar="N", type=COUNT, default=DEFAULT.cores, help="Spark's cores (2)")
 @click.option("--for", "duration", metavar="TIME", type=seconds, help="stop by itself, as in 60s")
 def up(
-    shared: Shared, nodes: int, vehicles: int, rate: float, troubles: float, slices: int | None,
-    cores: int, duration: float | None,
+    shared: Shared, nodes: int, vehicles: int, rate: float, troubles: float, skew: int,
+    slices: int | None, cores: int, duration: float | None,
 ) -> int:  # fmt: skip
     """Run everything on this machine, with a live table, and tell in the end how it went."""
     stop = StopSignal(then=signal.default_int_handler)
     config = configured(shared, slices)
     check_free(config)
-    numbers = Numbers(nodes, vehicles, rate, troubles, cores)
+    numbers = Numbers(nodes, vehicles, rate, troubles, cores, skew)
     with (
         tempfile.TemporaryDirectory("", "evenflow-up-", ignore_cleanup_errors=True) as folder,
         LocalFleet(config, config.topics[0].name, numbers, Path(folder)) as fleet,

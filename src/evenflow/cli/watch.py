@@ -15,6 +15,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from evenflow.cli.nodes import state_name
 from evenflow.model.ids import NodeId
 
 if TYPE_CHECKING:
@@ -218,10 +219,11 @@ class Watch:
         return Text(f"{told}, CPU {_percent(self._spark_cpu)} %")
 
     def _nodes(self) -> Table:
-        table = _list("node", "slices>", "read/s>", "kept>", "lost>", "CPU %>")
+        table = _list("node", "state", "slices>", "read/s>", "kept>", "lost>", "CPU %>")
         for node, report in sorted(self._view.nodes.items()):
             table.add_row(
                 NodeId(node).name,
+                state_name(report),
                 str(len(report.slices)),
                 f"{self._read[node].per_s():,.0f}",
                 f"{report.backlog_items:,}",
@@ -229,7 +231,7 @@ class Watch:
                 _percent(self._cpu[node]),
             )
         if not self._view.nodes:
-            table.add_row("starting", *[""] * 5)
+            table.add_row("starting", *[""] * 6)
         return table
 
     def _moves(self, rows: int, width: int) -> Table:
@@ -262,7 +264,7 @@ def _list(*columns: str) -> Table:
 
 def _move(receipt: Receipt) -> tuple[str, ...]:
     return (
-        receipt.cause,
+        receipt.cause.partition(" ")[0],  # of a plan without its id
         NodeId(receipt.giver).name or "-",
         NodeId(receipt.taker).name,
         str(len(receipt.slices)),

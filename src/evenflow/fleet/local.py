@@ -45,6 +45,8 @@ class Numbers:
     """Troubles of the whole fleet a minute."""
     cores: int = 2
     """Spark's tasks at the same time."""
+    skew: int = 1
+    """One vehicle in twenty reports this many times as often as the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,8 @@ class LocalFleet:
         self.participant = enter(Participant(config.domain))
         self._publisher = Publisher(self.topic, config=config, participant=self.participant)
         fleet = Fleet(self.numbers.vehicles, self.numbers.rate)
-        self.traffic = Traffic(fleet, self._publisher, self.numbers.rate, self.numbers.troubles)
+        numbers = self.numbers
+        self.traffic = Traffic(fleet, self._publisher, numbers.rate, numbers.troubles, numbers.skew)
         self._cleanup.callback(self.traffic.park)
         self._cleanup.callback(self._leave)  # first: it releases a traffic that is blocked
         enter(

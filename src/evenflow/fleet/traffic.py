@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from evenflow.fleet.vehicles import Alert, Fleet, FleetBooks
+    from evenflow.fleet.vehicles import Alert, Fleet, FleetBooks, Reports
     from evenflow.model.batch import Batch
     from evenflow.slices.publisher.publisher import Publisher
 
+EAGER: Final = 20
+"""One vehicle in this many is eager: with skew it reports more often than the others."""
 TICK_S: Final = 0.05
 """About how often some vehicles report: all of them take turns."""
 
@@ -26,16 +28,24 @@ class Traffic:
         publisher: Where they report.
         reports_per_s: Reports of each vehicle.
         troubles_per_min: Troubles of the whole fleet.
+        skew: How many times as often as the others some vehicles report.
     """
 
     def __init__(
-        self, fleet: Fleet, publisher: Publisher, reports_per_s: float, troubles_per_min: float
+        self,
+        fleet: Fleet,
+        publisher: Publisher,
+        reports_per_s: float,
+        troubles_per_min: float,
+        skew: int = 1,
     ) -> None:
         self._fleet = fleet
         self._publisher = publisher
         turns = max(1, round(1 / reports_per_s / TICK_S))
         self._tick_s = 1 / reports_per_s / turns
         self._turns = [np.arange(turn, fleet.size, turns) for turn in range(turns)]
+        self._eager = [turn[turn % EAGER == 0] for turn in self._turns]
+        self._skew = skew
         self._trouble_s = 60 / troubles_per_min if troubles_per_min else 0.0
         self._lock = threading.Lock()
         self._parked = threading.Event()
@@ -95,12 +105,19 @@ class Traffic:
         turn = 0
         while not self._parked.wait(max(0.0, due - time.monotonic())):
             with self._lock:
-                reports = self._fleet.report(self._turns[turn], time.time_ns() // 1_000)
+                reports = self._report(turn)
                 if self._troubled.is_set() and time.monotonic() >= next_trouble:
                     next_trouble = time.monotonic() + self._trouble_s
                     self._fleet.make_trouble()
-            self._publisher.publish_many(
-                reports.payloads, senders=reports.senders, ids=reports.ids, times=reports.times
-            )
+            for each in reports:
+                self._publisher.publish_many(
+                    each.payloads, senders=each.senders, ids=each.ids, times=each.times
+                )
             turn = (turn + 1) % len(self._turns)
             due += self._tick_s
+
+    def _report(self, turn: int) -> list[Reports]:
+        """Whose turn it is reports once, and the eager among them again and again."""
+        now = time.time_ns() // 1_000
+        again = [self._eager[turn]] * (self._skew - 1)
+        return [self._fleet.report(chosen, now) for chosen in (self._turns[turn], *again)]
