@@ -23,10 +23,10 @@ Times are of the clock that never jumps; ``offset`` leads to the time of day, wh
 from __future__ import annotations
 
 import logging
-from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from evenflow.autonomic.analyze.balancer_events import is_membership
 from evenflow.autonomic.analyze.local_events import EventNotification, Phase, Property
 from evenflow.autonomic.execute.controller import Controller, Note
 from evenflow.autonomic.execute.executors import outcome_of
@@ -80,7 +80,8 @@ class AutonomicLoop:
         self._executors = executors
         self._offset = offset
         self._controller = Controller()
-        self._waiting: deque[EventNotification] = deque(maxlen=MOST_WAITING)
+        self._waiting: dict[tuple[str, str, Phase], EventNotification] = {}
+        """Events that rules answer and that wait for their turn, one of each source and phase."""
         self._known = {
             (entry.name, entry.reason): entry.time
             for entry in history.entries(kind="event", limit=MOST_WAITING)
@@ -92,6 +93,9 @@ class AutonomicLoop:
         """Orders for other processes, to be sent."""
         self._awaited: dict[tuple[str, str], ActionOrder] = {}
         """The newest order of each action that another process has to answer."""
+        self._owed: dict[tuple[str, str], ActionOrder] = {}
+        """Orders to undo for processes that were gone; they are sent if one comes back."""
+        self._failed: list[tuple[str, str]] = []
         self._begun = False
         self._all_heard_at = 0.0
         """From then on a process that does not report is not there."""
@@ -124,6 +128,8 @@ class AutonomicLoop:
 
     def reported(self, source: str, values: Mapping[str, float], now: float) -> None:
         """A process reported its properties."""
+        if source not in self.properties:
+            self._come_back(source)
         self.properties.setdefault(source, {}).update(values)
         self._raise(self._composite.heard(source, values, now))
 
@@ -134,7 +140,21 @@ class AutonomicLoop:
         self.properties.pop(source, None)
         self._raise(self._composite.gone(source, now))
         for order in [each for each in self._awaited.values() if each.executor_id == source]:
-            self.answered(_ended(order), now)
+            if order.undo:
+                self._owe(order)
+                self.answered(_absent(order), now)
+            else:
+                self._perform(self._controller.lose(order, now), now)
+
+    def _owe(self, order: ActionOrder) -> None:
+        if len(self._owed) >= MOST_WAITING:
+            self._owed.pop(next(iter(self._owed)))
+        self._owed[order.plan_id, order.action_id] = order
+
+    def _come_back(self, source: str) -> None:
+        """A process reports again that was gone: what it still has to undo is ordered."""
+        for key in [key for key, each in self._owed.items() if each.executor_id == source]:
+            self._orders.append(self._owed.pop(key))
 
     def answered(self, outcome: ActionOutcome, now: float) -> None:
         """An executor in another process answered."""
@@ -172,13 +192,26 @@ class AutonomicLoop:
             del self._known[next(iter(self._known))]
         self._history.add_event(event)
         _LOG.info("event %s %s at %s", event.event_id, event.phase.value, event.source_id)
-        self._waiting.append(event)
+        if self.planning.answers(event):
+            self._wait(event)
+
+    def _wait(self, event: EventNotification) -> None:
+        """Let an event wait for its turn; when too many wait, one of the membership never goes."""
+        key = (event.event_id, event.source_id, event.phase)
+        self._waiting.pop(key, None)
+        self._waiting[key] = event
+        if len(self._waiting) > MOST_WAITING:
+            others = (each for each in self._waiting if not is_membership(each[0]))
+            oldest = next(others, next(iter(self._waiting)))
+            del self._waiting[oldest]
+            _LOG.warning("too many events wait: %s of %s is left out", oldest[0], oldest[1])
 
     # -- time -----------------------------------------------------------------------------------
 
-    def failed(self) -> list[ActionPlan]:
-        """The plans that were rolled back or broke since the last call."""
-        return self._controller.failed()
+    def failed(self) -> list[tuple[str, str]]:
+        """Events, with their sources, whose planner or plan failed since the last call."""
+        failed, self._failed = self._failed, []
+        return failed + [(plan.event_id, plan.source_id) for plan in self._controller.failed()]
 
     def orders(self) -> list[ActionOrder]:
         """What has to be sent to executors in other processes; each is told once."""
@@ -197,7 +230,7 @@ class AutonomicLoop:
         if timer is not None and now >= timer:
             self._perform(self._controller.handle_timer(now), now)
         while self._waiting and self._controller.idle:
-            self._decide(self._waiting.popleft(), now)
+            self._decide(self._waiting.pop(next(iter(self._waiting))), now)
             self._ask_executors(now)
 
     def _ask_executors(self, now: float) -> None:
@@ -220,6 +253,7 @@ class AutonomicLoop:
         for decision in decisions:
             if decision.failure:
                 self.failures += 1
+                self._failed.append((event.event_id, event.source_id))
                 _LOG.error("event %s: %s", event.event_id, decision.failure)
             if decision.plan is not None:
                 self._submit(decision.plan, now)
@@ -231,6 +265,7 @@ class AutonomicLoop:
             instructions = self._controller.submit(plan, now)
         except PlanError as error:
             self.failures += 1
+            self._failed.append((plan.event_id, plan.source_id))
             _LOG.error("plan %s: %s", plan.plan_id, error)
             return
         self._perform(instructions, now)
@@ -249,7 +284,9 @@ class AutonomicLoop:
         if executor is not None:
             executor.order(order, now)
         elif order.executor_id not in self.properties and now >= self._all_heard_at:
-            self._perform(self._controller.handle(_ended(order), now), now)
+            if order.undo:
+                self._owe(order)
+            self._perform(self._controller.handle(_absent(order), now), now)
         else:
             if len(self._awaited) >= MOST_WAITING:
                 self._awaited.pop(next(iter(self._awaited)))
@@ -282,7 +319,7 @@ def _deed_of(decision: Decision, event: EventNotification, time: float) -> Deed:
     return Deed(time, "rule", what, why, decision.failure or "done")
 
 
-def _ended(order: ActionOrder) -> ActionOutcome:
+def _absent(order: ActionOrder) -> ActionOutcome:
     """The outcome of an order to a process that is not there: what it did is gone with it."""
     reason = f"there is no executor {order.executor_id!r}"
     return outcome_of(order, ok=order.undo, reason=reason)

@@ -74,7 +74,7 @@ class Levelling:
         return self._level(snapshot)
 
     def _level(self, snapshot: LoadSnapshot, joined: str | None = None) -> Plan:
-        weights = self._weights(snapshot, unsettled=joined is not None)
+        weights = self._weights(snapshot, joined)
         if _unweighed(snapshot, weights):
             return self._by_count(snapshot, weights, joined)
         shares = self._shares(snapshot, weights)
@@ -111,8 +111,8 @@ class Levelling:
         outside = sum(band.outside(loads[name]) for name, band in bands.items())
         return (float(slices_on_leaving(snapshot)), outside)
 
-    def _weights(self, snapshot: LoadSnapshot, *, unsettled: bool = False) -> list[Weight]:
-        """All owned slices; one that should stay is not free, unless those are asked for too."""
+    def _weights(self, snapshot: LoadSnapshot, joined: str | None = None) -> list[Weight]:
+        """All owned slices; one that should stay is not free, unless it may go to a new node."""
         leaving = {node.name for node in snapshot.nodes if node.leaving}
         now = snapshot.time
         restless = now - max(self.settle_s, self.return_s)
@@ -123,8 +123,10 @@ class Levelling:
                 continue
             free, barred = True, None
             if each.moved_at >= restless and owner not in leaving:
-                free = unsettled or settled(each, now, self.settle_s)
+                free = joined is not None or settled(each, now, self.settle_s)
                 barred = barred_from(each, now, self.return_s)
+                # A node that was taken for dead and is back may have its slices back.
+                barred = None if barred == joined else barred
             weights.append(Weight(self.load_of(each, now), each.id, owner, free, barred))
         return weights
 

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evenflow.balance.base import Algorithm, barred_from, settled
+from evenflow.balance.base import Algorithm, barred_from, settled, slices_on_leaving
 from evenflow.balance.count import assign_unowned
 from evenflow.errors import EvenflowError, PlanError
 
@@ -123,6 +123,8 @@ def _broken_promises(algorithm: Algorithm, snapshot: LoadSnapshot, plan: Plan) -
         was, will_be = algorithm.badness(snapshot), algorithm.badness(after)
         if not will_be < was:
             yield f"nothing is gained: badness {was} before, {will_be} after"
+    if slices_on_leaving(after):
+        yield "slices stay on a node that leaves"
     measured = algorithm.measure(after)
     if plan.expected.keys() != measured.keys():
         yield "the expected loads are not those of the nodes"

@@ -72,6 +72,7 @@ def measure(given: Given, slices: int, rate: float, moves: int, folder: Path) ->
             "topics": {"items": {"slices": slices}},
             "publisher.linger_ms": 0,
             "node.app": APP,
+            "balancer.algorithm": "count",  # the papers': half of the slices, whatever they weigh
         }
     )
     with (

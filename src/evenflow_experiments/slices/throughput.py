@@ -103,6 +103,7 @@ def throughput(given: Given, share: float) -> int:
             "node.deliver_items": 1,
             "node.cache_bytes": 1 << 30,
             "balancer.step_deadline_s": 30.0,
+            "balancer.algorithm": "count",  # the papers'
             # A node that waits for its quota is not dead.
             "domain.liveliness_s": 10.0,
             "domain.participant_lease_s": 20.0,

@@ -237,3 +237,43 @@ def test_small_clusters_mostly_end_as_evenly_as_is_possible_at_all() -> None:
         assert highest <= 1.6 * allowed
         as_even_as_possible += highest <= allowed * (1 + 1e-9)
     assert as_even_as_possible >= 155
+
+
+@pytest.mark.parametrize("algorithm", [Weighted(), Capacity(), Forecast()])
+def test_a_node_that_joins_gets_its_share_of_slices_that_have_just_moved(
+    algorithm: Levelling,
+) -> None:
+    moved = dict.fromkeys(range(12), 999.0)
+    snapshot = cluster({"a": [5.0] * 12, "b": []}, moved_at=moved, time=1_000.0)
+    assert not algorithm.analyze_load(snapshot)
+    plan = algorithm.on_new_processing_node(snapshot, "b")
+    assert {move.taker for move in plan.moves} == {"b"}
+    assert sum(len(move.slices) for move in plan.moves) == 6
+
+
+@pytest.mark.parametrize("algorithm", [Weighted(), Capacity(), Forecast()])
+def test_a_node_that_was_taken_for_dead_gets_slices_back_when_it_returns(
+    algorithm: Levelling,
+) -> None:
+    snapshot = cluster({"a": [5.0] * 12, "b": []}, time=1_000.0)
+    taken = tuple(replace(each, moved_at=999.0, came_from="b") for each in snapshot.slices)
+    plan = algorithm.on_new_processing_node(replace(snapshot, slices=taken), "b")
+    assert sum(len(move.slices) for move in plan.moves) == 6
+
+
+def test_a_node_whose_machine_is_busy_with_other_work_is_relieved() -> None:
+    snapshot = cluster({"a": [1.0] * 30, "b": [1.0] * 30})
+    hot = replace(
+        snapshot,
+        nodes=tuple(replace(n, headroom=0.5 if n.name == "a" else 1.0) for n in snapshot.nodes),
+    )
+    assert not Weighted().analyze_load(snapshot)
+    after = Weighted().analyze_load(hot).applied_to(hot).loads()
+    assert after["a"] == pytest.approx(20, abs=1)
+
+
+def test_a_quiet_topic_is_shared_out_by_number() -> None:
+    snapshot = replace(cluster({"a": [9.0, 0.0, 0.0, 0.0], "b": []}), quiet=True)
+    plan = Weighted(settle_s=0.0, return_s=0.0).analyze_load(snapshot)
+    assert len(plan.owners()) == 2
+    assert plan.reason == "hardly any load: even number of slices"

@@ -35,3 +35,8 @@ class BalancerEvent(Enum):
 
 MEMBERSHIP = frozenset(BalancerEvent) - {BalancerEvent.IMBALANCE}
 """Those that change who takes part; they cannot wait for a second look."""
+
+
+def is_membership(event_id: str) -> bool:
+    """Whether an event is one of those, for whatever topic."""
+    return any(event.is_id(event_id) for event in MEMBERSHIP)

@@ -53,6 +53,8 @@ class ActionPlan:
     """Given by whoever asked for the plan; no two plans have the same."""
     event_id: str = ""
     """The event that it answers, given likewise."""
+    source_id: str = ""
+    """Where that event was raised."""
 
     def __post_init__(self) -> None:
         ids = [action.action_id for action in self.actions]

@@ -164,6 +164,18 @@ class Controller:
         again = [self._order(case, task, now) for case in self._cases for task in _open(case)]
         return [*(each for pair in again for each in pair), *self._advance(now)]
 
+    def lose(self, order: ActionOrder, now: float) -> list[Instruction]:
+        """The process of an executor is gone: nobody knows what it did, as when it is overdue."""
+        case = self._cases[0] if self._cases else None
+        task = case.tasks.get(order.action_id) if case is not None else None
+        right = case is not None and case.plan.plan_id == order.plan_id
+        if case is None or task is None or not right or task.attempt != order.attempt:
+            return []
+        if task.state is not ActionState.RUNNING:
+            return []
+        reason = f"the process {order.executor_id} is gone"
+        return [*self._take(case, task, Transition.EXPIRE, now, reason), *self._advance(now)]
+
     def handle(self, answer: ActionOutcome, now: float) -> list[Instruction]:
         """An executor answered."""
         case = self._cases[0] if self._cases else None
@@ -296,5 +308,5 @@ def _order_of(plan: ActionPlan, task: _Task) -> ActionOrder:
     reason = "the plan is rolled back" if undo else plan.reason
     return ActionOrder(
         plan.plan_id, action.action_id, task.attempt, action.executor_id, action.kind, args, undo,
-        reason,
+        reason, action.deadline_s,
     )  # fmt: skip

@@ -158,6 +158,7 @@ class History(Closing):
 def _plan_fields(plan: ActionPlan) -> dict[str, Any]:
     return {
         "event": plan.event_id,
+        "source": plan.source_id,
         "reason": plan.reason,
         "actions": [
             {
@@ -188,7 +189,7 @@ def _plan(plan_id: str, body: str) -> ActionPlan:
         )
         for each in fields["actions"]
     )
-    return ActionPlan(actions, fields["reason"], plan_id, fields["event"])
+    return ActionPlan(actions, fields["reason"], plan_id, fields["event"], fields["source"])
 
 
 def _note(entry: Entry) -> Note:

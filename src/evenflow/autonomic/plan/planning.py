@@ -151,6 +151,12 @@ class PlanningService:
             if rule.event == event.event_id and rule.phase is event.phase
         ]
 
+    def answers(self, event: EventNotification) -> bool:
+        """Whether a rule says what this event leads to."""
+        return any(
+            rule.event == event.event_id and rule.phase is event.phase for rule in self._rules
+        )
+
     def reconsider(self, event: EventNotification, now: float) -> list[Decision]:
         """Plan once more for an event that lasts; what else its rules do was done when it began."""
         rules = [rule for rule in self._begun_by(event) if rule.verb is Verb.PLAN]
@@ -200,7 +206,7 @@ class PlanningService:
         if plan is None:
             return None
         plan_id = f"{rule.planner}-{self._run}-{next(self._plans)}"
-        return replace(plan, plan_id=plan_id, event_id=event.event_id)
+        return replace(plan, plan_id=plan_id, event_id=event.event_id, source_id=event.source_id)
 
     def _planner_for(self, rule: Rule) -> Planner:
         if not rule.settings:

@@ -63,6 +63,8 @@ class ActionOrder:
     """Whether what was done is to be undone; ``args`` then say how."""
     reason: Text = ""
     """Why the plan is carried out, or why it is undone."""
+    deadline_s: F64 = 10.0
+    """What has not begun within this time shall not begin any more."""
 
 
 @dataclass(frozen=True, slots=True)

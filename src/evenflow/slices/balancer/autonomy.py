@@ -17,6 +17,7 @@ from evenflow.autonomic.analyze.balancer_events import MEMBERSHIP, BalancerEvent
 from evenflow.autonomic.analyze.local_events import EventNotification, Phase, Property
 from evenflow.autonomic.design import design
 from evenflow.autonomic.execute.executors import Executor
+from evenflow.autonomic.execute.states import PlanState
 from evenflow.autonomic.knowledge.knowledge import Knowledge
 from evenflow.autonomic.loop import AutonomicLoop
 from evenflow.autonomic.plan.elastic import Elastic, Fleet, Limits
@@ -49,6 +50,8 @@ STARTER = "nodes"
 """Who starts and stops nodes, as plans name it."""
 BY_NUMBER = "count"
 """The planner that looks at nothing but how many slices there are."""
+LAST_PLANS = 20
+"""Among how many plans a new balancer looks for the last one that a change called for."""
 MEMORY_S = 3_600.0
 MOST_DEEDS = 10_000
 """How far back, and over how many moves, a new balancer looks for when slices moved."""
@@ -123,8 +126,8 @@ class SliceAutonomy:
             for change in core.changes(now):
                 self._tell(topic, change, now)
         self.loop.poll(now)
-        for plan in self.loop.failed():
-            self._plan_failed(plan.event_id, now)
+        for event_id, source in self.loop.failed():
+            self._plan_failed(event_id, source, now)
         if self._every and now >= self._next_look and self.loop.idle:
             self._next_look = now + self._every
             for topic in self._cores:
@@ -141,8 +144,18 @@ class SliceAutonomy:
         self._begun_at = now
         deeds = self._history.deeds(limit=MOST_DEEDS, since=now + self._offset - MEMORY_S)
         for topic, core in self._cores.items():
-            remember_moves(deeds, topic, core.owners, self._offset)
+            remember_moves(deeds, topic, core.owners, self._offset, now)
+            self._take_up(topic, now)
         self.loop.begin(now)
+
+    def _take_up(self, topic: str, now: float) -> None:
+        """A former balancer's last plan for a change that failed would have been made again."""
+        events = {event.of(topic) for event in MEMBERSHIP}
+        for story in self._history.stories(limit=LAST_PLANS):
+            if story.plan.event_id in events:
+                if story.outcome in (PlanState.ROLLED_BACK, PlanState.BROKEN):
+                    self._plan_failed(story.plan.event_id, story.plan.source_id, now)
+                return
 
     # -- events of the balancer's own -----------------------------------------------------------
 
@@ -160,11 +173,12 @@ class SliceAutonomy:
             )
         )
 
-    def _plan_failed(self, event_id: str, now: float) -> None:
+    def _plan_failed(self, event_id: str, source: str, now: float) -> None:
         """Who joined or left still has to be planned for; loads are looked at again anyway."""
         for topic, core in self._cores.items():
             if event_id in {event.of(topic) for event in MEMBERSHIP}:
-                core.plan_failed(now)
+                joined = BalancerEvent.NODE_JOINED.is_id(event_id)
+                core.plan_failed(source if joined else "", now)
 
     def _look_at(self, topic: str, now: float) -> None:
         planning, watch = self.loop.planning, self._watches[topic]

@@ -175,15 +175,24 @@ class Balancer(Closing):
             self._ended.set()
 
     def _turn(self, now: float) -> None:
+        """What the cores answer goes out first; then the loop plans, and what it began begins."""
         actions: list[Action] = []
         for reader in self._readers:
             for message in reader.take():
                 actions += self._handle(message, now)
-        for core in self.cores.values():
-            actions += core.poll(now)
-        actions += [Send(order, order.executor_id) for order in self._autonomy.poll(now)]
-        for core in self.cores.values():  # what was planned begins at once
-            actions += core.poll(now)
+        self._perform([*actions, *self._poll_cores(now)])
+        before = self._sessions()
+        self._perform([Send(order, order.executor_id) for order in self._autonomy.poll(now)])
+        if self._sessions() != before:
+            self._perform(self._poll_cores(now))
+
+    def _poll_cores(self, now: float) -> list[Action]:
+        return [action for core in self.cores.values() for action in core.poll(now)]
+
+    def _sessions(self) -> list[set[int]]:
+        return [set(core.sessions) for core in self.cores.values()]
+
+    def _perform(self, actions: list[Action]) -> None:
         for action in actions:
             if isinstance(action, Send):
                 if isinstance(action.message, Receipt):

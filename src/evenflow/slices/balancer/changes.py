@@ -7,7 +7,7 @@ has just failed would fail again, so each failure in a row waits twice as long a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -63,9 +63,11 @@ class Changes:
         self._waiting = [each for each in self._waiting if each[1].node != node]
         self._add(Change(BalancerEvent.NODE_DIED, node, why), now)
 
-    def plan_failed(self, now: float) -> None:
-        """A plan that a change had called for came to nothing."""
+    def plan_failed(self, joined: str, now: float) -> None:
+        """A plan that a change had called for came to nothing: for a node that joined, or not."""
         change = Change(BalancerEvent.HANDOVER_FAILED, "", "a handover failed")
+        if joined:
+            change = Change(BalancerEvent.NODE_JOINED, joined, f"{name_of(joined)} joined")
         self._add(change, now + self._pause)
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
 
@@ -73,9 +75,17 @@ class Changes:
         """A handover succeeded: the next failure is a first one."""
         self._pause = self._retry_after
 
-    def begin_with(self, reasons: list[str], now: float) -> None:
-        """A new balancer knows the nodes: only what it found so counts, nothing from before."""
+    def begin_with(self, reasons: list[str], idle: Iterable[str], now: float) -> None:
+        """A new balancer knows the nodes: only what it found so counts, nothing from before.
+
+        Args:
+            reasons: What tells of a membership that changed while nobody balanced.
+            idle: Nodes that have nothing, because they joined meanwhile.
+            now: The time.
+        """
         self._waiting = []
+        for node in idle:
+            self.joined(node, now)
         if reasons:
             self._add(Change(BalancerEvent.BALANCER_RECOVERED, "", ", ".join(reasons)), now)
 
@@ -101,8 +111,11 @@ def found_by_a_new_balancer(
         yield "a handover was interrupted"
     if "" in owners.of:
         yield "slices had no owner"
-    for node, report in nodes.items():
-        if report.leaving:
-            yield f"{name_of(node)} leaves"
-        elif not report.slices:
-            yield f"{name_of(node)} had no slices"
+    yield from (f"{name_of(node)} leaves" for node, report in nodes.items() if report.leaving)
+
+
+def idle_nodes(owners: Owners, nodes: Mapping[str, NodeReport]) -> list[str]:
+    """Nodes that joined while nobody balanced: they stay, and have nothing though others do."""
+    if not any(owners.of):
+        return []
+    return [node for node, report in nodes.items() if not report.leaving and not report.slices]

@@ -38,7 +38,12 @@ from evenflow.model.messages import (
 )
 from evenflow.slices.actions import Action, NodeGone, Send
 from evenflow.slices.balancer.announcements import Announcements
-from evenflow.slices.balancer.changes import Change, Changes, found_by_a_new_balancer
+from evenflow.slices.balancer.changes import (
+    Change,
+    Changes,
+    found_by_a_new_balancer,
+    idle_nodes,
+)
 from evenflow.slices.balancer.loads import Loads
 from evenflow.slices.balancer.machines import Machines
 from evenflow.slices.balancer.members import Members, name_of
@@ -210,9 +215,14 @@ class BalancerCore:
             return []
         return self._changes.due(now)
 
-    def plan_failed(self, now: float) -> None:
-        """A plan that a change called for came to nothing: it will be called for again."""
-        self._changes.plan_failed(now)
+    def plan_failed(self, joined: str, now: float) -> None:
+        """A plan that a change called for came to nothing: it will be called for again.
+
+        Args:
+            joined: The node that had joined, when the plan was for that; else empty.
+            now: The time.
+        """
+        self._changes.plan_failed(joined if joined in self.nodes else "", now)
 
     def _requested(self, request: MoveRequest, now: float) -> list[Action]:
         try:
@@ -298,7 +308,7 @@ class BalancerCore:
         # What was uneven before stays: an operator may have wanted it. What calls for moves is a
         # membership that changed while nobody balanced.
         found = found_by_a_new_balancer(sessions, self.owners, self.nodes)
-        self._changes.begin_with(list(found), now)
+        self._changes.begin_with(list(found), idle_nodes(self.owners, self.nodes), now)
         for term, session in sessions.items():
             self._sessions.resume(term, session, now)
 

@@ -54,7 +54,9 @@ def moves_slice(deed: Deed, slice_id: int) -> bool:
     return slice_id in numbers_in(str(deed.figures.get("slices", "")))
 
 
-def remember_moves(deeds: Iterable[Deed], topic: str, owners: Owners, offset: float) -> None:
+def remember_moves(
+    deeds: Iterable[Deed], topic: str, owners: Owners, offset: float, now: float
+) -> None:
     """Tell the table of owners when the slices of a topic last moved.
 
     Args:
@@ -62,6 +64,7 @@ def remember_moves(deeds: Iterable[Deed], topic: str, owners: Owners, offset: fl
         topic: The topic.
         owners: Its owners, as the nodes have reported them.
         offset: Leads from the clock that never jumps to the time of day.
+        now: The time by the former; nothing moved later, whatever a clock said then.
     """
     known: set[int] = set()
     for deed in deeds:
@@ -70,4 +73,5 @@ def remember_moves(deeds: Iterable[Deed], topic: str, owners: Owners, offset: fl
             continue
         slices = numbers_in(str(figures["slices"])) - known
         known |= slices
-        owners.remember(slices, str(figures["from"]), str(figures["to"]), deed.time - offset)
+        at = min(deed.time - offset, now)
+        owners.remember(slices, str(figures["from"]), str(figures["to"]), at)

@@ -9,7 +9,7 @@ the room is told in steps of a tenth.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp
+from math import exp, isfinite
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -39,14 +39,17 @@ class Machines:
         self._readings: dict[str, _Readings] = {}
 
     def observe(self, report: NodeReport, now: float) -> None:
-        """A node reported."""
+        """A node reported; what is no percentage is left out."""
+        if not (isfinite(report.cpu) and isfinite(report.process_cpu)):
+            return
+        cpu, process_cpu = (min(100.0, max(0.0, p)) for p in (report.cpu, report.process_cpu))
         known = self._readings.get(report.node)
         if known is None:
-            self._readings[report.node] = _Readings(report.cpu, report.process_cpu, now)
+            self._readings[report.node] = _Readings(cpu, process_cpu, now)
             return
         part = 1 - exp(-max(0.0, now - known.time) / MEMORY_S)
-        known.cpu += part * (report.cpu - known.cpu)
-        known.process_cpu += part * (report.process_cpu - known.process_cpu)
+        known.cpu += part * (cpu - known.cpu)
+        known.process_cpu += part * (process_cpu - known.process_cpu)
         known.time = now
 
     def forget(self, node: str) -> None:

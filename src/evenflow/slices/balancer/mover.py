@@ -11,7 +11,8 @@ any               nodes or slices in another session    wait; the order's deadli
 do                all slices at the taker               done already
 do                a slice at neither of the two         refused: the plan is out of date
 undo              nothing left to give back             nothing was done, or it is undone already
-undo              who should get them back is gone      nobody can have them back: they stay
+undo              who should get them back is leaving   nobody can have them back: they stay
+                  or gone
 otherwise                                               begin a session for what is left
 ================  ====================================  ==========================================
 """
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 class _Job:
     order: ActionOrder
     move: Move
+    until: float
+    """When it has not begun by then, it shall not."""
     term: int = 0
     """Of the session, 0 before it begins."""
 
@@ -49,14 +52,14 @@ class SliceMover:
         self._jobs: dict[tuple[str, str], _Job] = {}
         self._outcomes: list[ActionOutcome] = []
 
-    def order(self, order: ActionOrder, now: float) -> None:  # noqa: ARG002 - begins with the next poll
+    def order(self, order: ActionOrder, now: float) -> None:
         """Take an order; a repeated one changes nothing, a newer attempt replaces the older."""
         key = (order.plan_id, order.action_id)
         known = self._jobs.get(key)
         if known is not None and order.attempt <= known.order.attempt:
             return
         try:
-            self._jobs[key] = _Job(order, decoded(order.args))
+            self._jobs[key] = _Job(order, decoded(order.args), now + order.deadline_s)
         except DecodeError as error:
             self._outcomes.append(outcome_of(order, ok=False, reason=str(error)))
 
@@ -74,6 +77,8 @@ class SliceMover:
         if job.term:
             outcome = self._balancer.outcome(job.term)
             return outcome_of(job.order, ok=outcome == DONE, reason=outcome) if outcome else None
+        if now >= job.until:
+            return outcome_of(job.order, ok=False, reason="it could not begin in time")
         if self._balancer.is_busy(job.move):
             return None
         left, settled = self._left_to_give(job) if job.order.undo else self._left_to_move(job)
@@ -97,7 +102,10 @@ class SliceMover:
         left = tuple(s for s in job.move.slices if self._owner(s) == job.move.giver)
         if not left:
             return left, "nothing to give back"
-        return left, "" if job.move.taker in self._balancer.nodes else f"{job.move.taker} is gone"
+        taker = self._balancer.nodes.get(job.move.taker)
+        if taker is None:
+            return left, f"{job.move.taker} is gone"
+        return left, f"{job.move.taker} is leaving" if taker.leaving else ""
 
     def _owner(self, slice_id: int) -> str:
         of = self._balancer.owners.of

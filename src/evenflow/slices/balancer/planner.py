@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evenflow.autonomic.analyze.balancer_events import MEMBERSHIP
+from evenflow.autonomic.analyze.balancer_events import is_membership
 from evenflow.autonomic.execute.actions import Action, ActionPlan, staged
 from evenflow.balance.count import Count
 from evenflow.balance.verify import sound_plan
-from evenflow.errors import DecodeError, PlanError
+from evenflow.errors import DecodeError, EvenflowError, PlanError
 from evenflow.model.plan import Move, Plan
 
 if TYPE_CHECKING:
@@ -63,14 +63,15 @@ class SlicePlanner:
         snapshot = knowledge.snapshot_of(self.topic)
         if joined is not None and all(node.name != joined for node in snapshot.nodes):
             return None  # it has left again
-        changed = any(kind.is_id(event.event_id) for kind in MEMBERSHIP)
+        changed = is_membership(event.event_id)
         try:
             plan, why = sound_plan(self.algorithm, snapshot, joined=joined), ""
-        except PlanError as error:
+        except EvenflowError as error:
             if not changed:
                 raise
             plan = sound_plan(Count(), snapshot, joined=joined)
-            why = f"; count stands in, because the plan was {error.reason}"
+            reason = error.reason if isinstance(error, PlanError) else f"refused, {error}"
+            why = f"; count stands in, because the plan was {reason}"
         if not plan:
             return None
         reason = f"{event.detail if changed else self.algorithm.name}{why}: {plan.reason}"

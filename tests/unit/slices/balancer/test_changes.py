@@ -39,22 +39,34 @@ def test_each_failure_in_a_row_waits_twice_as_long_up_to_a_bound() -> None:
     changes = Changes(0.5, 0.25)
     now, pauses = 0.0, []
     for _ in range(12):
-        changes.plan_failed(now)
+        changes.plan_failed("", now)
         pause = next(p for p in (0.25 * 2**n for n in range(12)) if changes.due(now + min(p, 30.0)))
         pauses.append(min(pause, LONGEST_PAUSE))
         now += 100.0
     assert pauses == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, *[LONGEST_PAUSE] * 5]
     changes.handover_done()
-    changes.plan_failed(now)
+    changes.plan_failed("", now)
     assert told(changes, now + 0.25) == [(BalancerEvent.HANDOVER_FAILED, "")]
+
+
+def test_a_join_whose_plan_failed_is_a_join_again() -> None:
+    changes = Changes(0.5, 0.25)
+    changes.plan_failed("a~1", 10.0)
+    assert told(changes, 10.25) == [(BalancerEvent.NODE_JOINED, "a~1")]
+
+
+def test_nodes_without_slices_have_joined_a_new_balancer() -> None:
+    changes = Changes(0.5, 0.25)
+    changes.begin_with([], ["a~1"], 10.0)
+    assert told(changes, 10.5) == [(BalancerEvent.NODE_JOINED, "a~1")]
 
 
 def test_a_new_balancer_forgets_what_it_heard_while_it_listened() -> None:
     changes = Changes(0.5, 0.25)
     changes.joined("a~1", 10.0)
-    changes.begin_with([], 11.0)
+    changes.begin_with([], [], 11.0)
     assert told(changes, 99.0) == []
-    changes.begin_with(["slices had no owner", "a leaves"], 12.0)
+    changes.begin_with(["slices had no owner", "a leaves"], [], 12.0)
     [change] = changes.due(12.0)
     assert (change.event, change.why) == (
         BalancerEvent.BALANCER_RECOVERED,

@@ -53,3 +53,15 @@ def test_a_short_peak_changes_little_and_a_node_that_is_gone_is_forgotten() -> N
     machines.forget("a~1")
     machines.observe(hot, 62.0)
     assert machines.headrooms({"a~1": hot}) == {"a~1": LEAST}
+
+
+def test_what_is_no_percentage_spoils_nothing() -> None:
+    machines = Machines()
+    good = report("a~1", "one", 1, 60.0, 60.0)
+    for second, cpu in enumerate((float("nan"), float("inf"), 1e300, -1e300)):
+        for process_cpu in (cpu, 0.0):
+            machines.observe(report("a~1", "one", 1, cpu, process_cpu), float(second))
+            machines.observe(report("a~1", "one", 1, 0.0, cpu), float(second))
+    for second in range(10, 200):
+        machines.observe(good, float(second))
+    assert machines.headrooms({"a~1": good}) == {"a~1": 1.0}
