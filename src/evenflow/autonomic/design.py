@@ -30,7 +30,7 @@ EVERYBODY = "all"
 """The group of all nodes."""
 DEFAULT_RANGES = {"cpu": (30.0, 70.0), "memory": (50.0, 80.0), "busy": (30.0, 70.0)}
 STALE_PERIODS = 5
-"""A pause of so many periods between two readings breaks the run of an event."""
+"""A pause of this many periods between two readings breaks the run of an event."""
 
 
 @dataclass(frozen=True, slots=True)

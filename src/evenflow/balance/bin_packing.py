@@ -94,7 +94,7 @@ class BinPacking:
                 self._move(each, name, taker)
 
     def release(self, pays: Callable[[float, float], bool], least: int) -> list[str]:
-        """Empty nodes, the weakest and least loaded first; at least so many stay at work."""
+        """Empty nodes, the weakest and least loaded first; at least ``least`` stay at work."""
         released: list[str] = []
         at_work = [name for name in self._capacity if name in self._shelf]
         for name in sorted(at_work, key=lambda n: (self._capacity[n], self._loads[n], n)):

@@ -87,7 +87,7 @@ class OutlookLearner:
         trend_s: Memory of the trend; longer, because a trend is the difference of noisy levels.
         period_s: Length of the season, 0 for none.
         parts: Into how many parts the season is cut.
-        enough: So many measurements must have been seen before anything is said about a slice.
+        enough: Measurements that must have been seen before anything is said about a slice.
     """
 
     def __init__(

@@ -40,7 +40,7 @@ class StrengthLearner:
         self._past: dict[str, _Past] = {}
 
     def observe(self, node: str, *, work: float, busy_s: float, elapsed_s: float) -> None:
-        """A node did so much work, at which it was busy for so long, in this much time."""
+        """A node did this much work, was busy for this long, in this much time."""
         past = self._past.setdefault(node, _Past())
         fade = exp(-elapsed_s / self._memory_s)
         past.work = past.work * fade + work

@@ -42,7 +42,7 @@ class Saver:
     limit: float = 0.9
     """A node above this part of its capacity is relieved."""
     min_nodes: int = 1
-    """So many nodes stay at work in any case."""
+    """The least number of nodes that stay at work."""
     settle_s: float = 60.0
     """No slice moves twice within this many seconds, unless its node leaves."""
     return_s: float = 300.0

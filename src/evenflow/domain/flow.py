@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 GENERATION: Final = 1 << 20
 """Bytes of a generation; at most twice as many are unacknowledged."""
 FEW: Final = 4
-"""So many writers are within Cyclone's own bound."""
+"""This many writers are within Cyclone's own bound."""
 SHARE: Final = 0.1
 """Part of the time that may be spent on waiting in vain."""
 MOST_S: Final = 0.1

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 SURPRISE: Final = 2.0
-"""A run time counts for at most so many times what was expected, and for no less than its part."""
+"""A run time counts for at most this many times the expected, and for no less than its part."""
 FOLLOW: Final = 0.1
 """How much of a surprise goes into the factors at once."""
 RECENT: Final = 0.8
@@ -74,7 +74,7 @@ class Cost:
     octet: float
 
     def of(self, items: float, octets: float) -> float:
-        """Seconds for so many items and bytes."""
+        """Seconds for a number of items and bytes."""
         return self.item * items + self.octet * octets
 
 

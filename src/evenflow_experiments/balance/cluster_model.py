@@ -33,7 +33,7 @@ Noise = Callable[[], float]
 PERIOD_S = 4.0
 """A balancer that looks at the loads every 2 s acts on every second look."""
 WARM_UP_S = 20.0
-"""For so long there is only measuring."""
+"""Seconds in which there is only measuring."""
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class Simulation:
         self._came_from: dict[int, str] = {}
 
     def run(self, duration_s: float) -> Outcome:
-        """Run from time 0 for so long."""
+        """Run from time 0 for a number of seconds."""
         outcome = Outcome({})
         now = 0.0
         while now <= duration_s:

@@ -103,7 +103,7 @@ def _start(cluster: LocalCluster, name: str, folder: Path) -> None:
 
 
 def _await_owners(observer: Observer, slices: int, nodes: int, patience_s: float = 30.0) -> None:
-    """Look until so many nodes report that they own all slices between them, evenly."""
+    """Look until this many nodes report that they own all slices between them, evenly."""
     view = observer.view("items")
     for _ in range(int(patience_s / 0.05)):
         observer.look(0.05)

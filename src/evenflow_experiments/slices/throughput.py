@@ -125,7 +125,7 @@ def throughput(given: Given, share: float) -> int:
 
 
 def share_for(items_per_s: float) -> float:
-    """The share of a core that converts so many images a second."""
+    """The share of a core that converts a number of images a second."""
     image = colour_jpeg()
     rounds = 100
     started = time.process_time()

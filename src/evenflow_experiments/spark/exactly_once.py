@@ -89,7 +89,7 @@ class Trial:
         self._file.write_text(config.as_toml(), encoding="utf-8")
 
     def run(self, items: int, seconds: float) -> dict[str, Any]:
-        """Publish so many items in about so many seconds, let things fail, and count."""
+        """Publish items over a number of seconds, let things fail, and count."""
         with (
             LocalCluster(self._config, log_dir=self._folder) as cluster,
             Participant(self._config.domain) as participant,
@@ -188,7 +188,7 @@ def serve(cluster: LocalCluster, name: str) -> None:
 
 
 def await_owners(observer: Observer, nodes: int, patience_s: float = 30.0) -> None:
-    """Wait until so many nodes own all slices between them."""
+    """Wait until this many nodes own all slices between them."""
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         observer.look(0.1)

@@ -38,7 +38,7 @@ ANY = "any"
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
-    """So many nodes of a group have one of these events."""
+    """At least a number of the nodes of a group have one of these events."""
 
     id: str
     events: tuple[str, ...]
@@ -62,7 +62,7 @@ class Quorum:
         _require_times(self.id, window_s=self.window_s, duration_s=self.duration_s)
 
     def met(self, count: int, members: int) -> bool:
-        """Whether so many of so many nodes are enough."""
+        """Whether ``count`` of the members are enough."""
         if self.need == ALL:
             return 0 < members == count
         return count >= (1 if self.need == ANY else int(self.need))
@@ -103,7 +103,7 @@ class CompositeDetector:
     Args:
         definitions: The operator's distributed events.
         properties: Names of the properties the nodes report.
-        stale_s: A node not heard of for so long does not count.
+        stale_s: A node that was silent for longer does not count.
 
     Raises:
         ExpressionError: An expression is faulty.

@@ -46,7 +46,7 @@ CREATE VIEW IF NOT EXISTS finished AS
     WHERE kind = 'plan' AND state IN ('done', 'rolled back', 'broken');
 """
 PRUNE_EVERY = 1_000
-"""So many entries are written between two looks at the bounds."""
+"""Entries written between two looks at the bounds."""
 MOST_UNWRITTEN = 1_000
 """Entries kept in memory while they cannot be written."""
 LOCKED_S = 0.5

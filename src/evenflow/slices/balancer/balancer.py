@@ -56,7 +56,7 @@ _LOG = logging.getLogger(__name__)
 TICK_S = 0.02
 """How often the time is looked at when nothing happens."""
 LISTEN_BEATS = 4
-"""A balancer that is alive is heard within so many beats."""
+"""A balancer that is alive is heard within this many beats."""
 
 
 class Balancer(Closing):
