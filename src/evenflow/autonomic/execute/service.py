@@ -51,8 +51,15 @@ class ExecutorService(Closing):
         self._writer = participant.writer(ACTION_OUTCOMES)
         self._stopping = False
         name = f"{surroundings.executor_id} executors"
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._guarded, name=name, daemon=True)
         self._thread.start()
+
+    def _guarded(self) -> None:
+        """A thread must not end unseen: without it, plans that name this process are overdue."""
+        try:
+            self._run()
+        except Exception:  # noqa: BLE001 - whatever the domain may raise
+            _LOG.exception("this process executes no actions any more; start it again")
 
     def _run(self) -> None:
         while not self._stopping:
