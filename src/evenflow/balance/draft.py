@@ -29,6 +29,8 @@ class Draft:
     """``(load, slice)`` of what each node may give, ordered by load."""
     barred: dict[int, str]
     """For some slices a node they may not go to."""
+    only: dict[int, str] = field(default_factory=dict)
+    """For some slices the only node they may go to."""
     moves: list[tuple[int, str, str]] = field(default_factory=list)
     """``(slice, giver, taker)`` in the order chosen."""
     outside: float = 0.0
@@ -52,7 +54,8 @@ class Draft:
         for slices in free.values():
             slices.sort()
         barred = {each.id: each.barred for each in weights if each.barred is not None}
-        draft = cls(bands, loads, free, barred)
+        only = {each.id: each.only for each in weights if each.only is not None}
+        draft = cls(bands, loads, free, barred, only)
         draft.outside = sum(band.outside(loads[name]) for name, band in bands.items())
         draft._wants = [(loads[name] - band.share, name) for name, band in bands.items()]
         draft._surpluses = [(band.share - loads[name], name) for name, band in bands.items()]
@@ -96,7 +99,9 @@ class Draft:
 
     def may_go(self, slice_id: int, taker: str | None) -> bool:
         """Whether the slice may move to the taker; to nobody in particular it always may."""
-        return taker is None or self.barred.get(slice_id) != taker
+        return taker is None or (
+            self.barred.get(slice_id) != taker and self.only.get(slice_id, taker) == taker
+        )
 
     def may_give(self, name: str, load: float, slice_id: int) -> bool:
         """Whether the slice is the node's and may still move."""

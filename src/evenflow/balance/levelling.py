@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
-from evenflow.balance.base import admitted, barred_from, require_node, settled, slices_on_leaving
+from evenflow.balance.base import barred_from, require_node, settled, slices_on_leaving
 from evenflow.balance.count import Count
 from evenflow.balance.draft import Draft
 from evenflow.balance.levelling_steps import Economy, LevellingSteps
@@ -77,7 +77,8 @@ class Levelling:
         weights = self._weights(snapshot, joined)
         if _unweighed(snapshot, weights):
             return self._by_count(snapshot, weights, joined)
-        shares = self._shares(snapshot, weights)
+        # Shares are what they are without the join: they say what is gained by it.
+        shares = self._shares(snapshot, self._weights(snapshot) if joined else weights)
         if not shares.bands:
             return Plan(expected=self.measure(snapshot), reason="no node can take slices")
         names = [node.name for node in snapshot.nodes]
@@ -86,16 +87,12 @@ class Levelling:
         leaving = [name for name in names if name not in shares.bands]
         steps = LevellingSteps(draft, Economy(self.horizon_s, self.pause_s))
         steps.draw(leaving, misfits(shares, weights), shares.hosts)
-        moves = draft.moves
-        if joined is not None:
-            moves = admitted(moves, snapshot, self.settle_s, joined)
-        if not moves:
-            reason = "every node is in its band, or no move pays"
-            return Plan(expected=_sums(names, weights, {}), reason=reason)
-        takers = {slice_id: taker for slice_id, _, taker in moves}
+        if not draft.moves:
+            return Plan(expected=draft.loads, reason="every node is in its band, or no move pays")
+        takers = {slice_id: taker for slice_id, _, taker in draft.moves}
         after = _sums(names, weights, takers)
         reason = _in_words(shares, leaving, before, after)
-        return Plan(grouped(moves), after, reason)
+        return Plan(grouped(draft.moves), after, reason)
 
     def measure(self, snapshot: LoadSnapshot) -> dict[str, float]:
         """Load of every node, as this algorithm sees it."""
@@ -112,7 +109,7 @@ class Levelling:
         return (float(slices_on_leaving(snapshot)), outside)
 
     def _weights(self, snapshot: LoadSnapshot, joined: str | None = None) -> list[Weight]:
-        """All owned slices; one that should stay is not free, unless it may go to a new node."""
+        """All owned slices; one that should stay is not free, or free for a new node alone."""
         leaving = {node.name for node in snapshot.nodes if node.leaving}
         now = snapshot.time
         restless = now - max(self.settle_s, self.return_s)
@@ -121,13 +118,14 @@ class Levelling:
             owner = each.owner
             if owner is None:
                 continue
-            free, barred = True, None
+            free, barred, only = True, None, None
             if each.moved_at >= restless and owner not in leaving:
-                free = joined is not None or settled(each, now, self.settle_s)
+                if not settled(each, now, self.settle_s):
+                    free, only = joined is not None, joined
                 barred = barred_from(each, now, self.return_s)
                 # A node that was taken for dead and is back may have its slices back.
                 barred = None if barred == joined else barred
-            weights.append(Weight(self.load_of(each, now), each.id, owner, free, barred))
+            weights.append(Weight(self.load_of(each, now), each.id, owner, free, barred, only))
         return weights
 
     def _shares(self, snapshot: LoadSnapshot, weights: list[Weight]) -> Shares:

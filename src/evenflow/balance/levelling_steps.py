@@ -108,7 +108,7 @@ class LevellingSteps:
         draft = self.draft
         neediest = draft.neediest(but=misfit.owner)
         fits = neediest is not None and draft.room(neediest) >= misfit.load
-        if neediest is not None and fits and neediest != misfit.barred:
+        if neediest is not None and fits and draft.may_go(misfit.id, neediest):
             return [neediest]
         able = [name for name, band in draft.bands.items() if band.high >= misfit.load]
         return nlargest(CHOICES, able, key=lambda name: (draft.room(name), name))
@@ -149,7 +149,7 @@ class LevellingSteps:
         if neediest is None:
             return
         yield neediest
-        if self.draft.barred:
+        if self.draft.barred or self.draft.only:
             others = nsmallest(CHOICES, self.draft.bands, key=self._above_share)
             yield from (name for name in others if name not in (giver, neediest))
 

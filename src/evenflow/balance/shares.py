@@ -35,6 +35,8 @@ class Weight(NamedTuple):
     """Whether it may move now."""
     barred: str | None = None
     """A node it may not move to."""
+    only: str | None = None
+    """The only node it may move to; ``None`` for any."""
 
 
 @dataclass(frozen=True, slots=True)
