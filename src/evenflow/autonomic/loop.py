@@ -8,7 +8,8 @@ process are called; the others are reached over the action plan topic
 follows from it.
 
 Events are looked at one after the other, each when the plan before it is over, so that a planner
-always sees what is, not what was meant to be. An event that was written down already (a new
+always sees what is, not what was meant to be; only changes of the membership have a turn of their
+own beside all others. An event that was written down already (a new
 balancer is shown the newest state of all events) is not planned for a second time; only planners
 are put back where its rules had put them. But while an event lasts, its planners are asked again
 now and then (:meth:`AutonomicLoop.reconsider`): what was done about it may not have been enough, or
@@ -27,7 +28,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evenflow.autonomic.analyze.balancer_events import is_membership
-from evenflow.autonomic.analyze.local_events import EventNotification, Phase, Property
+from evenflow.autonomic.analyze.local_events import EventNotification, Phase
+from evenflow.autonomic.analyze.notices import event_of
 from evenflow.autonomic.execute.controller import Controller, Note
 from evenflow.autonomic.execute.executors import outcome_of
 from evenflow.autonomic.knowledge.records import Deed
@@ -79,7 +81,9 @@ class AutonomicLoop:
         self._history = history
         self._executors = executors
         self._offset = offset
-        self._controller = Controller()
+        self._changes, self._others = Controller(), Controller()
+        """Plans for changes of the membership, and all others: a node that is told to stop by a
+        plan of the one kind can leave by a plan of the other."""
         self._waiting: dict[tuple[str, str, Phase], EventNotification] = {}
         """Events that rules answer and that wait for their turn, one of each source and phase."""
         self._known = {
@@ -104,13 +108,17 @@ class AutonomicLoop:
     @property
     def idle(self) -> bool:
         """Whether no plan is under way and no event waits."""
-        return self._begun and self._controller.idle and not self._waiting
+        return self._begun and not self._waiting and all(each.idle for each in self._controllers)
 
     def begin(self, now: float) -> None:
         """The executors know the world: go on where the history ends. Once."""
         self._begun = True
         self._all_heard_at = now + HEARD_WITHIN_S
-        self._perform(self._controller.resume(self._history.unfinished(), now), now)
+        notes = self._history.unfinished()
+        changes = {n.plan_id for n in notes if n.plan and is_membership(n.plan.event_id)}
+        for controller in self._controllers:
+            mine = [n for n in notes if (n.plan_id in changes) == (controller is self._changes)]
+            self._perform(controller.resume(mine, now), now)
 
     # -- what comes in --------------------------------------------------------------------------
 
@@ -144,7 +152,7 @@ class AutonomicLoop:
                 self._owe(order)
                 self.answered(_absent(order), now)
             else:
-                self._perform(self._controller.lose(order, now), now)
+                self._perform(self._carrying(order.plan_id).lose(order, now), now)
 
     def _owe(self, order: ActionOrder) -> None:
         if len(self._owed) >= MOST_WAITING:
@@ -161,7 +169,7 @@ class AutonomicLoop:
         order = self._awaited.get((outcome.plan_id, outcome.action_id))
         if order is not None and order.attempt == outcome.attempt:
             del self._awaited[outcome.plan_id, outcome.action_id]
-        self._perform(self._controller.handle(outcome, now), now)
+        self._perform(self._carrying(outcome.plan_id).handle(outcome, now), now)
 
     def raise_event(self, event: EventNotification) -> None:
         """An event of the balancer's own, in the loop's time; it is raised anew while it lasts."""
@@ -211,7 +219,8 @@ class AutonomicLoop:
     def failed(self) -> list[tuple[str, str]]:
         """Events, with their sources, whose planner or plan failed since the last call."""
         failed, self._failed = self._failed, []
-        return failed + [(plan.event_id, plan.source_id) for plan in self._controller.failed()]
+        plans = [plan for controller in self._controllers for plan in controller.failed()]
+        return failed + [(plan.event_id, plan.source_id) for plan in plans]
 
     def orders(self) -> list[ActionOrder]:
         """What has to be sent to executors in other processes; each is told once."""
@@ -226,18 +235,34 @@ class AutonomicLoop:
         if not self._begun:
             return
         self._ask_executors(now)
-        timer = self._controller.get_timer()
-        if timer is not None and now >= timer:
-            self._perform(self._controller.handle_timer(now), now)
-        while self._waiting and self._controller.idle:
-            self._decide(self._waiting.pop(next(iter(self._waiting))), now)
+        for controller in self._controllers:
+            timer = controller.get_timer()
+            if timer is not None and now >= timer:
+                self._perform(controller.handle_timer(now), now)
+        while (key := self._next()) is not None:
+            self._decide(self._waiting.pop(key), now)
             self._ask_executors(now)
+
+    @property
+    def _controllers(self) -> tuple[Controller, Controller]:
+        return self._changes, self._others
+
+    def _controller_of(self, event_id: str) -> Controller:
+        return self._changes if is_membership(event_id) else self._others
+
+    def _carrying(self, plan_id: str) -> Controller:
+        """The controller that carries a plan out; any other ignores what is said of it."""
+        return self._changes if self._changes.carries(plan_id) else self._others
+
+    def _next(self) -> tuple[str, str, Phase] | None:
+        """The first event that waits and whose turn has come."""
+        return next((key for key in self._waiting if self._controller_of(key[0]).idle), None)
 
     def _ask_executors(self, now: float) -> None:
         """Let the executors here go on; what an outcome leads to begins at once."""
         while outcomes := [each for one in self._executors.values() for each in one.poll(now)]:
             for outcome in outcomes:
-                self._perform(self._controller.handle(outcome, now), now)
+                self._perform(self._carrying(outcome.plan_id).handle(outcome, now), now)
 
     def reconsider(self, now: float) -> None:
         """Ask the planners of all events that last once more; call it now and then."""
@@ -262,7 +287,7 @@ class AutonomicLoop:
 
     def _submit(self, plan: ActionPlan, now: float) -> None:
         try:
-            instructions = self._controller.submit(plan, now)
+            instructions = self._controller_of(plan.event_id).submit(plan, now)
         except PlanError as error:
             self.failures += 1
             self._failed.append((plan.event_id, plan.source_id))
@@ -286,24 +311,12 @@ class AutonomicLoop:
         elif order.executor_id not in self.properties and now >= self._all_heard_at:
             if order.undo:
                 self._owe(order)
-            self._perform(self._controller.handle(_absent(order), now), now)
+            self._perform(self._carrying(order.plan_id).handle(_absent(order), now), now)
         else:
             if len(self._awaited) >= MOST_WAITING:
                 self._awaited.pop(next(iter(self._awaited)))
             self._awaited[order.plan_id, order.action_id] = order
             self._orders.append(order)
-
-
-def event_of(notice: EventNotice) -> EventNotification:
-    """The event that a message tells of."""
-    rows = zip(notice.names, notice.values, notice.times, strict=True)
-    return EventNotification(
-        notice.event,
-        notice.source,
-        tuple(Property(*row) for row in rows),
-        Phase.RAISED if notice.raised else Phase.CLEARED,
-        notice.time,
-    )
 
 
 def _deed_of(decision: Decision, event: EventNotification, time: float) -> Deed:

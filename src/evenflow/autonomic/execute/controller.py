@@ -125,6 +125,10 @@ class Controller:
         """Whether there is nothing to do."""
         return not self._cases
 
+    def carries(self, plan_id: str) -> bool:
+        """Whether a plan is in execution here, or waits."""
+        return any(case.plan.plan_id == plan_id for case in self._cases)
+
     def failed(self) -> list[ActionPlan]:
         """The plans that were rolled back or broke since the last call."""
         failed, self._failed = self._failed, []
