@@ -163,6 +163,21 @@ def test_events_without_a_rule_never_push_a_join_out() -> None:
     assert held(sim) == [4, 4, 4]
 
 
+def test_a_plan_that_nobody_answers_holds_up_no_join_and_no_leave() -> None:
+    sim = cluster()
+    assert sim.autonomy is not None
+    sim.autonomy.loop.reported("nobody~1", {}, sim.now)
+    blocking = Action("a", "nobody~1", "sleep", deadline_s=60.0)
+    sim.autonomy.loop._submit(ActionPlan((blocking,), plan_id="slow", event_id="hot"), sim.now)
+    sim.start_node()
+    passes(sim, 5.0)
+    assert held(sim) == [4, 4, 4]
+    next(iter(sim.nodes.values())).core.leave()
+    passes(sim, 5.0)
+    assert held(sim) == [0, 6, 6]
+    assert not sim.autonomy.loop.idle
+
+
 def test_too_many_events_leave_out_none_of_the_membership() -> None:
     sim = cluster()
     assert sim.autonomy is not None
