@@ -151,11 +151,13 @@ def test_events_without_a_rule_never_push_a_join_out() -> None:
     sim = cluster()
     assert sim.autonomy is not None
     loop = sim.autonomy.loop
-    blocking = ActionPlan((Action("a", "nobody~1", "sleep", deadline_s=5.0),), plan_id="slow")
+    slow = Action("a", "nobody~1", "sleep", deadline_s=5.0)
     loop.reported("nobody~1", {}, sim.now)
-    loop._submit(blocking, sim.now)
+    waited_for = f"node-leaving-{TOPIC}"
+    loop._submit(ActionPlan((slow,), plan_id="slow", event_id=waited_for), sim.now)
     sim.start_node()
     passes(sim, 1.0)
+    assert [event for event, *_ in loop._waiting] == [f"node-joined-{TOPIC}"]
     for number in range(2 * MOST_WAITING):
         notice = EventNotice("a", f"noise-{number}", True, float(number), (), (), ())
         sim.autonomy.handle(notice, sim.now)
