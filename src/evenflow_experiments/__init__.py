@@ -33,6 +33,14 @@ EXPERIMENTS: Registry[click.Command] = Registry(
             "evenflow_experiments.slices.handover:handover",
             "time of moving slices (MAPE-SDDL, Table II)",
         ),
+        "join": Later(
+            "evenflow_experiments.slices.join:join",
+            "time until a new node has its share, under load",
+        ),
+        "many-slices": Later(
+            "evenflow_experiments.slices.many_slices:many_slices",
+            "samples, CPU and delay of a load spread over many slices",
+        ),
         "overhead": Later(
             "evenflow_experiments.slices.overhead:overhead",
             "cost of a processing node (MAPE-SDDL, Figures 18, 19)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -39,7 +40,7 @@ RESTLESS = {
 
 
 @contextmanager
-def cluster_of(domain_id, folder, *nodes, app="evenflow.apps:discard", env=None, **settings):
+def cluster_of(domain_id, folder, *nodes, app="evenflow.apps:discard", **settings):
     """A balancer and nodes; keyword settings are configuration keys, ``__`` for a dot."""
     given = {key.replace("__", "."): value for key, value in settings.items()}
     file = folder / "evenflow.toml"
@@ -48,7 +49,7 @@ def cluster_of(domain_id, folder, *nodes, app="evenflow.apps:discard", env=None,
     with LocalCluster(Config.load(file), log_dir=folder) as cluster:
         cluster.start_balancer()
         for node in nodes:
-            cluster.start_node(node, app, env=env)
+            cluster.start_node(node, app)
         yield cluster
 
 
@@ -96,8 +97,7 @@ def owners(domain_config):
             slice_map = observer.view("items").map
             if slice_map is None:
                 return []
-            names = ("", *(NodeId(node).name for node in slice_map.nodes))
-            return [names[owner] for owner in slice_map.owners]
+            return [NodeId(node).name for node in slice_map.owners]
 
         yield look
 
@@ -235,7 +235,9 @@ discard.properties = {"pressure": lambda: float(FILE.read_text() or 0)}
 """
 
 
-def test_a_short_peak_raises_no_event_and_a_long_one_does_once(domain_id, tmp_path, owners):
+def test_a_short_peak_raises_no_event_and_a_long_one_does_once(
+    domain_id, tmp_path, owners, monkeypatch
+):
     (tmp_path / "peaks.py").write_text(PEAKS, encoding="utf-8")
     pressure = tmp_path / "pressure"
     pressure.write_text("0", encoding="utf-8")
@@ -246,10 +248,9 @@ def test_a_short_peak_raises_no_event_and_a_long_one_does_once(domain_id, tmp_pa
             "all-squeezed": {"events": ["squeezed"], "need": 2, "group": "all"},
         },
     }
-    env = {"PRESSURE": str(pressure), "PYTHONPATH": str(tmp_path)}
-    with cluster_of(
-        domain_id, tmp_path, "one", "two", app="peaks:discard", env=env, **settings
-    ) as cluster:
+    monkeypatch.setenv("PRESSURE", str(pressure))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    with cluster_of(domain_id, tmp_path, "one", "two", app="peaks:discard", **settings) as cluster:
         assert wait_until(lambda: len(set(owners())) == 2, 30)
         pressure.write_text("9", encoding="utf-8")
         assert not wait_until(lambda: events(cluster), 0.5)
@@ -274,7 +275,7 @@ def test_a_busy_group_gets_another_node_and_an_idle_one_loses_it(
     pressure = tmp_path / "pressure"
     pressure.write_text("9", encoding="utf-8")
     monkeypatch.setenv("PRESSURE", str(pressure))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     settings = {
         "balancer__algorithm": "count",
         "node__app": "peaks:discard",

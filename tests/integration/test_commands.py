@@ -108,6 +108,7 @@ def test_a_second_balancer_is_refused(cluster):
 
 def test_up_refuses_a_domain_in_which_somebody_works(cluster):
     cluster.start_balancer()
+    assert wait_until(lambda: "balancing" in cluster.log("balancer"), 15)
     refused = evenflow(cluster, "up", "--for", "1s")
     assert refused.returncode == 2, refused.stderr
     assert "a balancer works there already" in refused.stderr

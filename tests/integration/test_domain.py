@@ -10,11 +10,13 @@ import pytest
 
 from evenflow.config import DomainConfig
 from evenflow.domain import channels
-from evenflow.domain.channels import Gone, slice_partition
+from evenflow.domain.channels import Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ClosedError, DomainError
-from evenflow.model.batch import Item, encode_item, encode_items
-from evenflow.model.messages import Beat, MoveReply, NodeReport, Order, Step
+from evenflow.model.batch import Item
+from evenflow.model.messages import Beat, MapPage, MoveReply, NodeReport, Order, Step
+from evenflow.model.sample import encode_item, encode_items
+from evenflow.model.slice_map import SliceMap, page_count, page_slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,18 +35,18 @@ STOCK = """
     from evenflow.config import DomainConfig
     from evenflow.domain.settings import cyclone_xml
     from evenflow.domain.types import idl_type
-    from evenflow.model.batch import Batch
     from evenflow.model.messages import MoveReply
+    from evenflow.model.sample import Sample
 
     config = DomainConfig(id=int(sys.argv[1]))
     domain = Domain(config.id, cyclone_xml(config))
     participant = DomainParticipant(config.id)
     reliable = Policy.Reliability.Reliable(1_000_000_000)
-    batches = Topic(participant, "evenflow/data/items", idl_type(Batch))
+    items = Topic(participant, "evenflow/data/items", idl_type(Sample))
     replies = Topic(participant, "evenflow/replies", idl_type(MoveReply))
     kept = Qos(reliable, Policy.Durability.TransientLocal, Policy.History.KeepAll)
     every = Qos(reliable, Policy.History.KeepAll)
-    slice_3 = Qos(Policy.Partition(["3"]))
+    north = Qos(Policy.Partition(["north"]))
 """
 
 OURS = """
@@ -52,8 +54,9 @@ OURS = """
     from evenflow.config import DomainConfig
     from evenflow.domain import channels
     from evenflow.domain.cyclone import Participant
-    from evenflow.model.batch import Batch, Item, encode_item
+    from evenflow.model.batch import Item
     from evenflow.model.messages import Beat, NodeReport
+    from evenflow.model.sample import encode_item, encode_items
 
     participant = Participant(DomainConfig(id=int(sys.argv[1])))
 """
@@ -88,24 +91,29 @@ def item(number: int) -> Item:
 def test_we_read_what_a_stock_writer_writes(
     participant: Participant, python: Callable[..., Any], collect: Callable[..., list[Any]]
 ) -> None:
-    data = participant.reader(channels.data("items"), ["3"])
+    data = participant.reader(channels.data("items"), ["north"])
     replies = participant.reader(channels.REPLIES)
     python(
         STOCK
         + """
-    data = DataWriter(Publisher(participant, slice_3), batches, every)
+    data = DataWriter(Publisher(participant, north), items, every)
     control = DataWriter(participant, replies, kept)
     while not data.get_matched_subscriptions():
         time.sleep(0.01)
-    data.write(idl_type(Batch)(7, 1, 2, 3, [5, 6], [50, 60], [0, 1, 3], b"abb", [0, 0, 4], b"load"))
+    head = [7, 4, 2, [3, 8], [2, 1], [1, 9]]
+    columns = [[5, 6, 7], [50, 60, 70], [0, 1, 3, 3], b"abb", [0, 0, 4, 5], b"loads"]
+    data.write(idl_type(Sample)(*head, *columns))
     control.write(idl_type(MoveReply)("items", 9, True, "because", 11))
     time.sleep(60)
     """,
         participant.config.id,
     )
-    (batch,) = collect(data, 1)
-    assert list(batch) == [Item("a", 5, 50, b""), Item("bb", 6, 60, b"load")]
-    assert (batch.writer, batch.first, batch.epoch, batch.slice) == (7, 1, 2, 3)
+    (sample,) = collect(data, 1)
+    assert (sample.writer, sample.serial, sample.epoch) == (7, 4, 2)
+    assert [(batch.slice, batch.first, list(batch)) for batch in sample.batches()] == [
+        (3, 1, [Item("a", 5, 50, b""), Item("bb", 6, 60, b"load")]),
+        (8, 9, [Item("", 7, 70, b"s")]),
+    ]
     assert collect(replies, 1) == [MoveReply("items", 9, True, "because", 11)]
     assert data.damaged == replies.damaged == 0
 
@@ -113,38 +121,39 @@ def test_we_read_what_a_stock_writer_writes(
 def test_a_stock_reader_reads_what_we_write(
     participant: Participant, python: Callable[..., Any], eventually: Callable[..., None]
 ) -> None:
-    data = participant.writer(channels.data("items"), "3")
+    data = participant.writer(channels.data("items"), "north")
     replies = participant.writer(channels.REPLIES)
     stock = python(
         STOCK
         + """
-    data = DataReader(Subscriber(participant, slice_3), batches, every)
+    data = DataReader(Subscriber(participant, north), items, every)
     control = DataReader(participant, replies, kept)
     found = []
     while len(found) < 2:
         found += data.take(10) + control.take(10)
         time.sleep(0.01)
-    for sample in sorted(found, key=lambda sample: type(sample).__name__):
+    for sample in sorted(found, key=lambda sample: type(sample).__name__, reverse=True):
         print([getattr(sample, name) for name in sample.__annotations__])
     """,
         participant.config.id,
     )
     eventually(data.matched)
     eventually(replies.matched)
-    assert data.write_encoded(encode_items(7, 3, 2, 1, [item(1), item(2)]))
+    assert data.write_encoded(encode_items(7, 4, 2, {8: (9, [item(2)]), 3: (1, [item(1)])}))
     assert replies.write(MoveReply("items", 9, True, "because", 11))
     out, _ = stock.communicate(timeout=20)
     first, second = out.splitlines()
     senders = list(b"sender 1sender 2")
     payloads = [120] * 3
-    assert first == str([7, 1, 2, 3, [1, 2], [10, 20], [0, 8, 16], senders, [0, 1, 3], payloads])
+    head = [7, 4, 2, [3, 8], [1, 1], [1, 9]]
+    assert first == str([*head, [1, 2], [10, 20], [0, 8, 16], senders, [0, 1, 3], payloads])
     assert second == str(["items", 9, True, "because", 11])
 
 
 def test_damaged_and_foreign_samples_are_counted_and_skipped(
     participant: Participant, python: Callable[..., Any], collect: Callable[..., list[Any]]
 ) -> None:
-    data = participant.reader(channels.data("items"), ["3"])
+    data = participant.reader(channels.data("items"), ["north"])
     replies = participant.reader(channels.REPLIES)
     orders = participant.reader(channels.ORDERS, ["north"])
     python(
@@ -155,19 +164,24 @@ def test_damaged_and_foreign_samples_are_counted_and_skipped(
     from evenflow.model.messages import Order
     from cyclonedds._clayer import ddspy_write
 
-    data = DataWriter(Publisher(participant, slice_3), batches, every)
+    data = DataWriter(Publisher(participant, north), items, every)
     control = DataWriter(participant, replies, kept)
     order = Topic(participant, channels.ORDERS.name, idl_type(Order))
     orders = DataWriter(Publisher(participant, Qos(Policy.Partition(["north"]))), order, kept)
     while not data.get_matched_subscriptions():
         time.sleep(0.01)
-    def batch(first, ids, offsets):
-        return idl_type(Batch)(7, first, 2, 3, ids, ids, offsets, b"a", offsets, b"b")
-    data.write(batch(1, [5], [0, 1]))
-    data.write(batch(2, [5], [0, 9]))       # offsets beyond the bytes
-    data.write(batch(2, [5, 6], [0, 1]))    # columns of different lengths
-    data.write(batch(2, [], []))            # nothing
-    data.write(batch(2, [5], [0, 1]))
+    def sample(serial, ids, offsets, slices=(3,), counts=(1,), firsts=(1,)):
+        head = [7, serial, 2, list(slices), list(counts), list(firsts)]
+        return idl_type(Sample)(*head, ids, ids, offsets, b"ab", offsets, b"bc")
+    data.write(sample(1, [5], [0, 2]))
+    data.write(sample(2, [5], [0, 9]))                              # offsets beyond the bytes
+    data.write(sample(2, [5, 6], [0, 2]))                           # columns of different lengths
+    data.write(sample(2, [], []))                                   # items that are not there
+    data.write(sample(2, [], [0], (), (), ()))                      # nothing
+    data.write(sample(2, [5, 6], [0, 1, 2], (4, 3), (1, 1), (1, 1)))  # slices in no order
+    data.write(sample(2, [5, 6], [0, 1, 2], (3, 4), (1, 1), (1,)))  # a head of different lengths
+    data.write(sample(2, [5], [0, 2], firsts=(0,)))                 # a number before the first
+    data.write(sample(2, [5, 6], [0, 1, 2], (3, 4), (1, 1), (1, 1)))
     no_utf8 = encode(MoveReply("items", 1, True, "<->", 1)).replace(b"<->", b"\\xff" * 3)
     ddspy_write(control._ref, no_utf8)
     control.write(idl_type(MoveReply)("items", 2, True, "", 2))
@@ -177,8 +191,8 @@ def test_damaged_and_foreign_samples_are_counted_and_skipped(
     """,
         participant.config.id,
     )
-    assert [batch.first for batch in collect(data, 2)] == [1, 2]
-    assert data.damaged == 3
+    assert [(sample.serial, sample.count) for sample in collect(data, 2)] == [(1, 1), (2, 2)]
+    assert data.damaged == 7
     assert collect(replies, 1) == [MoveReply("items", 2, True, "", 2)]
     assert replies.damaged == 1
     assert collect(orders, 1) == [Order("items", "north", 1, Step.FREEZE, (), "")]
@@ -186,9 +200,9 @@ def test_damaged_and_foreign_samples_are_counted_and_skipped(
 
 
 def test_bytes_that_are_no_sample_cannot_be_written(participant: Participant) -> None:
-    writer = participant.writer(channels.data("items"), "3")
+    writer = participant.writer(channels.data("items"), "north")
     with pytest.raises(DomainError, match=r"evenflow/data/items: write"):
-        writer.write_encoded(b"\x00\x01\x00\x00 this is no batch at all ")
+        writer.write_encoded(b"\x00\x01\x00\x00 this is no sample at all ")
 
 
 def test_the_death_of_a_process_is_told_with_the_key(
@@ -236,13 +250,36 @@ def test_an_instance_is_gone_with_its_last_writer(
 ) -> None:
     beats = participant.reader(channels.BEATS)
     old, new = participant.writer(channels.BEATS), participant.writer(channels.BEATS)
-    old.write(Beat("items", 1, 1, (), ()))
-    new.write(Beat("items", 2, 1, (), ()))
-    assert collect(beats, 1)[-1] == Beat("items", 2, 1, (), ())
+    old.write(Beat("items", 1, 1, (), (), ()))
+    new.write(Beat("items", 2, 1, (), (), ()))
+    assert collect(beats, 1)[-1] == Beat("items", 2, 1, (), (), ())
     old.close()
     assert beats.take() == []
     new.close()
     assert collect(beats, 1) == [Gone(Beat, ("items",))]
+
+
+def test_who_comes_late_is_given_the_newest_of_every_page(
+    participant: Participant, collect: Callable[..., list[Any]]
+) -> None:
+    slices = 10_000
+
+    def page(number: int, version: int, node: str) -> MapPage:
+        rows = len(page_slices(number, slices))
+        return MapPage("items", number, 1, version, slices, (node,), (1,) * rows, (version,) * rows)
+
+    writer = participant.writer(channels.MAPS)
+    for number in range(page_count(slices)):
+        assert writer.write(page(number, 1, "a"))
+    assert writer.write(page(3, 2, "b"))
+    late = participant.reader(channels.MAPS)
+    known = SliceMap()
+    for told in collect(late, page_count(slices)):
+        known.apply(told)
+    assert known.is_complete
+    assert known.by_node()["b"] == tuple(page_slices(3, slices))
+    assert writer.write(page(5, 3, "b"))
+    assert collect(late, 1) == [page(5, 3, "b")]
 
 
 def test_a_stopped_process_is_heard_again(
@@ -266,29 +303,36 @@ def test_a_stopped_process_is_heard_again(
     assert collect(reports, 1)[-1] == REPORT
 
 
-def test_a_slice_reaches_only_who_reads_its_partition(
+def test_a_sample_reaches_only_the_node_it_is_for_and_who_reads_along(
     domain_config: DomainConfig, participant: Participant, python: Callable[..., Any]
 ) -> None:
-    even = participant.reader(channels.data("items"), map(slice_partition, range(0, 20, 2)))
-    few = participant.reader(channels.data("items"), ["1", "2"])
-    elsewhere = participant.reader(channels.data("other"), map(slice_partition, range(20)))
+    data = channels.data("items")
+    nodes = [f"node-{i}~1" for i in range(20)]
+    readers = [participant.reader(data, [channels.node_partition(node)]) for node in nodes[::2]]
+    along = participant.reader(data, ["*"])
+    tenth = participant.reader(data, ["node-1?~1"])
+    elsewhere = participant.reader(channels.data("other"), nodes)
     writer = python(
         OURS
         + """
-    writers = [participant.writer(channels.data("items"), str(i)) for i in range(20)]
-    readers = [(i % 2 == 0) + (i in (1, 2)) for i in range(20)]
-    while [writer.matched() for writer in writers] != readers:
+    nodes = [f"node-{i}~1" for i in range(20)]
+    writers = [participant.writer(channels.data("items"), node) for node in nodes]
+    readers = [1 + (i % 2 == 0) + (i >= 10) for i in range(20)]
+    while [len(writer._writer.get_matched_subscriptions()) for writer in writers] != readers:
         time.sleep(0.01)
+    print([writer.matched() for writer in writers])
     for i, writer in enumerate(writers):
-        writer.write_encoded(encode_item(1, i, 1, 1, Item("s", i, 0, b"")))
+        writer.write_encoded(encode_item(1, i, 1, 3, 1, Item("s", i, 0, b"")))
     print(all(writer.wait_acked(20.0) for writer in writers))
     """,
         domain_config.id,
     )
     out, _ = writer.communicate(timeout=20)
-    assert out.strip() == "True"
-    assert sorted(batch.slice for batch in even.take()) == list(range(0, 20, 2))
-    assert sorted(batch.slice for batch in few.take()) == [1, 2]
+    assert out.splitlines() == [str([1, 0] * 10), "True"], "who reads along does not count"
+    for number, reader in zip(range(0, 20, 2), readers, strict=True):
+        assert [sample.serial for sample in reader.take()] == [number]
+    assert sorted(sample.serial for sample in along.take()) == list(range(20))
+    assert sorted(sample.serial for sample in tenth.take()) == list(range(10, 20))
     assert elsewhere.take() == []
 
 
@@ -302,22 +346,22 @@ def test_late_readers_get_what_is_kept_and_present_ones_get_all(
     assert [order.term for order in collect(present, 200)] == list(range(200))
     late = participant.reader(channels.ORDERS, ["north"])
     assert [order.term for order in collect(late, 64)] == list(range(136, 200))
-    volatile = participant.writer(channels.data("items"), "3")
-    volatile.write_encoded(encode_item(1, 3, 1, 1, item(1)))
-    later = participant.reader(channels.data("items"), ["3"])
+    volatile = participant.writer(channels.data("items"), "north")
+    volatile.write_encoded(encode_item(1, 1, 1, 3, 1, item(1)))
+    later = participant.reader(channels.data("items"), ["north"])
     eventually(volatile.matched)
-    volatile.write_encoded(encode_item(1, 3, 1, 2, item(2)))
-    assert [batch.first for batch in collect(later, 1)] == [2]
+    volatile.write_encoded(encode_item(1, 2, 1, 3, 2, item(2)))
+    assert [sample.serial for sample in collect(later, 1)] == [2]
 
 
 def test_a_waiter_ends_for_data_a_wake_the_time_and_its_end(participant: Participant) -> None:
     waiter = participant.waiter()
-    reader = participant.reader(channels.data("items"), ["3"])
-    writer = participant.writer(channels.data("items"), "3")
+    reader = participant.reader(channels.data("items"), ["north"])
+    writer = participant.writer(channels.data("items"), "north")
     waiter.attach(reader)
     assert waiter.wait(0.01) is False
 
-    writer.write_encoded(encode_item(1, 3, 1, 1, item(1)))
+    writer.write_encoded(encode_item(1, 1, 1, 3, 1, item(1)))
     assert waiter.wait(20.0) is True
     assert waiter.wait(20.0) is True, "as long as there is something to take"
     assert len(reader.take()) == 1
@@ -333,7 +377,7 @@ def test_a_waiter_ends_for_data_a_wake_the_time_and_its_end(participant: Partici
     timer.join()
 
     waiter.detach(reader)
-    writer.write_encoded(encode_item(1, 3, 1, 2, item(2)))
+    writer.write_encoded(encode_item(1, 2, 1, 3, 2, item(2)))
     assert waiter.wait(0.01) is False
     late = threading.Timer(0.05, waiter.attach, [reader])
     late.start()
@@ -366,13 +410,13 @@ def test_waiting_lets_other_threads_run(participant: Participant) -> None:
 def test_a_stopped_reader_fills_its_own_writer_and_no_other(
     participant: Participant, python: Callable[..., Any], eventually: Callable[..., None]
 ) -> None:
-    stopped = participant.writer(channels.data("items"), "3")
-    other = participant.writer(channels.data("items"), "4")
-    own = participant.reader(channels.data("items"), ["4"])
+    stopped = participant.writer(channels.data("items"), "north")
+    other = participant.writer(channels.data("items"), "south")
+    own = participant.reader(channels.data("items"), ["south"])
     reader = python(
         OURS
         + """
-    reader = participant.reader(channels.data("items"), ["3"])
+    reader = participant.reader(channels.data("items"), ["north"])
     while True:
         reader.take()
         time.sleep(0.001)
@@ -380,7 +424,7 @@ def test_a_stopped_reader_fills_its_own_writer_and_no_other(
         participant.config.id,
     )
     eventually(stopped.matched)
-    sample = encode_item(1, 3, 1, 1, Item("s", 1, 1, bytes(8_000)))
+    sample = encode_item(1, 1, 1, 3, 1, Item("s", 1, 1, bytes(8_000)))
     assert stopped.write_encoded(sample)
     reader.send_signal(signal.SIGSTOP)
     written = 0
@@ -413,11 +457,11 @@ def test_closing_ends_everything_and_does_not_hang(
     eventually(lambda: all(writer.matched() for writer in writers))
     other.send_signal(signal.SIGSTOP)
     for writer in writers:
-        writer.write_encoded(encode_item(1, 1, 1, 1, item(1)))
+        writer.write_encoded(encode_item(1, 1, 1, 3, 1, item(1)))
     participant.close()
     participant.close()
     with pytest.raises(ClosedError, match="writer of evenflow/data/items"):
-        writers[0].write_encoded(encode_item(1, 1, 1, 1, item(1)))
+        writers[0].write_encoded(encode_item(1, 1, 1, 3, 1, item(1)))
     with pytest.raises(ClosedError, match="reader of evenflow/reports"):
         reader.take()
     with pytest.raises(ClosedError, match="participant of domain"):
@@ -429,35 +473,46 @@ def test_closing_ends_everything_and_does_not_hang(
 def test_what_was_written_last_arrives_although_the_writer_leaves(
     participant: Participant, python: Callable[..., Any], collect: Callable[..., list[Any]]
 ) -> None:
-    reader = participant.reader(channels.data("items"), ["3"])
+    reader = participant.reader(channels.data("items"), ["north"])
     writer = python(
         OURS
         + """
-    writer = participant.writer(channels.data("items"), "3")
+    writer = participant.writer(channels.data("items"), "north")
     while not writer.matched():
         time.sleep(0.01)
     for i in range(1, 1001):
-        assert writer.write_encoded(encode_item(1, 3, 1, i, Item("s", i, 0, bytes(1_000))))
+        assert writer.write_encoded(encode_item(1, i, 1, 3, i, Item("s", i, 0, bytes(1_000))))
     participant.close()
     """,
         participant.config.id,
     )
-    assert [batch.first for batch in collect(reader, 1_000)] == list(range(1, 1_001))
+    assert [sample.serial for sample in collect(reader, 1_000)] == list(range(1, 1_001))
     writer.communicate(timeout=20)
     assert writer.returncode == 0
+
+
+def test_a_participant_counts_what_is_open(participant: Participant) -> None:
+    writers = [participant.writer(channels.data("items"), f"node-{n}") for n in range(3)]
+    reader = participant.reader(channels.REPORTS)
+    assert participant.endpoints == 4
+    writers[0].close()
+    reader.close()
+    assert participant.endpoints == 2
+    participant.close()
+    assert participant.endpoints == 0
 
 
 def test_participants_of_one_process_share_the_domain(
     participant: Participant, collect: Callable[..., list[Any]], eventually: Callable[..., None]
 ) -> None:
     with Participant(participant.config) as second:
-        reader = second.reader(channels.data("items"), ["3"])
-        writer = participant.writer(channels.data("items"), "3")
+        reader = second.reader(channels.data("items"), ["north"])
+        writer = participant.writer(channels.data("items"), "north")
         eventually(writer.matched)
-        writer.write_encoded(encode_item(1, 3, 1, 1, item(1)))
+        writer.write_encoded(encode_item(1, 1, 1, 3, 1, item(1)))
         assert len(collect(reader, 1)) == 1
-    still = participant.reader(channels.data("items"), ["3"])
-    writer.write_encoded(encode_item(1, 3, 1, 2, item(2)))
+    still = participant.reader(channels.data("items"), ["north"])
+    writer.write_encoded(encode_item(1, 2, 1, 3, 2, item(2)))
     assert len(collect(still, 1)) == 1
     with pytest.raises(DomainError, match="already with other settings"):
         Participant(DomainConfig(id=participant.config.id, participant_lease_s=9.0))
@@ -469,24 +524,25 @@ def test_an_interface_that_is_not_there_is_a_clear_error(domain_id: int) -> None
     Participant(DomainConfig(id=domain_id)).close()
 
 
-def test_large_batches_travel_whole(
+def test_large_samples_travel_whole(
     participant: Participant, python: Callable[..., Any], collect: Callable[..., list[Any]]
 ) -> None:
-    reader = participant.reader(channels.data("items"), ["3"])
+    reader = participant.reader(channels.data("items"), ["north"])
     python(
         OURS
         + """
-    from evenflow.model.batch import encode_items
-    writer = participant.writer(channels.data("items"), "3")
+    writer = participant.writer(channels.data("items"), "north")
     while not writer.matched():
         time.sleep(0.01)
-    for first in (1, 1001):
+    for serial in (1, 2):
         items = [Item("s", i, 0, i.to_bytes(8, "little") * 1_000) for i in range(1_000)]
-        assert writer.write_encoded(encode_items(1, 3, 1, first, items))
+        runs = {3: (1, items[:400]), 5: (1, items[400:])}
+        assert writer.write_encoded(encode_items(1, serial, 1, runs))
     time.sleep(60)
     """,
         participant.config.id,
     )
-    for batch in collect(reader, 2):
-        assert len(batch) == 1_000
-        assert all(one.payload == one.id.to_bytes(8, "little") * 1_000 for one in batch)
+    for sample in collect(reader, 2):
+        assert [len(batch) for batch in sample.batches()] == [400, 600]
+        assert [one.id for one in sample.rows] == list(range(1_000))
+        assert all(one.payload == one.id.to_bytes(8, "little") * 1_000 for one in sample.rows)

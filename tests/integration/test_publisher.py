@@ -10,12 +10,13 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.integration.small_balancer import SmallBalancer
 
 from evenflow.config import Config, DomainConfig, PublisherConfig, TopicConfig
 from evenflow.domain import channels
@@ -28,8 +29,9 @@ from evenflow.errors import (
     PublishTimeout,
     UsageError,
 )
-from evenflow.model.batch import Batch, Item
+from evenflow.model.batch import Item
 from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequest
+from evenflow.model.sample import Sample
 from evenflow.slices.publisher.aio import AsyncPublisher
 from evenflow.slices.publisher.publisher import Publisher
 
@@ -63,7 +65,7 @@ def until(condition: Callable[[], bool], *nodes: SmallNode) -> None:
 
 @dataclass
 class SmallNode:
-    """Reads slices, asks for what it lacks, commits when told to."""
+    """Reads what is sent to it, asks for what it lacks, commits when told to."""
 
     config: Config
     name: str = "small"
@@ -78,8 +80,7 @@ class SmallNode:
     def __post_init__(self) -> None:
         self.participant = Participant(self.config.domain)
         partition = channels.node_partition(self.name)
-        partitions = [channels.slice_partition(one) for one in self.slices]
-        self.data = self.participant.reader(channels.data("items"), partitions)
+        self.data = self.participant.reader(channels.data("items"), [partition])
         self.replay = self.participant.reader(channels.replay("items"), [partition])
         self.epochs = self.participant.reader(channels.EPOCHS)
         self.replies = self.participant.reader(channels.ANSWERS, [partition])
@@ -99,11 +100,12 @@ class SmallNode:
     def poll(self) -> None:
         self.waiter.wait(0.01)
         for reader in (self.data, self.replay):
-            for batch in reader.take():
-                assert isinstance(batch, Batch)
-                self.arrived[batch.slice].append(batch.first)
-                for number, item in enumerate(batch, batch.first):
-                    self.items[batch.slice, number] = item
+            for sample in reader.take():
+                assert isinstance(sample, Sample)
+                for batch in sample.batches():
+                    self.arrived[batch.slice].append(batch.first)
+                    for number, item in enumerate(batch, batch.first):
+                        self.items[batch.slice, number] = item
         self.answers += self.replies.take()
         self.closes += [one for one in self.epochs.take() if not isinstance(one, Gone)]
 
@@ -153,17 +155,29 @@ def publisher(config: Config) -> Iterator[Publisher]:
     abandon(opened)
 
 
-def readers_of(publisher: Publisher) -> int:
-    return publisher._shell.slice_writers.readers()
+@pytest.fixture
+def balancer(config: Config) -> Iterator[SmallBalancer]:
+    with Participant(config.domain) as participant:
+        yield SmallBalancer(participant, SLICES)
 
 
-def meet(publisher: Publisher, *nodes: SmallNode) -> None:
-    """Wait until every node's reader is matched with every slice it reads."""
-    until(lambda: readers_of(publisher) == sum(len(node.slices) for node in nodes))
+def meet(publisher: Publisher, balancer: SmallBalancer, *nodes: SmallNode) -> None:
+    """Wait until the publisher knows what the nodes own, and they read what it sends them."""
+    expect(publisher, balancer, {node.name: node.slices for node in nodes})
 
 
-def test_items_arrive_as_they_were_published(publisher: Publisher, node: SmallNode) -> None:
-    meet(publisher, node)
+def expect(
+    publisher: Publisher, balancer: SmallBalancer, owned: Mapping[str, Iterable[int]]
+) -> None:
+    balancer.tell(owned)
+    until(lambda: publisher._core.routing.map.version == balancer.version)
+    until(lambda: publisher._shell.owner_writers.readers >= set(owned))
+
+
+def test_items_arrive_as_they_were_published(
+    publisher: Publisher, balancer: SmallBalancer, node: SmallNode
+) -> None:
+    meet(publisher, balancer, node)
     publisher.publish(b"\0bytes", sender="a", id=0, time=1)
     publisher.publish("größe", sender="b", id=1, time=2)
     publisher.publish({"n": 1, "unit": "°"}, sender="c", id=2, time=3)
@@ -176,8 +190,10 @@ def test_items_arrive_as_they_were_published(publisher: Publisher, node: SmallNo
     }
 
 
-def test_defaults_name_the_process_and_count(publisher: Publisher, node: SmallNode) -> None:
-    meet(publisher, node)
+def test_defaults_name_the_process_and_count(
+    publisher: Publisher, balancer: SmallBalancer, node: SmallNode
+) -> None:
+    meet(publisher, balancer, node)
     for _ in range(3):
         publisher.publish(b"")
     until(lambda: len(node.items) == 3, node)
@@ -187,25 +203,27 @@ def test_defaults_name_the_process_and_count(publisher: Publisher, node: SmallNo
     assert all(item.time > 1_600_000_000_000_000 for item in items)
 
 
-def test_lingering_items_travel_together(config: Config, node: SmallNode) -> None:
+def test_lingering_items_travel_together(
+    config: Config, balancer: SmallBalancer, node: SmallNode
+) -> None:
     config = replace(config, publisher=replace(config.publisher, linger_ms=20))
     with Publisher("items", config=config) as publisher:
-        meet(publisher, node)
-        for n in range(10):
-            publisher.publish(b"x", id=n * SLICES)
-        until(lambda: len(node.items) == 10, node)
-        assert publisher._core.retention.newest(0) == 10
-        assert len(publisher._core.retention.after(0, 0)) < 10
+        meet(publisher, balancer, node)
+        for n in range(3 * SLICES):
+            publisher.publish(b"x", id=n)
+        until(lambda: len(node.items) == 3 * SLICES, node)
+        assert node.upto() == dict.fromkeys(range(SLICES), 3)
+        assert publisher.stats.samples < SLICES, "items of all slices share samples"
         node.commit(publisher.writer)
 
 
 @pytest.mark.parametrize("linger_ms", [0, 1])
 def test_threads_may_publish_at_the_same_time(
-    config: Config, node: SmallNode, linger_ms: int
+    config: Config, balancer: SmallBalancer, node: SmallNode, linger_ms: int
 ) -> None:
     config = replace(config, publisher=replace(config.publisher, linger_ms=linger_ms))
     with Publisher("items", config=config) as publisher:
-        meet(publisher, node)
+        meet(publisher, balancer, node)
 
         def publish(start: int) -> None:
             for n in range(start, start + 500):
@@ -223,8 +241,10 @@ def test_threads_may_publish_at_the_same_time(
     assert all(firsts == sorted(firsts) for firsts in node.arrived.values())
 
 
-def test_columns_arrive_as_they_were_published(publisher: Publisher, node: SmallNode) -> None:
-    meet(publisher, node)
+def test_columns_arrive_as_they_were_published(
+    publisher: Publisher, balancer: SmallBalancer, node: SmallNode
+) -> None:
+    meet(publisher, balancer, node)
     count = 5_000
     random = np.random.default_rng(1)
     payloads = [random.bytes(int(size)) for size in random.integers(0, 50, count)]
@@ -237,10 +257,12 @@ def test_columns_arrive_as_they_were_published(publisher: Publisher, node: Small
     assert node.items == expected
 
 
-def test_rows_of_bytes_and_fields_for_the_assignment(config: Config, node: SmallNode) -> None:
+def test_rows_of_bytes_and_fields_for_the_assignment(
+    config: Config, balancer: SmallBalancer, node: SmallNode
+) -> None:
     payloads = np.arange(40, dtype=np.uint8).reshape(10, 4)
     with Publisher("items", config=config, assignment="hash:car") as publisher:
-        meet(publisher, node)
+        meet(publisher, balancer, node)
         publisher.publish_columns(payloads, fields={"car": np.array(["a", "b"] * 5)})
         until(lambda: len(node.items) == 10, node)
         node.commit(publisher.writer)
@@ -248,9 +270,11 @@ def test_rows_of_bytes_and_fields_for_the_assignment(config: Config, node: Small
     assert len({slice_id for slice_id, _ in node.items}) == 2
 
 
-def test_many_mappings_are_assigned_by_their_keys(config: Config, node: SmallNode) -> None:
+def test_many_mappings_are_assigned_by_their_keys(
+    config: Config, balancer: SmallBalancer, node: SmallNode
+) -> None:
     with Publisher("items", config=config, assignment="modulo:n") as publisher:
-        meet(publisher, node)
+        meet(publisher, balancer, node)
         publisher.publish_many([{"n": 3}, {"n": 5}, {"n": 11}], senders=["a", "b", "c"])
         until(lambda: len(node.items) == 3, node)
         node.commit(publisher.writer)
@@ -283,7 +307,7 @@ def test_what_was_published_before_anybody_read_is_replayed(
         late.close()
 
 
-def test_a_stale_owner_is_refused(config: Config) -> None:
+def test_a_stale_owner_is_refused(config: Config, balancer: SmallBalancer) -> None:
     commits: list[tuple[int, int, int, str]] = []
     old = SmallNode(config, "old", term=1)
     new = SmallNode(config, "new", term=2)
@@ -291,12 +315,13 @@ def test_a_stale_owner_is_refused(config: Config) -> None:
         with Publisher(
             "items", config=config, on_commit=lambda *one: commits.append(one)
         ) as publisher:
-            meet(publisher, old, new)
+            meet(publisher, balancer, old)
             for n in range(16):
                 publisher.publish(b"x", id=n)
-            until(lambda: len(old.items) == len(new.items) == 16, old, new)
+            until(lambda: len(old.items) == 16, old, new)
+            assert new.items == {}
             new.request(publisher.writer)
-            until(lambda: bool(new.answers), old, new)
+            until(lambda: len(new.items) == 16 and bool(new.answers), old, new)
             old.commit(publisher.writer)
             until(lambda: bool(old.answers), old, new)
             assert old.answers[0].refused == old.slices
@@ -304,6 +329,43 @@ def test_a_stale_owner_is_refused(config: Config) -> None:
             assert (publisher.committed, publisher.stats.stale_commits) == (0, SLICES)
             new.commit(publisher.writer)
         assert sorted(commits) == [(slice_id, 1, 2, "new") for slice_id in range(SLICES)]
+    finally:
+        old.close()
+        new.close()
+
+
+def test_who_asks_under_a_newer_term_is_sent_to_though_the_map_is_old(
+    publisher: Publisher, balancer: SmallBalancer, config: Config
+) -> None:
+    old = SmallNode(config, "old", term=1)
+    new = SmallNode(config, "new", term=3, slices=(2, 5))
+    try:
+        meet(publisher, balancer, old)
+        for n in range(SLICES):
+            publisher.publish(b"before", id=n)
+        until(lambda: len(old.items) == SLICES, old, new)
+        new.request(publisher.writer)
+        until(lambda: set(new.items) == {(2, 1), (5, 1)}, old, new)
+        replayed = publisher.stats.replayed
+
+        for n in range(SLICES):
+            publisher.publish(b"after", id=n)
+        until(lambda: len(old.items) == 2 * SLICES - 2 and len(new.items) == 4, old, new)
+        assert {key for key in old.items if key[1] == 2} == {(n, 2) for n in (0, 1, 3, 4, 6, 7)}
+        assert {key for key in new.items if key[1] == 2} == {(2, 2), (5, 2)}
+
+        # A page that was written before does not take the slices away, nor does its repetition.
+        expect(publisher, balancer, {"old": range(SLICES)})
+        for n in (2, 5):
+            publisher.publish(b"later", id=n)
+        until(lambda: len(new.items) == 6, old, new)
+        assert publisher.stats.replayed == replayed, "nobody had to ask again"
+        assert len(old.items) == 2 * SLICES - 2
+
+        old.commit(publisher.writer)
+        new.commit(publisher.writer)
+        until(lambda: publisher.committed == 2 * SLICES + 2, old, new)
+        assert publisher.stats.stale_commits == 2, "the old owner's word on the two slices"
     finally:
         old.close()
         new.close()
@@ -318,14 +380,18 @@ def test_full_retention_without_a_node_says_so(publisher: Publisher) -> None:
     assert publisher.stats.retained_bytes <= caught.value.limit_bytes == 4 * MIB
 
 
-def test_full_retention_with_an_idle_node_says_so(publisher: Publisher, node: SmallNode) -> None:
-    meet(publisher, node)
+def test_full_retention_with_an_idle_node_says_so(
+    publisher: Publisher, balancer: SmallBalancer, node: SmallNode
+) -> None:
+    meet(publisher, balancer, node)
     with pytest.raises(PublishTimeout, match="none has committed anything"):
         publisher.publish_columns(pa.array([bytes(MIB // 2)] * 20), timeout=0.05)
 
 
-def test_publishing_goes_on_when_there_is_room_again(publisher: Publisher, node: SmallNode) -> None:
-    meet(publisher, node)
+def test_publishing_goes_on_when_there_is_room_again(
+    publisher: Publisher, balancer: SmallBalancer, node: SmallNode
+) -> None:
+    meet(publisher, balancer, node)
     items = 20
     caller = threading.Thread(
         target=lambda: [publisher.publish(bytes(MIB // 2), id=n) for n in range(items)]
@@ -344,7 +410,9 @@ def test_publishing_goes_on_when_there_is_room_again(publisher: Publisher, node:
     caller.join()
 
 
-def test_a_timeout_says_which_of_many_were_accepted(publisher: Publisher, node: SmallNode) -> None:
+def test_a_timeout_says_which_of_many_were_accepted(
+    publisher: Publisher, balancer: SmallBalancer, node: SmallNode
+) -> None:
     with pytest.raises(PublishTimeout) as caught:
         publisher.publish_columns(pa.array([bytes(MIB // 2)] * 20), ids=np.arange(20), timeout=0.05)
     accepted = caught.value.accepted
@@ -377,17 +445,19 @@ while True:
 """
 
 
-def test_a_stopped_reader_does_not_hold_up_other_slices(config: Config) -> None:
+def test_a_stopped_node_does_not_hold_up_the_others(
+    config: Config, balancer: SmallBalancer
+) -> None:
     stopped, living = (0, 1, 2, 3), (4, 5, 6, 7)
     config = replace(config, publisher=replace(config.publisher, retention_bytes=64 * MIB))
-    command = [sys.executable, "-c", READER, str(config.domain.id), *map(str, stopped)]
+    command = [sys.executable, "-c", READER, str(config.domain.id), "stopped"]
     reader = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     node = SmallNode(config, slices=living)
     publisher = Publisher("items", config=config)
     try:
         assert reader.stdout is not None
         assert reader.stdout.readline() == "reading\n"
-        until(lambda: readers_of(publisher) == SLICES)
+        expect(publisher, balancer, {"stopped": stopped, node.name: living})
         reader.send_signal(signal.SIGSTOP)
         count = 0
 
@@ -423,15 +493,17 @@ def test_a_stopped_reader_does_not_hold_up_other_slices(config: Config) -> None:
         node.close()
 
 
-def test_a_congested_slice_is_written_again_when_its_reader_goes_on(config: Config) -> None:
-    command = [sys.executable, "-c", READER, str(config.domain.id), "0"]
+def test_a_congested_node_is_written_to_again_when_it_goes_on(
+    config: Config, balancer: SmallBalancer
+) -> None:
+    command = [sys.executable, "-c", READER, str(config.domain.id), "slow"]
     reader = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     config = replace(config, publisher=replace(config.publisher, retention_bytes=64 * MIB))
     publisher = Publisher("items", config=config)
     try:
         assert reader.stdout is not None
         assert reader.stdout.readline() == "reading\n"
-        until(lambda: readers_of(publisher) == 1)
+        expect(publisher, balancer, {"slow": range(SLICES)})
         reader.send_signal(signal.SIGSTOP)
 
         def is_congested() -> bool:
@@ -448,9 +520,11 @@ def test_a_congested_slice_is_written_again_when_its_reader_goes_on(config: Conf
         abandon(publisher)
 
 
-def test_close_announces_itself_and_waits_for_the_commit(config: Config, node: SmallNode) -> None:
+def test_close_announces_itself_and_waits_for_the_commit(
+    config: Config, balancer: SmallBalancer, node: SmallNode
+) -> None:
     publisher = Publisher("items", config=config)
-    meet(publisher, node)
+    meet(publisher, balancer, node)
     for n in range(50):
         publisher.publish(b"x", id=n)
     closing = threading.Thread(target=publisher.close)
@@ -470,9 +544,11 @@ def test_close_announces_itself_and_waits_for_the_commit(config: Config, node: S
     publisher.close()
 
 
-def test_close_says_what_stayed_uncommitted(config: Config, node: SmallNode) -> None:
+def test_close_says_what_stayed_uncommitted(
+    config: Config, balancer: SmallBalancer, node: SmallNode
+) -> None:
     publisher = Publisher("items", config=config)
-    meet(publisher, node)
+    meet(publisher, balancer, node)
     for n in (1, 2, 9):
         publisher.publish(b"x", id=n)
     with pytest.raises(
@@ -500,31 +576,39 @@ def test_an_item_without_a_slice_is_refused_and_counted(config: Config) -> None:
     publisher.close()
 
 
-def test_a_node_with_an_impossible_name_harms_nobody(publisher: Publisher, node: SmallNode) -> None:
-    meet(publisher, node)
-    node.send(ReplayRequest("items", publisher.writer, "*", 1, (0,), (1,), (0,)))
-    publisher.publish(b"x", id=0)
-    until(lambda: len(node.items) == 1, node)
+def test_a_node_with_an_impossible_name_harms_nobody(
+    publisher: Publisher, balancer: SmallBalancer, node: SmallNode
+) -> None:
+    node.slices = tuple(range(1, SLICES))
+    balancer.tell({"*": [0], node.name: node.slices})
+    until(lambda: publisher._core.routing.map.version == balancer.version)
+    node.send(ReplayRequest("items", publisher.writer, "*", 1, (0, 1), (1, 1), (0, 0)))
+    for n in range(SLICES):
+        publisher.publish(b"x", id=n)
+    until(lambda: len(node.items) == SLICES - 1, node)
     node.commit(publisher.writer)
-    publisher.close()
+    with pytest.raises(DeliveryTimeout, match=r"1 items are uncommitted in 1 slices \(0\)"):
+        publisher.close(timeout=1.0)
 
 
-def test_the_hook_may_fail_and_harms_nobody(config: Config, node: SmallNode) -> None:
+def test_the_hook_may_fail_and_harms_nobody(
+    config: Config, balancer: SmallBalancer, node: SmallNode
+) -> None:
     def hook(*_: object) -> None:
         raise RuntimeError("boom")
 
     with Publisher("items", config=config, on_commit=hook) as publisher:
-        meet(publisher, node)
+        meet(publisher, balancer, node)
         publisher.publish(b"x", id=0)
         until(lambda: len(node.items) == 1, node)
         node.commit(publisher.writer)
     assert publisher.committed == 1
 
 
-def test_the_asyncio_form(config: Config, node: SmallNode) -> None:
+def test_the_asyncio_form(config: Config, balancer: SmallBalancer, node: SmallNode) -> None:
     async def main() -> None:
         async with AsyncPublisher("items", config=config) as publisher:
-            await asyncio.to_thread(until, lambda: node.data.matched() == SLICES)
+            await asyncio.to_thread(meet, publisher._opened, balancer, node)
             await publisher.publish({"n": 1}, sender="a", id=0)
             await publisher.publish_many([b"x", b"y"], ids=[1, 2])
             await publisher.publish_columns(pa.array([b"z"]), ids=np.array([3]))
@@ -539,7 +623,9 @@ def test_the_asyncio_form(config: Config, node: SmallNode) -> None:
     assert sorted(item.id for item in node.items.values()) == [0, 1, 2, 3]
 
 
-def test_the_asyncio_form_waits_for_room_in_a_thread(config: Config, node: SmallNode) -> None:
+def test_the_asyncio_form_waits_for_room_in_a_thread(
+    config: Config, balancer: SmallBalancer, node: SmallNode
+) -> None:
     async def main() -> None:
         async with AsyncPublisher("items", config=config) as publisher:
             items = [publisher.publish(bytes(MIB), id=n) for n in range(8)]

@@ -19,7 +19,7 @@ from evenflow.overlay.broker.local import LocalBrokers
 from evenflow.overlay.client.blocking import Client
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.slices.consumer.arrow_batches import SCHEMA
-from evenflow.slices.consumer.row_numbers import Span, numbered
+from evenflow.slices.consumer.row_numbers import Span, join_spans, numbered
 from evenflow.spark.session import session
 
 pytestmark = [pytest.mark.processes, pytest.mark.spark, pytest.mark.timeout(200)]
@@ -108,7 +108,7 @@ def test_items_of_a_durable_topic_are_a_table(spark: Any, brokers: str, client: 
         schema=SCHEMA,
     )
     bundle = encode_bundle(
-        [numbered(batch, [Span(1, 2**63 + 1, 1, 2)])], Position({2**63 + 1: 1}), "one"
+        [numbered(batch, join_spans([Span(1, 2**63 + 1, 1, 2)]))], Position({2**63 + 1: 1}), "one"
     )
     for _ in range(2):  # an archiver that died wrote it again
         client.publish_all(archive_topic("fleet"), encode_bundle([], Position(), "none") + bundle)

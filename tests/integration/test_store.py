@@ -14,7 +14,7 @@ from evenflow.autonomic.execute.states import PlanState
 from evenflow.autonomic.knowledge.history import History
 from evenflow.cli import main
 from evenflow.config import Config
-from evenflow.domain.channels import PROPERTIES
+from evenflow.domain.channels import PROPERTIES, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import EvenflowError, OverlayError
 from evenflow.overlay.broker.local import LocalBrokers
@@ -206,6 +206,8 @@ def await_load(config: Config, patience_s: float = 20.0) -> float:
         reader = participant.reader(PROPERTIES)
         while time.monotonic() < deadline:
             for report in reader.take():
+                if isinstance(report, Gone):
+                    continue
                 seen = dict(zip(report.names, report.values, strict=True))
                 assert report.source.startswith("broker/b")
                 if seen.get("broker_load") and seen["broker_bytes"] and seen["broker_topics"]:

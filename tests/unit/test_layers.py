@@ -92,7 +92,7 @@ SHELLS: Final = frozenset(
     slices.node.loop slices.node.node slices.node.sensors slices.node.worker
     slices.node.serving.flight_server slices.node.serving.shell
     slices.publisher.aio slices.publisher.intake slices.publisher.publisher
-    slices.publisher.replayer slices.publisher.shell slices.publisher.slice_writer
+    slices.publisher.owner_writer slices.publisher.replayer slices.publisher.shell
     testing.balancer testing.cluster testing.consumer testing.knowledge testing.schedules
     testing.serving_cluster
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch

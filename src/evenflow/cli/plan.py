@@ -25,8 +25,9 @@ from evenflow.domain.channels import LOADS, MAPS, REPORTS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError, PlanError
 from evenflow.model.ids import NodeId
-from evenflow.model.messages import NodeReport, SliceLoads, SliceMap
+from evenflow.model.messages import MapPage, NodeReport, SliceLoads
 from evenflow.model.ranges import ranges
+from evenflow.model.slice_map import SliceMap
 from evenflow.model.snapshot import ClusterNode, LoadSnapshot, PlacedSlice
 from evenflow.slices.balancer.loads import Loads
 from evenflow.slices.balancer.settings import load_weights
@@ -96,7 +97,7 @@ class Listener:
         for reader in self._readers:
             self._waiter.attach(reader)
         self._nodes: dict[str, NodeReport] = {}
-        self._map: SliceMap | None = None
+        self._map = SliceMap()
         self._loads = Loads(weights)
 
     def listen(self, duration_s: float) -> LoadSnapshot:
@@ -107,12 +108,12 @@ class Listener:
             for reader in self._readers:
                 for message in reader.take():
                     self._hear(message)
-        if self._map is None:
+        if not self._map.is_complete:
             raise DomainError(
                 f"topic {self._topic}",
                 "nobody has assigned its slices: start 'evenflow balancer' first",
             )
-        return self._snapshot(self._map)
+        return self._snapshot()
 
     def _hear(self, message: Any) -> None:
         if isinstance(message, Gone):
@@ -122,13 +123,12 @@ class Listener:
             match message:
                 case NodeReport():
                     self._nodes[message.node] = message
-                case SliceMap():
-                    self._map = message
+                case MapPage():
+                    self._map.apply(message)
                 case SliceLoads():
                     self._loads.observe(message, time.monotonic())
 
-    def _snapshot(self, assignment: SliceMap) -> LoadSnapshot:
-        names = ("", *assignment.nodes)
+    def _snapshot(self) -> LoadSnapshot:
         capacities = self._loads.capacities(self._nodes)
         return LoadSnapshot(
             time.monotonic(),
@@ -138,11 +138,9 @@ class Listener:
             ),
             tuple(
                 PlacedSlice(
-                    slice_id,
-                    names[owner] if names[owner] in self._nodes else None,
-                    self._loads.of(slice_id),
+                    slice_id, owner if owner in self._nodes else None, self._loads.of(slice_id)
                 )
-                for slice_id, owner in enumerate(assignment.owners)
+                for slice_id, owner in enumerate(self._map.owners)
             ),
         )
 

@@ -19,8 +19,9 @@ from evenflow.domain.channels import MOVES, REPLIES
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
 from evenflow.errors import DomainError, MoveRefused
-from evenflow.model.messages import MoveReply, MoveRequest, Receipt, SliceMap
+from evenflow.model.messages import MoveReply, MoveRequest, Receipt
 from evenflow.model.ranges import ranges
+from evenflow.model.slice_map import SliceMap
 
 EXAMPLES = """\
   evenflow slices                  how many slices each node owns, and which
@@ -75,25 +76,22 @@ def slices(
             f"topic {topic}", "nobody has assigned its slices: start 'evenflow balancer' first"
         )
     else:
-        show_map(view.map, as_json=as_json)
+        show_map(topic, view.map, as_json=as_json)
     return 0
 
 
-def show_map(slice_map: SliceMap, *, as_json: bool) -> None:
+def show_map(topic: str, slice_map: SliceMap, *, as_json: bool) -> None:
     """Print who owns what."""
-    names = ("", *slice_map.nodes)
-    owned: dict[str, list[int]] = {}
-    for slice_id, owner in enumerate(slice_map.owners):
-        owned.setdefault(names[owner], []).append(slice_id)
     if as_json:
+        owned = zip(slice_map.owners, slice_map.terms.tolist(), strict=True)
         rows = [
-            {"slice": s, "node": names[owner], "term": slice_map.terms[s]}
-            for s, owner in enumerate(slice_map.owners)
+            {"slice": slice_id, "node": node, "term": term}
+            for slice_id, (node, term) in enumerate(owned)
         ]
-        print(json.dumps({"topic": slice_map.topic, "slices": rows}, indent=2))
+        print(json.dumps({"topic": topic, "slices": rows}, indent=2))
         return
     table = Table("node", "slices", "which", box=SIMPLE)
-    for node, slices in sorted(owned.items()):
+    for node, slices in sorted(slice_map.by_node().items()):
         table.add_row(node or "(nobody)", str(len(slices)), ranges(slices))
     Console().print(table)
 

@@ -15,6 +15,7 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from evenflow.config import Config
     from evenflow.fleet.local import Books
+    from evenflow.fleet.vehicles import RoundTrip
 
 EXAMPLES = """\
   evenflow up             three nodes, 200 vehicles, until Ctrl-C
@@ -214,15 +216,20 @@ def summary(books: Books, moves: int) -> str:
         f"lost      {books.lost:,}",
         f"repeated  {books.repeated:,}",
         f"alerts    {fleet.found:,} found of {fleet.planted:,} planted, {fleet.false:,} false",
-        f"answers   {fleet.answers:,}{_round_trip(fleet.round_trips_s)}",
+        f"answers   {fleet.answers:,}{_round_trip(fleet.round_trips)}",
         f"moves     {moves:,}",
     ]
     return "\n".join(lines)
 
 
-def _round_trip(trips: tuple[float, ...]) -> str:
+def _round_trip(trips: tuple[RoundTrip, ...]) -> str:
     if not trips:
         return ""
-    ordered = sorted(trips)
-    high = ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
-    return f", round trip {ordered[len(ordered) // 2]:.2f} s median, {high:.2f} s at most in 99 %"
+    whole = sorted(trip.whole_s for trip in trips)
+    high = whole[min(len(whole) - 1, len(whole) * 99 // 100)]
+    asked = median(trip.asked_s for trip in trips)
+    own = median(trip.own_s for trip in trips)
+    return (
+        f", round trip {median(whole):.2f} s median, {high:.2f} s at most in 99 %\n"
+        f"          the windows ask for {asked:.2f} s of it, {own:.2f} s are beyond (medians)"
+    )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from statistics import median_low
 from typing import TYPE_CHECKING, Final
 
 import psutil
@@ -194,8 +195,8 @@ class Watch:
             f"{fleet.published:,} published, {fleet.traffic.in_trouble} in trouble",
         )
         grid.add_row("Spark", self._spark())
-        trips = sorted(books.round_trips_s)
-        trip = f", round trip {trips[len(trips) // 2]:.1f} s" if trips else ""
+        trips = books.round_trips
+        trip = f", round trip {median_low(one.whole_s for one in trips):.1f} s" if trips else ""
         grid.add_row(
             "alerts",
             f"{books.found} of {books.planted} found, {books.answers} answers{trip}",

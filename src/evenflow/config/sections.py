@@ -77,12 +77,13 @@ class PublisherConfig(Section):
     table: ClassVar[str] = "publisher"
 
     linger_ms: int = integer(5, 0, 1_000)
-    """How long an item waits for others of its slice; 0 sends at once. In a served topic, where
-    nobody can read it before, any other value lets it wait until its epoch ends."""
-    batch_items: int = integer(1_000, 1, 1_000_000)
-    """Items that fill a batch."""
+    """How long an item alone waits for others; 0 sends at once. Items of a steady stream wait up to
+    50 ms, to travel together. In a served topic, where nobody can read it before, any other value
+    lets an item wait until its epoch ends."""
+    batch_items: int = integer(10_000, 1, 1_000_000)
+    """Items that fill a sample."""
     batch_bytes: int = integer(262_144, 1_024, 64 * MIB)
-    """Bytes that fill a batch."""
+    """Bytes that fill a sample."""
     retention_bytes: int = integer(64 * MIB, MIB, TIB)
     """Memory for what is not yet committed."""
     spill_bytes: int = integer(0, 0, TIB)

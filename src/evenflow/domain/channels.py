@@ -1,9 +1,9 @@
 """The channels of the domain: which DDS topic carries what, and with which quality of service.
 
 One DDS topic for each kind of message. Where a message concerns one receiver, the receiver's own
-DDS partition carries it, so that nobody is sent what is not for him: a slice, a node or a
-publisher's writer is a partition. Control messages name their evenflow topic in a field; data and
-replay have a DDS topic for each evenflow topic.
+DDS partition carries it, so that nobody is sent what is not for him: a node or a publisher's writer
+is a partition, and items go to the partition of the node that owns their slice. Control messages
+name their evenflow topic in a field; data and replay have a DDS topic for each evenflow topic.
 
 State that a late comer needs is *transient local*: the writer keeps the newest messages and DDS
 gives them to a new reader. Messages that announce a live process (epochs, reports, beats) are keyed
@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Final
 from evenflow.domain.codec import codec_of
 from evenflow.errors import ConfigError
 from evenflow.model import messages
-from evenflow.model.batch import Batch
 from evenflow.model.ids import WriterId
+from evenflow.model.sample import Sample
 
 if TYPE_CHECKING:
     from evenflow.model.wire import Message
@@ -40,7 +40,7 @@ class Channel:
     name: str
     """Name of the DDS topic."""
     message_type: type[Any]
-    """A type of :mod:`evenflow.model.messages`, or ``Batch``."""
+    """A type of :mod:`evenflow.model.messages`, or ``Sample``."""
     kept: int = 0
     """How many of its messages (of each instance) a writer keeps for late readers; 0: none."""
     liveliness: bool = False
@@ -51,7 +51,7 @@ class Channel:
     @property
     def keyed(self) -> bool:
         """Whether the messages have a key, so that of each instance only the newest counts."""
-        return self.message_type is not Batch and codec_of(self.message_type).keyed
+        return self.message_type is not Sample and codec_of(self.message_type).keyed
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,13 @@ class Gone:
 
 
 def data(topic: str) -> Channel:
-    """Return the channel of a topic's items; partitions by :func:`slice_partition`."""
-    return Channel(f"evenflow/data/{topic_name(topic)}", Batch, blocking_s=0.01)
+    """Return the channel of a topic's items; partition: the node that owns their slices."""
+    return Channel(f"evenflow/data/{topic_name(topic)}", Sample, blocking_s=0.01)
 
 
 def replay(topic: str) -> Channel:
-    """Return the channel of items sent again; partitions by :func:`node_partition`."""
-    return Channel(f"evenflow/replay/{topic_name(topic)}", Batch)
+    """Return the channel of items sent again; partition: the node that asked."""
+    return Channel(f"evenflow/replay/{topic_name(topic)}", Sample)
 
 
 def _kept(name: str, message_type: type[Any], kept: int, *, liveliness: bool = False) -> Channel:
@@ -98,7 +98,7 @@ LOADS: Final = _kept("loads", messages.SliceLoads, 1)
 READS: Final = Channel("evenflow/reads", messages.SliceReads)
 COSTS: Final = _kept("costs", messages.SliceCosts, 1, liveliness=True)
 BEATS: Final = _kept("beats", messages.Beat, 1, liveliness=True)
-MAPS: Final = _kept("maps", messages.SliceMap, 1)
+MAPS: Final = _kept("maps", messages.MapPage, 1)
 RECEIPTS: Final = _kept("receipts", messages.Receipt, 1_000)
 MOVES: Final = _kept("moves", messages.MoveRequest, 64)
 REPLIES: Final = _kept("replies", messages.MoveReply, 64)
@@ -130,18 +130,18 @@ def topic_name(topic: str) -> str:
     return topic
 
 
-def slice_partition(slice_id: int) -> str:
-    """Return the partition of a slice."""
-    return str(slice_id)
-
-
 def writer_partition(writer: int) -> str:
     """Return the partition of a publisher's writer."""
     return WriterId.text(writer)
 
 
+def is_node(node: str) -> bool:
+    """Whether a node can be called so; not by what DDS would take for a wildcard."""
+    return _NODE.fullmatch(node) is not None
+
+
 def node_partition(node: str) -> str:
-    """Return the partition of a node; refuse what DDS would take for a wildcard."""
-    if not _NODE.fullmatch(node):
+    """Return the partition of a node; refuse a name that no node can have."""
+    if not is_node(node):
         raise ConfigError("node", node, "must be 1 to 255 characters, no space, quote, or *?[]#$")
     return node

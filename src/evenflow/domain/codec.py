@@ -11,7 +11,7 @@ Decoding trusts nothing: every length is held against the bytes that are there b
 made from it, and whatever does not fit is a :class:`~evenflow.errors.DecodeError` that names type
 and field. Numbers in a sequence go through one call of ``struct``; no Python code runs per number.
 
-:class:`~evenflow.model.batch.Batch` is its own codec.
+:class:`~evenflow.model.sample.Sample` is its own codec.
 """
 
 from __future__ import annotations

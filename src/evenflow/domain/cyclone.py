@@ -106,6 +106,12 @@ class Participant(Closing):
             self._waiters.append(waiter)
         return waiter
 
+    @property
+    def endpoints(self) -> int:
+        """How many readers and writers are open: what every other process has to know of this."""
+        with self._lock:
+            return len(self._readers) + len(self._writers)
+
     def _topic(self, channel: Channel) -> Topic[Any]:
         self._check_open()
         topic = self._topics.get(channel.name)

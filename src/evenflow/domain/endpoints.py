@@ -22,19 +22,21 @@ from __future__ import annotations
 
 import ctypes
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from cyclonedds._clayer import ddspy_take, ddspy_write
 from cyclonedds.core import DDSException, InstanceState, ReadCondition, SampleState, ViewState
 from cyclonedds.internal import dds_c_t
 from cyclonedds.pub import DataWriter, Publisher
+from cyclonedds.qos import Policy
 from cyclonedds.sub import DataReader, Subscriber
 
 from evenflow.domain.channels import Gone
 from evenflow.domain.codec import Codec, codec_of
 from evenflow.domain.quality import nanoseconds, partition_qos, reader_qos, writer_qos
 from evenflow.errors import ClosedError, DecodeError, DomainError
-from evenflow.model.batch import Batch
+from evenflow.model.sample import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -75,12 +77,14 @@ class Writer:
         self._publisher = Publisher(participant, partition_qos([partition] if partition else []))
         self._writer = DataWriter(self._publisher, topic, writer_qos(channel, liveliness_s))
         self._ref: int = self._writer._ref
+        self._matched = 0
+        self._counts = (0, 0)
         self._closed = False
 
-    def write(self, message: Message | Batch) -> bool:
+    def write(self, message: Message | Sample) -> bool:
         """Write a message; see :meth:`write_encoded`."""
         if self._codec is None:
-            return self.write_encoded(bytes(cast("Batch", message).encoded))
+            return self.write_encoded(bytes(cast("Sample", message).encoded))
         return self.write_encoded(self._codec.encode(message))
 
     def write_encoded(self, encoded: bytes) -> bool:
@@ -115,12 +119,34 @@ class Writer:
         return True
 
     def matched(self) -> int:
-        """Return how many readers there are."""
+        """Return how many readers there are of this very partition.
+
+        Who reads along, by a wildcard, is sent everything and counts for nobody.
+        """
         status = dds_c_t.publication_matched_status()
         code = self._writer._get_publication_matched_status(self._ref, ctypes.byref(status))
         if code != 0:
             raise self._failure("count readers", code)
-        return int(status.current_count)
+        if not self.partition:
+            return int(status.current_count)
+        # Together they change whenever a reader comes or goes.
+        counts = (status.total_count, status.current_count)
+        if counts != self._counts:
+            # Cyclone raises when readers change while they are listed: then the next look counts.
+            with suppress(DDSException):
+                self._matched, self._counts = self._readers(), counts
+        return min(self._matched, int(status.current_count))
+
+    def _readers(self) -> int:
+        """Count the readers that name the partition: slow, so asked only when they change."""
+        found = map(
+            self._writer.get_matched_subscription_data, self._writer.get_matched_subscriptions()
+        )
+        return sum(
+            self.partition in endpoint.qos[Policy.Partition].partitions
+            for endpoint in found
+            if endpoint is not None and Policy.Partition in endpoint.qos
+        )
 
     def wait_acked(self, timeout_s: float) -> bool:
         """Wait until every reader has received everything; return whether that is so."""
@@ -167,8 +193,8 @@ class Reader:
         """Samples that could not be decoded and were skipped."""
         self._codec = _codec_of(channel)
         self._keyed = channel.keyed
-        decode = Batch if self._codec is None else self._codec.decode
-        self._decode = cast("Callable[[bytes], Message | Batch]", decode)
+        decode = Sample if self._codec is None else self._codec.decode
+        self._decode = cast("Callable[[bytes], Message | Sample]", decode)
         self._subscriber = Subscriber(participant, partition_qos(self.partitions))
         self._reader = DataReader(self._subscriber, topic, reader_qos(channel))
         self._ref: int = self._reader._ref
@@ -180,7 +206,7 @@ class Reader:
         """Take what has arrived, at most ``limit`` samples.
 
         Returns:
-            Messages (or batches) in the order of their writers, and on a keyed channel
+            Messages (or samples of items) in the order of their writers, and on a keyed channel
             :class:`~evenflow.domain.channels.Gone`.
         """
         samples = ddspy_take(self._ref, _ANY, limit)
@@ -228,8 +254,8 @@ class Reader:
 
 
 def _codec_of(channel: Channel) -> Codec[Any] | None:
-    """Return the codec of a channel's messages; None for batches, which are their own."""
-    return None if channel.message_type is Batch else codec_of(channel.message_type)
+    """Return the codec of a channel's messages; None for samples of items, which are their own."""
+    return None if channel.message_type is Sample else codec_of(channel.message_type)
 
 
 def _failure(endpoint: Writer | Reader, name: str, operation: str, code: int) -> Exception:

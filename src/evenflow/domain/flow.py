@@ -1,7 +1,7 @@
 """Flow control over all writers of a participant.
 
 Cyclone bounds what each writer may have unacknowledged (30 to 500 kB; it adapts). A publisher has a
-writer for each slice, so all of them together may have far more under way than the receiving
+writer for each node, so all of them together may have far more under way than the receiving
 sockets hold; the kernel drops the rest, and every drop costs a retransmission. :class:`Flow` bounds
 the sum. Bytes are counted in two generations; when the younger one is full, the writers of the
 elder one must be acknowledged before it takes its place. Most have been by then, so a steady stream
@@ -9,7 +9,7 @@ seldom waits. A few writers that simply go on are within Cyclone's own bound, an
 them.
 
 A receiver that has stopped altogether must not hold up the stream to the others, nor may a thread
-wait for hundreds of full writers in turn. Waiting in vain is therefore paid from an allowance that
+wait for many full writers in turn. Waiting in vain is therefore paid from an allowance that
 grows by a tenth of the time that passes: when it is used up, nobody waits, and a full writer says
 so at once.
 """

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evenflow.domain.channels import BEATS, EPOCHS, MAPS, RECEIPTS, REPORTS, Gone
-from evenflow.model.messages import Beat, EpochClose, NodeReport, Receipt, SliceMap
+from evenflow.model.messages import Beat, EpochClose, MapPage, NodeReport, Receipt
+from evenflow.model.slice_map import SliceMap
 
 if TYPE_CHECKING:
     from evenflow.domain.cyclone import Participant
@@ -27,6 +28,7 @@ class TopicView:
     nodes: dict[str, NodeReport] = field(default_factory=dict)
     """The newest report of every node that is there."""
     map: SliceMap | None = None
+    """Who owns what, kept up to date; None until all of it has come."""
     receipts: list[Receipt] = field(default_factory=list)
     publishers: dict[int, EpochClose] = field(default_factory=dict)
     balancer: int | None = None
@@ -43,6 +45,7 @@ class Observer:
             participant.reader(channel) for channel in (REPORTS, MAPS, BEATS, RECEIPTS, EPOCHS)
         ]
         self._writer_topics: dict[int, str] = {}
+        self._maps: dict[str, SliceMap] = {}
         for reader in self._readers:
             self._waiter.attach(reader)
 
@@ -75,8 +78,8 @@ class Observer:
         match message:
             case NodeReport():
                 self.view(message.topic).nodes[message.node] = message
-            case SliceMap():
-                self.view(message.topic).map = message
+            case MapPage():
+                self._see_page(message)
             case Beat():
                 self.view(message.topic).balancer = message.balancer
             case EpochClose():
@@ -88,6 +91,11 @@ class Observer:
                 del receipts[:-MOST_RECEIPTS]
             case Gone():
                 self._see_gone(message)
+
+    def _see_page(self, page: MapPage) -> None:
+        slice_map = self._maps.setdefault(page.topic, SliceMap())
+        slice_map.apply(page)
+        self.view(page.topic).map = slice_map if slice_map.is_complete else None
 
     def _see_gone(self, gone: Gone) -> None:
         if gone.message_type is NodeReport:

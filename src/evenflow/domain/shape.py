@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.model import messages
 from evenflow.model.messages import SliceState, Step
+from evenflow.model.slice_map import page_slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,7 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.SliceReads: (("slices", "items", "octets"),),
     messages.SliceCosts: (("slices", "work_ns"),),
     messages.Beat: (("nodes", "numbers"),),
-    messages.SliceMap: (("owners", "terms"),),
+    messages.MapPage: (("owners", "terms"),),
     messages.PropertyReport: (("names", "values", "ranges"),),
     messages.EventNotice: (("names", "values", "times"),),
 }
@@ -57,9 +58,11 @@ def _states(report: messages.NodeReport) -> str:
     return "" if _STATES.issuperset(report.states) else "unknown state of a slice"
 
 
-def _owners(assignment: messages.SliceMap) -> str:
-    most = len(assignment.nodes)
-    return "" if max(assignment.owners, default=0) <= most else f"an owner beyond {most} nodes"
+def _page(page: messages.MapPage) -> str:
+    most, rows = len(page.nodes), len(page.owners)
+    if not rows or rows != len(page_slices(page.page, page.slice_count)):
+        return f"{rows} slices on page {page.page} of a map of {page.slice_count}"
+    return "" if max(page.owners) <= most else f"an owner beyond {most} nodes"
 
 
 def _chunk(chunk: messages.CacheChunk) -> str:
@@ -74,6 +77,6 @@ _CHECKS: Final[dict[type[Any], Callable[[Any], str]]] = {
     messages.Order: _step,
     messages.Ack: _step,
     messages.NodeReport: _states,
-    messages.SliceMap: _owners,
+    messages.MapPage: _page,
     messages.CacheChunk: _chunk,
 }

@@ -12,7 +12,7 @@ from cyclonedds.idl import IdlStruct, make_idl_struct
 from cyclonedds.idl import types as idl
 
 from evenflow.domain.codec import codec_of
-from evenflow.model.batch import Batch
+from evenflow.model.sample import Sample
 from evenflow.model.wire import Kind
 
 _PRIMITIVES: Final[dict[str, Any]] = {
@@ -26,11 +26,13 @@ _PRIMITIVES: Final[dict[str, Any]] = {
     "string": str,
 }
 _SEQUENCE: Final[Any] = idl.sequence
-_BATCH: Final = {
+_SAMPLE: Final = {
     "writer": Kind("uint64"),
-    "first": Kind("uint64"),
+    "serial": Kind("uint64"),
     "epoch": Kind("uint64"),
-    "slice": Kind("uint32"),
+    "slices": Kind("uint32", sequence=True),
+    "counts": Kind("uint32", sequence=True),
+    "firsts": Kind("uint64", sequence=True),
     "ids": Kind("int64", sequence=True),
     "times": Kind("int64", sequence=True),
     "sender_offsets": Kind("int32", sequence=True),
@@ -38,14 +40,14 @@ _BATCH: Final = {
     "payload_offsets": Kind("int32", sequence=True),
     "payloads": Kind("uint8", sequence=True),
 }
-"""The members of a batch, which is its own codec (:mod:`evenflow.model.batch`)."""
+"""The members of a sample of items, which is its own codec (:mod:`evenflow.model.sample`)."""
 
 
 _structs: Final[dict[type[Any], type[IdlStruct]]] = {}
 
 
 def idl_type(message_type: type[Any]) -> type[IdlStruct]:
-    """Return the IDL struct of a message type or of ``Batch``, called ``evenflow::<its name>``.
+    """Return the IDL struct of a message type or of ``Sample``, called ``evenflow::<its name>``.
 
     Always the same class for the same type: Cyclone compares types by identity first.
     """
@@ -56,8 +58,8 @@ def idl_type(message_type: type[Any]) -> type[IdlStruct]:
 
 
 def _make(message_type: type[Any]) -> type[IdlStruct]:
-    if message_type is Batch:
-        kinds = _BATCH
+    if message_type is Sample:
+        kinds = _SAMPLE
     else:
         kinds = {field.name: field.kind for field in codec_of(message_type).fields}
     name = message_type.__name__

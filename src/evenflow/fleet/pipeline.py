@@ -6,6 +6,8 @@ Streaming: every line below would read the same over any other source and sink.
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as f
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 FIELDS: Final = "route INT, lat DOUBLE, lon DOUBLE, speed DOUBLE"
 TABLE: Final = "fleet"
 TABLE_EVERY: Final = "2 seconds"
+WORD_BITS: Final = 64
+WORDS: Final = tuple(f"ids_{number}" for number in range(8))
+ROW_BITS: Final = WORD_BITS * len(WORDS)
 
 
 def alerts_of(reports: DataFrame) -> DataFrame:
@@ -54,14 +59,20 @@ def alerts_of(reports: DataFrame) -> DataFrame:
 def table_of(reports: DataFrame) -> DataFrame:
     """Where every vehicle was last, how many reports it sent, and exactly which of them are here.
 
-    Vehicles number their reports, so a bitmap of 4 kB holds 32,768 of them; a vehicle that sends
-    more gets another row.
+    Vehicles number their reports: a row has a bit for each of `ROW_BITS` of them, in columns of 64,
+    and a vehicle that sends more gets another row. Whole numbers can be changed in place, so Spark
+    compiles the aggregation; with its own bitmaps, which are binary, it would sort and copy.
     """
-    return reports.groupBy("sender", f.bitmap_bucket_number("id").alias("bucket")).agg(
+    place = f.expr(f"id % {ROW_BITS} DIV {WORD_BITS}")
+    bit = f.expr(f"shiftleft(1L, int(id % {WORD_BITS}))")
+    return reports.groupBy("sender", f.expr(f"id DIV {ROW_BITS}").alias("row")).agg(
         f.max("time").alias("time"),
-        f.max_by(f.struct("route", "lat", "lon", "speed"), "time").alias("last"),
+        *(f.max_by(name, "time").alias(name) for name in ("route", "lat", "lon", "speed")),
         f.count("*").alias("reports"),
-        f.bitmap_construct_agg(f.bitmap_bit_position("id")).alias("ids"),
+        *(
+            f.bit_or(f.when(place == number, bit).otherwise(0)).alias(word)
+            for number, word in enumerate(WORDS)
+        ),
     )
 
 
@@ -100,14 +111,14 @@ def look_at_table(spark: SparkSession) -> dict[str, Any]:
         spark.table(TABLE)
         .groupBy("sender")
         .agg(
-            f.max_by("last", "time").alias("last"),
+            f.max_by("speed", "time").alias("speed"),
             f.sum("reports").alias("reports"),
-            f.sum(f.bitmap_count("ids")).alias("distinct"),
+            f.sum(reduce(add, map(f.bit_count, WORDS))).alias("distinct"),
         )
     )
     row = newest.agg(
         f.count("*").alias("vehicles"),
-        f.count_if(f.col("last.speed") >= SLOW_M_S).alias("moving"),
+        f.count_if(f.col("speed") >= SLOW_M_S).alias("moving"),
         f.coalesce(f.sum("reports"), f.lit(0)).alias("reports"),
         f.coalesce(f.sum("distinct"), f.lit(0)).alias("distinct"),
     )

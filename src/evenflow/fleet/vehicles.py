@@ -81,6 +81,23 @@ class Alert:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundTrip:
+    """How long an answer took, from the newest report that it is about."""
+
+    whole_s: float
+    asked_s: float
+    """What the rules ask for: until the window had ended, and late reports had had their time.
+
+    Who keeps the rules cannot answer sooner; the rest is the pipeline's own.
+    """
+
+    @property
+    def own_s(self) -> float:
+        """What the pipeline took beyond that."""
+        return self.whole_s - self.asked_s
+
+
+@dataclass(frozen=True, slots=True)
 class FleetBooks:
     """What happened to a fleet."""
 
@@ -92,8 +109,8 @@ class FleetBooks:
     false: int
     """Answers to vehicles that were not in that trouble."""
     answers: int
-    round_trips_s: tuple[float, ...]
-    """From the newest report that an answer is about to the answer; of the latest answers."""
+    round_trips: tuple[RoundTrip, ...]
+    """Of the latest answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +143,7 @@ class Fleet:
         """The newest troubles of each vehicle; answers to one may come when the next has begun."""
         self._newest = 0
         self._answers = self._found = self._false = 0
-        self._round_trips: deque[float] = deque(maxlen=DELAYS)
+        self._round_trips: deque[RoundTrip] = deque(maxlen=DELAYS)
 
     def report(self, chosen: NDArray[np.int64], now: int) -> Reports:
         """Let some vehicles drive on for one step and report."""
@@ -178,7 +195,8 @@ class Fleet:
             now: When the answer arrived.
         """
         self._answers += 1
-        self._round_trips.append((now - reported) / SECOND)
+        asked = until + LATE_S * SECOND - reported
+        self._round_trips.append(RoundTrip((now - reported) / SECOND, asked / SECOND))
         number = self._number.get(vehicle)
         troubles = () if number is None else self._troubles[number]
         trouble = next((one for one in troubles if one.covers(kind, until)), None)
@@ -210,5 +228,5 @@ class Fleet:
             found=self._found,
             false=self._false,
             answers=self._answers,
-            round_trips_s=tuple(self._round_trips),
+            round_trips=tuple(self._round_trips),
         )

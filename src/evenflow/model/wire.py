@@ -32,6 +32,7 @@ I64 = Annotated[int, Kind("int64")]
 F64 = Annotated[float, Kind("float64")]
 Text = Annotated[str, Kind("string")]
 KeyText = Annotated[str, Kind("string", key=True)]
+KeyU32 = Annotated[int, Kind("uint32", key=True)]
 KeyU64 = Annotated[int, Kind("uint64", key=True)]
 
 Octets = Annotated[bytes, Kind("uint8", sequence=True)]

@@ -19,6 +19,7 @@
 :mod:`~.metering`       what a task reads of each slice (executors)
 :mod:`~.task_times`     how long tasks ran, from Spark's status store (the user's process)
 :mod:`~.query_watch`    the query's costs and properties, told to the domain (driver)
+:mod:`~.reused`         spares Spark's Python processes what each task would pay for again
 ======================  =========================================================================
 
 The query's place in the domain is a :class:`~evenflow.slices.consumer.follower.Follower`, and tasks

@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from evenflow.errors import ConfigError, UsageError
+from evenflow.spark.reused import settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,6 +62,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Rows:
         """Collect a task's rows."""
+        settle("write")
         batches = [batch for batch in iterator if batch.num_rows]
         if not batches:
             return Rows(b"")
@@ -99,6 +101,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
             timeout=self._options.deliver_within_s,
         )
         publisher.flush(self._options.deliver_within_s)
+        settle("publish")
 
 
 def ids_of(rows: pa.Table, batch: int) -> NDArray[np.int64]:

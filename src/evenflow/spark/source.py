@@ -32,6 +32,7 @@ from evenflow.slices.consumer.reading import Share, read_share, tell_reads
 from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of
 from evenflow.spark.encodings import decoder_for
 from evenflow.spark.options import Options, SinkOptions
+from evenflow.spark.reused import settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -94,6 +95,7 @@ class EvenflowSource(DataSource):
 
         if overwrite:
             raise UsageError("results are added to a topic: use outputMode('append')")
+        settle("sink")
         return StreamWriter(SinkOptions.of(self.options), schema)
 
 
@@ -230,6 +232,7 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         from evenflow.spark.metering import metered  # noqa: PLC0415 - in executors alone
 
         assert isinstance(partition, SharePartition)
+        settle("read")
         share, options = partition.share, self._options
         batches, damaged = self._batches(share)
 

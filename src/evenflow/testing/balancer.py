@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenflow.model.messages import ActionOrder, ActionOutcome
-    from evenflow.slices.actions import Action
+    from evenflow.slices.actions import Send
     from evenflow.slices.balancer.settings import BalancerSettings
 
 WALL = 1_000.0
@@ -70,7 +70,7 @@ class SimBalancers:
         return core, SliceAutonomy(self.config, cores, self.history, starter, now, WALL + now)
 
 
-def turn(core: BalancerCore, autonomy: SliceAutonomy, event: object, now: float) -> list[Action]:
+def turn(core: BalancerCore, autonomy: SliceAutonomy, event: object, now: float) -> list[Send]:
     """What a balancer does with a message, or when time passes."""
     actions = core.handle(event, now) if event is not None else []
     actions += core.poll(now)

@@ -12,36 +12,33 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from evenflow.config import Config
-from evenflow.model.batch import Batch, Item
+from evenflow.model.batch import Int32s
 from evenflow.model.ids import NodeId, WriterId
 from evenflow.model.messages import (
     Ack,
     Beat,
     Commit,
     EpochClose,
+    MapPage,
     MoveReply,
     MoveRequest,
     NodeReport,
     Receipt,
     ReplayRequest,
     SliceLoads,
-    SliceMap,
     SliceState,
 )
+from evenflow.model.sample import Sample
 from evenflow.slices.actions import (
-    Action,
     NodeGone,
-    Resend,
     Send,
-    Subscribe,
-    Unsubscribe,
 )
 from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore, BalancerSettings
 from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.settings import NodeSettings
-from evenflow.slices.publisher.batching import Limits, SealedBatch
-from evenflow.slices.publisher.core import Committed, PublisherCore
+from evenflow.slices.publisher.core import Committed, PublisherCore, Resend
+from evenflow.slices.publisher.sealing import Limits, SealedSample, item_bytes
 from evenflow.testing.balancer import SimBalancers, SimStarter, by_number, turn
 from evenflow.testing.invariants import InvariantChecker, Violation
 from evenflow.testing.network import Network, Parcel
@@ -54,6 +51,11 @@ LIMITS = Limits(
     batch_items=3, batch_bytes=10_000, linger_s=0.01, retention_bytes=1_000_000, epoch_s=0.1
 )
 """Of every publisher."""
+
+
+def no_assignment(_columns: object) -> Int32s:
+    """Items of a simulated publisher come with their slices."""
+    raise AssertionError("no item here comes without a slice")
 
 
 class SimCluster:
@@ -95,7 +97,7 @@ class SimCluster:
         """A new publisher process; returns its writer id, as addresses have it."""
         writer = len(self.publishers) + 1
         self.publishers[WriterId.text(writer)] = PublisherCore(
-            TOPIC, writer, self.slice_count, LIMITS
+            TOPIC, writer, self.slice_count, LIMITS, assign=no_assignment
         )
         return WriterId.text(writer)
 
@@ -142,8 +144,14 @@ class SimCluster:
     def publish(self, writer: str, slice_id: int) -> None:
         """A publisher accepts an item."""
         self.checker.published += 1
-        item = Item("sim", self.checker.published, 0, b"x")
-        self._write(self.publishers[writer].add(slice_id, item, self.now))
+        publisher = self.publishers[writer]
+        size = item_bytes("sim", b"x")
+        if publisher.is_empty:
+            publisher.opened(self.now)
+        full = publisher.fills(1, size)
+        publisher.add((b"x", "sim", self.checker.published, 0, slice_id), size)
+        if full:
+            self._write(publisher.seal(self.now))
 
     def begin(self, node: str, *, slow: bool = False) -> bool:
         """The application gets its next items."""
@@ -180,7 +188,7 @@ class SimCluster:
         for writer, publisher in self.publishers.items():
             self._write(publisher.seal_due(self.now))
             if publisher.epoch_due(self.now):
-                self._write(publisher.end_epoch())
+                self._write(publisher.end_epoch(self.now))
                 close = publisher.close_epoch(self.now)
                 if close is not None:
                     self._do([Send(close)], writer)
@@ -249,23 +257,17 @@ class SimCluster:
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _write(self, sealed: list[SealedBatch]) -> None:
-        for slice_id, encoded in sealed:
-            for node, sim in self.nodes.items():
-                if slice_id in sim.subscribed:
-                    self.network.post(Parcel(node, Batch(encoded)))
+    def _write(self, sealed: list[SealedSample]) -> None:
+        for node, sample in sealed:
+            if node:
+                self.network.post(Parcel(node, Sample(sample.encoded)))
 
-    def _do(self, actions: list[Action], actor: str) -> None:
+    def _do(self, actions: list[Send], actor: str) -> None:
         for action in actions:
             match action:
                 case Send(message, to):
                     for recipient in self._recipients(message, to):
                         self.network.post(Parcel(recipient, message))
-                case Resend(node, batches):
-                    for encoded in batches:
-                        self.network.post(Parcel(node, Batch(encoded), replayed=True))
-                case Subscribe() | Unsubscribe():
-                    self.network.post(Parcel(actor, action, certain=True))
         self._note_owner(actor)
 
     def _recipients(self, message: object, to: str) -> list[str]:
@@ -282,7 +284,9 @@ class SimCluster:
                 return []
             case Ack() | NodeReport() | SliceLoads():
                 return ["balancer"]
-            case EpochClose() | Beat() | SliceMap():
+            case MapPage():
+                return [*self.nodes, *self.publishers]
+            case EpochClose() | Beat():
                 return list(self.nodes)
             case _:
                 return [to]
@@ -314,14 +318,20 @@ class SimCluster:
         self.checker.lose_owner(held[node], held.values())
 
     def _at_publisher(self, publisher: PublisherCore, message: object) -> None:
-        assert isinstance(message, Commit | ReplayRequest)
-        self.checker.admit(message)
+        assert isinstance(message, Commit | ReplayRequest | MapPage)
+        if not isinstance(message, MapPage):
+            self.checker.admit(message)
         for reaction in publisher.handle(message, self.now):
-            if isinstance(reaction, Committed):
-                assert isinstance(message, Commit)
-                self.checker.commit(message, reaction)
-            else:
-                self._do([reaction], "")
+            match reaction:
+                case Committed():
+                    assert isinstance(message, Commit)
+                    self.checker.commit(message, reaction)
+                case Resend(node, lacking):
+                    for retained, wanted in lacking:
+                        sample = Sample(retained.encoded).only(wanted)
+                        self.network.post(Parcel(node, sample, replayed=True))
+                case _:
+                    self._do([reaction], "")
 
     def _at_node(self, node: str, sim: SimNode, parcel: Parcel) -> None:
         self._do(sim.receive(parcel, self.now), node)

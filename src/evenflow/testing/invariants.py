@@ -133,15 +133,19 @@ class InvariantChecker:
 
     def commit(self, message: Commit, done: Committed) -> None:
         """A publisher accepted a commit."""
-        term = message.terms[message.slices.index(done.slice)]
-        if term < self._admitted[message.writer, done.slice]:
-            raise Violation(
-                f"slice {done.slice}: commit of old term {term} by {done.node} accepted"
-            )
-        for number in range(done.first, done.last + 1):
-            key = (message.writer, done.slice, number)
-            if key in self.committed:
-                raise Violation(f"{key} committed twice")
-            if key not in self.finished:
-                raise Violation(f"{key} committed by {done.node} and never finished")
-            self.committed[key] = done.node
+        terms = dict(zip(message.slices, message.terms, strict=True))
+        for slice_id, first, last in zip(*(c.tolist() for c in done.newly), strict=True):
+            term = terms[slice_id]
+            if term < self._admitted[message.writer, slice_id]:
+                raise Violation(
+                    f"slice {slice_id}: commit of old term {term} by {done.node} accepted"
+                )
+            for number in range(first, last + 1):
+                self._committed((message.writer, slice_id, number), done.node)
+
+    def _committed(self, key: Number, node: str) -> None:
+        if key in self.committed:
+            raise Violation(f"{key} committed twice")
+        if key not in self.finished:
+            raise Violation(f"{key} committed by {node} and never finished")
+        self.committed[key] = node

@@ -15,7 +15,7 @@ class Parcel:
     what: object
     replayed: bool = False
     certain: bool = False
-    """Not a message but a fact (a death, a matched reader): it may be late but not lost."""
+    """Not a message but a fact (a death): it may be late but not lost."""
 
 
 class Network:

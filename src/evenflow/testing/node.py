@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evenflow.model.batch import Batch
-from evenflow.slices.actions import Action, Subscribe, Subscribed, Unsubscribe
+from evenflow.model.sample import Sample
+from evenflow.slices.actions import Send
 from evenflow.slices.node.core import NodeCore
 from evenflow.testing.network import Parcel
 
@@ -15,7 +15,6 @@ class SimNode:
     """A node process, which may be stopped and continued."""
 
     core: NodeCore
-    subscribed: set[int] = field(default_factory=set)
     stopped: bool = False
     inbox: list[Parcel] = field(default_factory=list)
     """What waits while the process is stopped."""
@@ -28,20 +27,12 @@ class SimNode:
         waiting, self.inbox = self.inbox, []
         return waiting
 
-    def receive(self, parcel: Parcel, now: float) -> list[Action]:
+    def receive(self, parcel: Parcel, now: float) -> list[Send]:
         """Take a parcel in; return what the node does."""
         if self.stopped:
             self.inbox.append(parcel)
             return []
-        match parcel.what:
-            case Subscribe(slices, term):
-                self.subscribed |= slices
-                return self.core.handle(Subscribed(term), now)
-            case Unsubscribe(slices):
-                self.subscribed -= {s for s in slices if s not in self.core.cache.held}
-                return []
-            case Batch() as batch:
-                self.core.receive(batch, now, replayed=parcel.replayed)
-                return []
-            case message:
-                return self.core.handle(message, now)
+        if isinstance(parcel.what, Sample):
+            self.core.receive(parcel.what, now, replayed=parcel.replayed)
+            return []
+        return self.core.handle(parcel.what, now)

@@ -6,11 +6,11 @@ once.
 
 from __future__ import annotations
 
-from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceMap
+from evenflow.model.messages import ConsumerCommit, EpochClose, MapPage, Progress
 from evenflow.slices.actions import NodeGone
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.slices.publisher.core import PublisherCore
-from evenflow.testing.cluster import TOPIC, SimCluster
+from evenflow.testing.cluster import TOPIC, SimCluster, no_assignment
 from evenflow.testing.consumer import SimConsumer
 from evenflow.testing.invariants import Violation
 from evenflow.testing.network import Parcel
@@ -26,7 +26,9 @@ class ServingCluster(SimCluster):
     def __init__(self, slice_count: int = 6, publishers: int = 2, consumers: int = 2) -> None:
         super().__init__(slice_count, publishers, node_settings=NodeSettings(serving=True))
         self.publishers = {
-            writer: PublisherCore(TOPIC, core.writer, slice_count, core.limits, served=True)
+            writer: PublisherCore(
+                TOPIC, core.writer, slice_count, core.limits, assign=no_assignment, served=True
+            )
             for writer, core in self.publishers.items()
         }
         self.consumers = {f"query-{i}": SimConsumer(f"query-{i}") for i in range(consumers)}
@@ -76,7 +78,7 @@ class ServingCluster(SimCluster):
             (publisher.writer, slice_id, number)
             for publisher in self.publishers.values()
             for slice_id in range(self.slice_count)
-            for number in range(1, publisher.retention.newest(slice_id) + 1)
+            for number in range(1, int(publisher.retention.newest[slice_id]) + 1)
         }
         for consumer in self.consumers.values():
             items = consumer.items()
@@ -88,7 +90,9 @@ class ServingCluster(SimCluster):
         match message:
             case Progress():
                 return [*self.nodes, *self.publishers, *self.consumers]
-            case EpochClose() | SliceMap():
+            case MapPage():
+                return [*self.nodes, *self.publishers, *self.consumers]
+            case EpochClose():
                 return [*self.nodes, *self.consumers]
             case _:
                 return super()._recipients(message, to)

@@ -14,17 +14,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenflow.errors import ExperimentError
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from evenflow.model.batch import Batch, Int64s
 
+APP = "evenflow_experiments.slices.arrivals:note"
+IMAGE_APP = "evenflow_experiments.slices.arrivals:convert"
 FILE_VARIABLE = "EVENFLOW_ARRIVALS"
+"""Names the file of a node."""
 _files: dict[str, int] = {}
 
 
 def note(batch: Batch) -> None:
-    """Note a batch; for ``evenflow node --app evenflow_experiments.slices.arrivals:note``."""
+    """Note a batch; for ``evenflow node --app``, under the name `APP`."""
     path = os.environ[FILE_VARIABLE]
     if path not in _files:
         _files[path] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -33,6 +39,15 @@ def note(batch: Batch) -> None:
     notes[:, 1] = batch.times
     notes[:, 2] = time.time_ns() // 1000
     os.write(_files[path], notes.tobytes())
+
+
+def convert(batch: Batch) -> None:
+    """Convert a batch of images, then note it; under the name `IMAGE_APP`."""
+    from evenflow_experiments.slices.images import to_grayscale  # noqa: PLC0415 - for images alone
+
+    for item in batch:
+        to_grayscale(item.payload)
+    note(batch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +69,40 @@ class Arrivals:
         """How many of the ids 1 to ``published`` were never processed."""
         return published - len(np.unique(self.ids))
 
+    @classmethod
+    def of_node(cls, folder: Path, name: str) -> Arrivals:
+        """Read what one node has noted so far; it may still be at work."""
+        file = folder / f"{name}.arrivals"
+        notes = np.fromfile(file, np.int64) if file.exists() else np.empty(0, np.int64)
+        notes = notes[: len(notes) - len(notes) % 3].reshape(-1, 3)
+        return cls(notes[:, 0], notes[:, 1], notes[:, 2])
+
     @property
     def repeated(self) -> int:
         """How many items were processed again."""
         return len(self.ids) - len(np.unique(self.ids))
+
+    def audit(self, spans: Iterable[range]) -> list[tuple[int, int]]:
+        """Count what became of items that several publishers have numbered.
+
+        Args:
+            spans: The ids that each publisher has published; those of two are never the same.
+
+        Returns:
+            For each: how many were never processed, and how many processed again.
+        """
+        found, known = [], 0
+        for span in spans:
+            mine = self.ids[(self.ids >= span.start) & (self.ids < span.stop)] - span.start
+            times = np.bincount(mine, minlength=len(span))
+            lacking = int(np.count_nonzero(times == 0))
+            found.append((lacking, int(np.sum(times[times > 1] - 1))))
+            known += len(mine)
+        if known != len(self.ids):
+            raise ExperimentError(
+                "arrivals", f"{len(self.ids) - known} items were processed that nobody published"
+            )
+        return found
 
     def delays_ms(
         self, start_s: float, end_s: float

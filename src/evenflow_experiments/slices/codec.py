@@ -5,25 +5,26 @@ stock Python codec, with ours one item at a time, and with ours in columnar batc
 one by one send the same samples, byte for byte; a row with the simplest possible struct shows the
 stock codec at its best. Batches are encoded from columns, as they come from a file or a table.
 
+That is the codec alone. What the product makes of it is measured in the same unit: items that a
+real publisher publishes one by one, many at once or as columns, until a real node has processed and
+committed them (:mod:`evenflow_experiments.slices.codec_publish`).
+
 The rows are measured in turn, round after round, so that whatever else the machine does hits all of
 them alike; a row's figure is the median of its rounds. A rate counts the time from the first write
-until the reader has looked at the last item.
+until the reader has looked at the last item, or the publisher knows that it is committed.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-from contextlib import contextmanager
+from contextlib import ExitStack
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
 
-from evenflow.errors import ExperimentError
 from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, own_domain, print_table, write_json, write_plot
 from evenflow_experiments.slices.codec_ends import (
-    DEADLINE_S,
     OURS,
     PLAIN,
     STOCK,
@@ -32,21 +33,26 @@ from evenflow_experiments.slices.codec_ends import (
     serve_reader,
     serve_writer,
 )
+from evenflow_experiments.slices.codec_publish import SETTINGS, WAYS, Published, ratios_to
+from evenflow_experiments.slices.helper import Helper
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from multiprocessing.connection import Connection
     from pathlib import Path
 
     from evenflow.config import Config
 
 HELP = """\
 Items per second between two processes over DDS, at 100 B and 8 kB: Cyclone's stock Python codec,
-ours one item at a time, and ours in batches of 10, 100 and 1,000."""
+ours one item at a time, and ours in batches of 10, 100 and 1,000; and of a real publisher, from
+publish to committed."""
 
 SIZES: Final = (100, 8_000)
 BATCHES: Final = (1, 10, 100, 1_000)
 LEAST_SAMPLES: Final = 20
+CODEC_S, QUICK_CODEC_S = 0.8, 0.3
+"""How long a run of the codec alone takes."""
+PUBLISH_S, QUICK_PUBLISH_S = 2.0, 0.5
+"""How long a run of a publisher takes: longer, because it includes the last commit."""
 
 
 @experiment("codec", HELP)
@@ -57,18 +63,20 @@ def codec(given: Given, rounds: int) -> int:
     """Measure all rows and report."""
     progress = Progress("codec")
     rounds = rounds or (5 if given.quick else 9)
-    seconds = 0.3 if given.quick else 0.8
-    config = given.config({"domain.id": own_domain()})
-    with two_ends(config) as ends:
-        bench = Bench(*ends)
-        for row in ROWS:
-            bench.measure(row, LEAST_SAMPLES * row.batch)
+    seconds = {True: PUBLISH_S, False: CODEC_S}
+    if given.quick:
+        seconds = {True: QUICK_PUBLISH_S, False: QUICK_CODEC_S}
+    config = given.config({"domain.id": own_domain(), **SETTINGS})
+    with ExitStack() as stack:
+        bench = Bench(config, stack)
         rates: dict[Row, list[float]] = {row: [] for row in ROWS}
-        guess = {row: bench.measure(row, 5 * LEAST_SAMPLES * row.batch) for row in ROWS}
+        guess = {row: bench.guess(row, seconds[row.codec in WAYS]) for row in ROWS}
         for number in range(rounds):
             progress(f"round {number + 1} of {rounds}, {len(ROWS)} rows")
             for row in ROWS:
-                rates[row].append(bench.measure(row, int(guess[row] * seconds)))
+                count = int(guess[row] * seconds[row.codec in WAYS])
+                rates[row].append(bench.measure(row, count))
+        bench.audit()
     figures = figures_of({row: median(found) for row, found in rates.items()})
     figures |= {"lost": bench.lost, "repeated": bench.repeated}
     show(figures)
@@ -85,67 +93,58 @@ ROWS: Final = tuple(
         Row(PLAIN, octets, 1),
         Row(STOCK, octets, 1),
         *(Row(OURS, octets, batch) for batch in BATCHES),
+        *(Row(way, octets, batch) for way, batch in WAYS.items()),
     )
 )
 
 
 class Bench:
-    """Orders runs from both ends, numbers the items, and keeps count of what went wrong."""
+    """Orders runs, numbers the items, and keeps count of what went wrong.
 
-    def __init__(self, writer: Connection, reader: Connection) -> None:
+    Args:
+        config: The configuration of all processes.
+        stack: Ends the processes.
+    """
+
+    def __init__(self, config: Config, stack: ExitStack) -> None:
         self.lost = 0
         self.repeated = 0
-        self._writer = writer
-        self._reader = reader
         self._next = 1
+        self._published = stack.enter_context(Published(config))
+        ends = [
+            stack.enter_context(Helper("codec", serve, config.domain))
+            for serve in (serve_writer, serve_reader)
+        ]
+        for end in ends:
+            end.answer()
+        self._writer, self._reader = ends
+
+    def guess(self, row: Row, seconds: float) -> float:
+        """Run a row until everything is warm; return about how many are received per second."""
+        if row.codec in WAYS:
+            return self._published.guess(row, seconds)
+        self.measure(row, LEAST_SAMPLES * row.batch)
+        return self.measure(row, 5 * LEAST_SAMPLES * row.batch)
 
     def measure(self, row: Row, count: int) -> float:
         """Send about ``count`` items of a row; return how many were received per second."""
+        if row.codec in WAYS:
+            return self._published.measure(row, count)
         samples = max(LEAST_SAMPLES, count // row.batch)
         order = Run(row, self._next, samples * row.batch)
         self._next += order.count
-        self._reader.send(order)
-        _answer(self._reader)
-        self._writer.send(order)
-        start = _answer(self._writer)
-        end, lost, repeated = _answer(self._reader)
+        self._reader.ask(order)
+        start = self._writer.ask(order)
+        end, lost, repeated = self._reader.answer()
         self.lost += lost
         self.repeated += repeated
         return order.count / float(end - start)
 
-
-@contextmanager
-def two_ends(config: Config) -> Iterator[tuple[Connection, Connection]]:
-    """Start both processes and end them; yield the pipes to the writer and to the reader."""
-    context = multiprocessing.get_context("spawn")
-    processes, pipes = [], []
-    try:
-        for serve in (serve_writer, serve_reader):
-            pipe, far = context.Pipe()
-            process = context.Process(target=serve, args=(config.domain, far), daemon=True)
-            process.start()
-            far.close()
-            processes.append(process)
-            pipes.append(pipe)
-        for pipe in pipes:
-            _answer(pipe)
-        yield pipes[0], pipes[1]
-        for pipe in pipes:
-            pipe.send(None)
-        for process in processes:
-            process.join(DEADLINE_S)
-    finally:
-        for process in processes:
-            process.kill()
-
-
-def _answer(pipe: Connection) -> Any:
-    try:
-        if pipe.poll(2 * DEADLINE_S):
-            return pipe.recv()
-    except EOFError:
-        raise ExperimentError("codec", "one of its processes died; its error is above") from None
-    raise ExperimentError("codec", f"one of its processes said nothing for {2 * DEADLINE_S:g} s")
+    def audit(self) -> None:
+        """Count in what the node has lost and repeated."""
+        lost, repeated = self._published.audit()
+        self.lost += lost
+        self.repeated += repeated
 
 
 def figures_of(rates: dict[Row, float]) -> dict[str, Any]:
@@ -167,6 +166,7 @@ def figures_of(rates: dict[Row, float]) -> dict[str, Any]:
             "batch_1000_to_one_by_one": _ratio(
                 rates, Row(OURS, octets, 1_000), Row(OURS, octets, 1)
             ),
+            **ratios_to(rates, Row(STOCK, octets, 1)),
         }
         for octets in SIZES
     }
@@ -183,7 +183,7 @@ def show(figures: dict[str, Any]) -> None:
         (row["codec"], row["bytes"], row["batch"]): row["items_per_s"] for row in figures["rows"]
     }
     print_table(
-        "Items between two processes over DDS",
+        "Items between two processes over DDS; publish...: until they are committed",
         ("codec", "bytes", "batch", "items/s", "MB/s", "x stock", "x one by one"),
         [
             (

@@ -16,7 +16,9 @@ import numpy as np
 from evenflow.domain import channels
 from evenflow.domain.cyclone import Participant, Waiter
 from evenflow.errors import ExperimentError
-from evenflow.model.batch import Batch, Item, encode_columns, encode_item, offsets_of
+from evenflow.model.batch import Item, offsets_of
+from evenflow.model.sample import Sample, encode_item, encode_sample
+from evenflow_experiments.slices.helper import orders_of
 from evenflow_experiments.slices.stock import StockReader, StockWriter
 
 if TYPE_CHECKING:
@@ -37,11 +39,11 @@ class Row:
     """One way to send items."""
 
     codec: str
-    """``OURS``, ``STOCK`` or ``PLAIN``."""
+    """``OURS``, ``STOCK`` or ``PLAIN``; or a way of :mod:`.codec_publish`."""
     octets: int
     """Size of a payload."""
     batch: int
-    """Items of one sample."""
+    """Items of one sample, or of one call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def serve_writer(config: DomainConfig, pipe: Connection) -> None:
         }
         _await(lambda: all(writer.matched() for writer in writers.values()), "a reader")
         pipe.send("ready")
-        for run in iter(pipe.recv, None):
+        for run in orders_of(pipe):
             start = time.monotonic()
             send = _send_batches if run.row.batch > 1 else _send_items
             send(run, writers[run.row.codec])
@@ -77,7 +79,7 @@ def _send_items(run: Run, writer: Any) -> None:
         payload = number.to_bytes(_MARK, "little") + rest
         if run.row.codec == OURS:
             item = Item(_SENDER, number, now, payload)
-            _write(writer, encode_item(1, 0, 0, number, item))
+            _write(writer, encode_item(1, number, 0, 0, number, item))
         else:
             writer.write(number, _SENDER, now, payload)
 
@@ -92,7 +94,8 @@ def _send_batches(run: Run, writer: Any) -> None:
     for first in range(run.first, run.first + run.count, count):
         ids = np.arange(first, first + count)
         marks[:] = ids
-        _write(writer, encode_columns(1, 0, 0, first, ids, times, *names, offsets, rows.data))
+        head = (1, first, 0, [0], [count], [first])
+        _write(writer, encode_sample(*head, ids, times, *names, offsets, rows.data))
 
 
 def _write(writer: Any, encoded: bytes) -> None:
@@ -112,7 +115,7 @@ def serve_reader(config: DomainConfig, pipe: Connection) -> None:
         for reader in readers.values():
             waiter.attach(reader)
         pipe.send("ready")
-        for run in iter(pipe.recv, None):
+        for run in orders_of(pipe):
             pipe.send("ready")
             pipe.send(_receive(run, readers[run.row.codec], waiter))
 
@@ -143,14 +146,14 @@ class Tally:
         for item_id, payload in samples:
             self._see(item_id, int.from_bytes(payload[:_MARK], "little"))
 
-    def see_single_batches(self, samples: Iterable[Batch]) -> None:
+    def see_single_batches(self, samples: Iterable[Sample]) -> None:
         """Look at batches of one item."""
-        for batch in samples:
+        for batch in (sample.rows for sample in samples):
             self._see(int(batch.ids[0]), int.from_bytes(batch.payloads[:_MARK], "little"))
 
-    def see_batches(self, samples: Iterable[Batch]) -> None:
+    def see_batches(self, samples: Iterable[Sample]) -> None:
         """Look at batches of items whose payloads are all of one size."""
-        for batch in samples:
+        for batch in (sample.rows for sample in samples):
             ids = batch.ids
             octets = int(batch.payload_offsets[1])
             marks = np.ndarray(batch.count, np.int64, batch.payloads.data, strides=(octets,))

@@ -7,6 +7,10 @@ Everything runs as real processes over DDS on this machine. The time of a move i
 from its first order until the taker owns the slices. What was lost or repeated is counted from what
 the nodes' application really processed, and the delay is that of the items published from the
 beginning of a move until half a second after its end.
+
+By default the application does nothing with an item but note it. With ``--app image`` it is the
+paper's: every item is an image that is converted to grayscale, which two cores can do for a small
+part of what is published; the nodes have a backlog then, and the publisher is held up by it.
 """
 
 from __future__ import annotations
@@ -21,13 +25,15 @@ import rich_click as click
 
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
-from evenflow.errors import ExperimentError
+from evenflow.errors import ExperimentError, UsageError
 from evenflow.model.ids import NodeId
 from evenflow.processes import LocalCluster
 from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, own_domain, print_table, write_json, write_plot
-from evenflow_experiments.slices.arrivals import FILE_VARIABLE, Arrivals
+from evenflow_experiments.slices.arrivals import APP, FILE_VARIABLE, IMAGE_APP, Arrivals
+from evenflow_experiments.slices.images import colour_jpeg
 from evenflow_experiments.slices.stream import SteadyStream
+from evenflow_experiments.slices.watch import await_owners
 
 if TYPE_CHECKING:
     from evenflow.model.messages import Receipt
@@ -43,76 +49,93 @@ PAPER_MS = {
     (10, 10.0): 454, (100, 10.0): 479, (1000, 10.0): 491,
 }  # fmt: skip
 QUICK = ((10, 1.4), (100, 4.0), (1000, 10.0))
-APP = "evenflow_experiments.slices.arrivals:note"
+APPS = {"idle": APP, "image": IMAGE_APP}
+CLOSE_S = 180.0
+"""How long the nodes may need for what is left when the moves are over."""
 
 
 @experiment("handover", HELP)
 @click.option("--moves", metavar="N", type=int, default=0, help="moves of each cell (7; quick: 3)")
-def handover(given: Given, moves: int) -> int:
+@click.option(
+    "--app", type=click.Choice(["idle", "image"]), default="idle", help="what nodes do with an item"
+)
+@click.option("--slices", metavar="N", type=int, default=0, help="cells of this many slices alone")
+@click.option("--rate", metavar="MB", type=float, default=0.0, help="cells of this rate alone")
+def handover(given: Given, moves: int, app: str, slices: int, rate: float) -> int:
     """Measure every cell and report."""
     progress = Progress("handover")
     moves = moves or (3 if given.quick else 7)
     cells = []
-    for slices, rate in QUICK if given.quick else PAPER_MS:
-        progress(f"{slices} slices at {rate:g} MB/s, {moves} moves")
+    chosen = [
+        cell
+        for cell in (QUICK if given.quick else PAPER_MS)
+        if cell[0] == (slices or cell[0]) and cell[1] == (rate or cell[1])
+    ]
+    if not chosen:
+        raise UsageError("the paper has no such cell: 10, 100 or 1000 slices at 1.4, 4 or 10 MB/s")
+    for cell_slices, cell_rate in chosen:
+        progress(f"{cell_slices} slices at {cell_rate:g} MB/s, {moves} moves")
         with tempfile.TemporaryDirectory(prefix="evenflow-handover-") as folder:
-            cells.append(measure(given, slices, rate, moves, Path(folder)))
+            bench = Bench(given, APPS[app], Path(folder))
+            cells.append(bench.measure(cell_slices, cell_rate, moves))
     show(cells)
-    write_json(given.json, {"cells": cells})
+    write_json(given.json, {"app": app, "cells": cells})
     if given.plot:
         plot(given.plot, cells)
     return 1 if any(cell["lost"] or cell["repeated"] for cell in cells) else 0
 
 
-def measure(given: Given, slices: int, rate: float, moves: int, folder: Path) -> dict[str, Any]:
-    """Measure one cell of the table."""
-    config = given.config(
-        {
-            "domain.id": own_domain(),
-            "topics": {"items": {"slices": slices}},
-            "publisher.linger_ms": 0,
-            "node.app": APP,
-            "balancer.algorithm": "count",  # the papers': half of the slices, whatever they weigh
-        }
-    )
-    with (
-        LocalCluster(config, log_dir=folder) as cluster,
-        Participant(config.domain) as participant,
-    ):
-        observer = Observer(participant)
-        cluster.start_balancer()
-        _start(cluster, "giver", folder)
-        _await_owners(observer, slices, 1)
-        stream = SteadyStream(config, bytes(ITEM_OCTETS), rate * 1e6 / ITEM_OCTETS)
-        observer.look(1.0)
-        receipts = []
-        for number in range(1, moves + 1):
-            name = f"taker-{number}"
-            _start(cluster, name, folder)
-            _await_owners(observer, slices, 2)
-            receipts.append(_receipt_to(observer, name))
-            observer.look(0.5)
-            cluster.stop(name)
-            _await_owners(observer, slices, 1)
-        published = stream.end()
-    return summary(slices, rate, receipts, Arrivals.read(folder), published)
+class Bench:
+    """Measures cells of the table with one application.
 
+    Args:
+        given: What the command was given.
+        app: The application of the nodes.
+        folder: Where the nodes leave their notes.
+    """
 
-def _start(cluster: LocalCluster, name: str, folder: Path) -> None:
-    cluster.start_node(name, APP, env={FILE_VARIABLE: str(folder / f"{name}.arrivals")})
+    def __init__(self, given: Given, app: str, folder: Path) -> None:
+        self._given = given
+        self._app = app
+        self._folder = folder
 
+    def measure(self, slices: int, rate: float, moves: int) -> dict[str, Any]:
+        """Measure one cell of the table."""
+        payload = colour_jpeg() if self._app == IMAGE_APP else bytes(ITEM_OCTETS)
+        config = self._given.config(
+            {
+                "domain.id": own_domain(),
+                "topics": {"items": {"slices": slices}},
+                "publisher.linger_ms": 0,
+                "node.app": self._app,
+                "balancer.algorithm": "count",  # the papers': half of the slices, however heavy
+            }
+        )
+        with (
+            LocalCluster(config, log_dir=self._folder) as cluster,
+            Participant(config.domain) as participant,
+        ):
+            observer = Observer(participant)
+            cluster.start_balancer()
+            self._start(cluster, "giver")
+            await_owners(observer, "handover", slices, 1)
+            stream = SteadyStream(config, payload, rate * 1e6 / len(payload))
+            observer.look(1.0)
+            receipts = []
+            for number in range(1, moves + 1):
+                name = f"taker-{number}"
+                self._start(cluster, name)
+                await_owners(observer, "handover", slices, 2)
+                receipts.append(_receipt_to(observer, name))
+                observer.look(0.5)
+                cluster.stop(name)
+                await_owners(observer, "handover", slices, 1)
+            published = stream.end(CLOSE_S)
+        return summary(slices, rate, receipts, Arrivals.read(self._folder), published)
 
-def _await_owners(observer: Observer, slices: int, nodes: int, patience_s: float = 30.0) -> None:
-    """Look until this many nodes report that they own all slices between them, evenly."""
-    view = observer.view("items")
-    for _ in range(int(patience_s / 0.05)):
-        observer.look(0.05)
-        held = [len(report.slices) for report in view.nodes.values() if not any(report.states)]
-        if len(held) == len(view.nodes) == nodes and sum(held) == slices:
-            return
-    raise ExperimentError(
-        "handover", f"{nodes} nodes did not come to own {slices} slices in {patience_s:g} s"
-    )
+    def _start(self, cluster: LocalCluster, name: str) -> None:
+        notes = {FILE_VARIABLE: str(self._folder / f"{name}.arrivals")}
+        cluster.start_node(name, self._app, env=notes)
 
 
 def _receipt_to(observer: Observer, name: str, patience_s: float = 10.0) -> Receipt:

@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from evenflow.domain.channels import data, slice_partition
+from evenflow.domain.channels import data
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ExperimentError
-from evenflow.model.batch import Item, encode_item
+from evenflow.model.batch import Item
+from evenflow.model.sample import encode_item
 from evenflow.processes import LocalCluster, wait_until
 from evenflow.slices.publisher.publisher import Publisher
 from evenflow_experiments.options import Given, experiment
@@ -89,21 +90,18 @@ class Client:
 
     def __init__(self, config: Config, participant: Participant) -> None:
         self._image = colour_jpeg()
-        self._replies = participant.reader(data(REPLIES), [slice_partition(0)])
+        self._replies = participant.reader(data(REPLIES), [REPLIES])
         self._waiter = participant.waiter()
         self._waiter.attach(self._replies)
         self._publisher = Publisher(
             BALANCED, config=config, assignment="modulo:id", participant=participant
         )
-        self._writers = [participant.writer(data(PLAIN), slice_partition(s)) for s in range(SLICES)]
-        self._numbers = [0] * SLICES
+        self._writer = participant.writer(data(PLAIN), PLAIN)
         self._id = 0
 
     def _send_plain(self, item: Item) -> None:
-        slice_id = item.id % SLICES
-        self._numbers[slice_id] += 1
-        encoded = encode_item(1, slice_id, 1, self._numbers[slice_id], item)
-        while not self._writers[slice_id].write_encoded(encoded):
+        encoded = encode_item(1, item.id, 1, item.id % SLICES, item.id, item)
+        while not self._writer.write_encoded(encoded):
             time.sleep(0.0005)
 
     def _send_balanced(self, item: Item) -> None:
@@ -123,8 +121,8 @@ class Client:
                 send(Item("client", self._id, time.time_ns() // 1000, self._image))
             self._waiter.wait(0.0005 if sent < items else 0.05)
             now = time.time_ns() // 1000
-            for batch in self._replies.take(256):
-                delays += [(now - published) / 1e6 for published in batch.times.tolist()]
+            for sample in self._replies.take(256):
+                delays += [(now - published) / 1e6 for published in sample.rows.times.tolist()]
             if time.monotonic() - started > 120:
                 raise ExperimentError(
                     "overhead", f"{items - len(delays)} replies of {kind} did not come"
@@ -133,7 +131,7 @@ class Client:
 
     def ready(self) -> bool:
         """Whether the plain reader is found; for the node, replay makes up for being early."""
-        return all(writer.matched() for writer in self._writers) and self._replies.matched() == 2
+        return bool(self._writer.matched()) and self._replies.matched() == 2
 
     def close(self) -> None:
         """Wait for the last commits and leave."""

@@ -12,15 +12,16 @@ import time
 from typing import TYPE_CHECKING
 
 from evenflow.config import Config
-from evenflow.domain.channels import data, slice_partition
+from evenflow.domain.channels import data
 from evenflow.domain.cyclone import Participant
-from evenflow.model.batch import Item, encode_item
+from evenflow.model.batch import Item
+from evenflow.model.sample import encode_item
 from evenflow.slices.node.node import Node
 from evenflow_experiments.slices.images import to_grayscale
 
 if TYPE_CHECKING:
     from evenflow.domain.cyclone import Writer
-    from evenflow.model.batch import Batch
+    from evenflow.model.batch import Rows
 
 PLAIN, BALANCED, REPLIES = "plain", "node", "replies"
 CORE = 0
@@ -34,26 +35,26 @@ class Application:
         self._replies = replies
         self._answered = 0
 
-    def __call__(self, batch: Batch) -> None:
-        """Process the images of a batch, one by one."""
-        for item in batch:
+    def __call__(self, rows: Rows) -> None:
+        """Process some images, one by one."""
+        for item in rows:
             to_grayscale(item.payload)
             self._answered += 1
             reply = Item(item.sender, item.id, item.time, b"Processed")
-            while not self._replies.write_encoded(encode_item(1, 0, 1, self._answered, reply)):
+            encoded = encode_item(1, self._answered, 1, 0, self._answered, reply)
+            while not self._replies.write_encoded(encoded):
                 time.sleep(0.001)
 
 
-def serve_plain(config: Config, participant: Participant, application: Application) -> None:
+def serve_plain(participant: Participant, application: Application) -> None:
     """What one writes without Evenflow: a reader, a loop, the application."""
-    slices = config.topic(PLAIN).slices
-    reader = participant.reader(data(PLAIN), [slice_partition(s) for s in range(slices)])
+    reader = participant.reader(data(PLAIN), [PLAIN])
     waiter = participant.waiter()
     waiter.attach(reader)
     while True:
         waiter.wait(1.0)
-        for batch in reader.take(256):
-            application(batch)
+        for sample in reader.take(256):
+            application(sample.rows)
 
 
 def main() -> None:
@@ -62,9 +63,9 @@ def main() -> None:
     os.sched_setaffinity(0, {CORE})
     config = Config.load(file)
     with Participant(config.domain) as participant:
-        application = Application(participant.writer(data(REPLIES), slice_partition(0)))
+        application = Application(participant.writer(data(REPLIES), REPLIES))
         if kind == PLAIN:
-            serve_plain(config, participant, application)
+            serve_plain(participant, application)
         with Node(
             BALANCED, application, name="node", config=config, participant=participant
         ) as node:

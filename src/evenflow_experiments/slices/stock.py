@@ -1,7 +1,7 @@
 """Items through Cyclone's stock Python codec: what Evenflow is measured against.
 
 Nothing but the codec experiment uses this. The samples are the same as ours, byte for byte: each is
-a batch of one item, an object of the IDL class that the stock codec turns into CDR and back.
+a sample of one item, an object of the IDL class that the stock codec turns into CDR and back.
 A ``plain`` writer sends the simplest struct that can hold an item instead.
 """
 
@@ -18,7 +18,7 @@ from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
 
 from evenflow.domain.types import idl_type
-from evenflow.model.batch import Batch
+from evenflow.model.sample import Sample
 
 if TYPE_CHECKING:
     from evenflow.domain.cyclone import Participant
@@ -29,7 +29,7 @@ _PLAIN: Final[Any] = make_idl_struct(
     "evenflow::PlainItem",
     {"sender": str, "id": idl.int64, "time": idl.int64, "payload": _SEQUENCE[idl.uint8]},
 )
-_BATCH: Final[Any] = idl_type(Batch)
+_SAMPLE: Final[Any] = idl_type(Sample)
 _PATIENCE_NS: Final = 60 * 1_000_000_000
 _QOS: Final = Qos(Policy.Reliability.Reliable(_PATIENCE_NS), Policy.History.KeepAll)
 
@@ -40,14 +40,17 @@ class StockWriter:
     def __init__(self, participant: Participant, name: str, *, plain: bool) -> None:
         topic = _topic(participant, name, plain=plain)
         self._writer = DataWriter(participant.entity, topic, _QOS)
-        self.write = self._write_plain if plain else self._write_batch
+        self.write = self._write_plain if plain else self._write_sample
 
-    def _write_batch(self, number: int, sender: str, time: int, payload: bytes) -> None:
+    def _write_sample(self, number: int, sender: str, time: int, payload: bytes) -> None:
         name = sender.encode()
         offsets, payload_offsets = [0, len(name)], [0, len(payload)]
         self._writer.write(
-            _BATCH(1, number, 0, 0, [number], [time], offsets, name, payload_offsets, payload)
-        )
+            _SAMPLE(
+                1, number, 0, [0], [1], [number],
+                [number], [time], offsets, name, payload_offsets, payload,
+            )
+        )  # fmt: skip
 
     def _write_plain(self, number: int, sender: str, time: int, payload: bytes) -> None:
         self._writer.write(_PLAIN(sender, number, time, payload))
@@ -79,4 +82,4 @@ class StockReader:
 
 
 def _topic(participant: Participant, name: str, *, plain: bool) -> Topic[Any]:
-    return Topic(participant.entity, name, _PLAIN if plain else _BATCH)
+    return Topic(participant.entity, name, _PLAIN if plain else _SAMPLE)

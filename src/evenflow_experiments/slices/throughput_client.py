@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenflow.domain.channels import data, slice_partition
+from evenflow.domain.channels import data
 from evenflow.slices.publisher.publisher import Publisher
 from evenflow_experiments.slices.images import colour_jpeg
 from evenflow_experiments.slices.overhead_worker import REPLIES
@@ -30,7 +30,7 @@ class Client:
         """Items a second."""
         self._notes: list[Int64s] = []
         self._answered: set[int] = set()
-        self._replies = participant.reader(data(REPLIES), [slice_partition(0)])
+        self._replies = participant.reader(data(REPLIES), [REPLIES])
         self._waiter = participant.waiter()
         self._waiter.attach(self._replies)
         self._publisher = Publisher(
@@ -90,9 +90,10 @@ class Client:
         while self._listening:
             self._waiter.wait(0.1)
             now = time.time_ns() // 1000
-            for batch in self._replies.take(1024):
-                notes = np.empty((batch.count, 4), np.int64)
-                notes[:, 0], notes[:, 1], notes[:, 2] = batch.ids, batch.times, now
-                notes[:, 3] = np.frombuffer(batch.payloads.tobytes(), np.int64)
+            for sample in self._replies.take(1024):
+                rows = sample.rows
+                notes = np.empty((rows.count, 4), np.int64)
+                notes[:, 0], notes[:, 1], notes[:, 2] = rows.ids, rows.times, now
+                notes[:, 3] = np.frombuffer(rows.payloads.tobytes(), np.int64)
                 self._notes.append(notes)
                 self._answered.update(notes[:, 0].tolist())

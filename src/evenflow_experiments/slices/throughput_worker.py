@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenflow.config import Config
-from evenflow.domain.channels import data, slice_partition
+from evenflow.domain.channels import data
 from evenflow.domain.cyclone import Participant
-from evenflow.model.batch import Item, encode_item
+from evenflow.model.batch import Item
+from evenflow.model.sample import encode_item
 from evenflow.processes import wait_until
 from evenflow.slices.node.node import Node
 from evenflow_experiments.slices.images import colour_jpeg, to_grayscale
@@ -47,7 +48,8 @@ class Converter:
             self.processed.append(item.id)
             reply = Item(item.sender, item.id, item.time, cost_us.to_bytes(8, "little"))
             number = len(self.processed)
-            while not self._replies.write_encoded(encode_item(1, 0, 1, number, reply)):
+            encoded = encode_item(1, number, 1, 0, number, reply)
+            while not self._replies.write_encoded(encoded):
                 time.sleep(0.001)
 
 
@@ -56,7 +58,7 @@ def main() -> None:
     name, file, record = sys.argv[1:]
     config = Config.load(file)
     with Participant(config.domain) as participant:
-        replies = participant.writer(data(REPLIES), slice_partition(0))
+        replies = participant.writer(data(REPLIES), REPLIES)
         to_grayscale(colour_jpeg())
         if not wait_until(replies.matched, 60):
             sys.exit(f"{name}: there is no client in domain {config.domain.id}")

@@ -193,6 +193,7 @@ def await_owners(observer: Observer, nodes: int, patience_s: float = 30.0) -> No
     while time.monotonic() < deadline:
         observer.look(0.1)
         slice_map = observer.view(TOPIC).map
-        if slice_map is not None and all(slice_map.owners) and len(slice_map.nodes) == nodes:
+        owners = slice_map.by_node() if slice_map is not None else {}
+        if len(owners) == nodes and "" not in owners:
             return
     raise ExperimentError("exactly-once", f"{nodes} nodes did not get slices in {patience_s:g} s")

@@ -59,9 +59,9 @@ class ServedDomain(Closing):
             self._observer.look(LOOK_S)
             slice_map = self._observer.view(TOPIC).map
             assert slice_map is not None
-            owned = Counter(slice_map.owners)
+            owned = Counter(slice_map.owner_index.tolist())
             if len(owned) == self._nodes and max(owned.values()) - min(owned.values()) <= 1:
-                return slice_map.owners
+                return tuple(slice_map.owner_index.tolist())
         raise ExperimentError("pipeline", f"slices were not even in {EVEN_WITHIN_S:g} s")
 
     def close(self) -> None:

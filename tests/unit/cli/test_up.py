@@ -8,11 +8,10 @@ from evenflow.cli import main
 from evenflow.cli.options import Shared
 from evenflow.cli.up import configured, summary
 from evenflow.fleet.local import Books
-from evenflow.fleet.vehicles import FleetBooks
+from evenflow.fleet.vehicles import FleetBooks, RoundTrip
 
-FLEET = FleetBooks(
-    reports=1_000, planted=3, found=2, false=0, answers=4, round_trips_s=(3.0, 1.0, 2.0, 9.0)
-)
+TRIPS = tuple(RoundTrip(whole, asked) for whole, asked in ((3.0, 1.2), (2.5, 1.0), (9.0, 1.1)))
+FLEET = FleetBooks(reports=1_000, planted=3, found=2, false=0, answers=4, round_trips=TRIPS)
 
 
 @pytest.fixture(autouse=True)
@@ -65,5 +64,6 @@ class TestBooks:
         assert "1,000 published, 990 committed, 1,005 in Spark's table" in text
         assert "lost      2\nrepeated  7\n" in text
         assert "2 found of 3 planted, 0 false" in text
-        assert "4, round trip 3.00 s median" in text
+        assert "4, round trip 3.00 s median, 9.00 s at most in 99 %\n" in text
+        assert "the windows ask for 1.10 s of it, 1.80 s are beyond (medians)\n" in text
         assert text.endswith("moves     6")

@@ -16,13 +16,12 @@ from evenflow.domain.channels import (
     data,
     node_partition,
     replay,
-    slice_partition,
     topic_name,
     writer_partition,
 )
 from evenflow.errors import ConfigError
 from evenflow.model import messages
-from evenflow.model.batch import Batch
+from evenflow.model.sample import Sample
 
 
 def test_every_message_has_exactly_one_channel() -> None:
@@ -40,7 +39,7 @@ def test_every_message_has_exactly_one_channel() -> None:
 def test_items_have_channels_of_their_own_topic() -> None:
     assert data("cars").name == "evenflow/data/cars"
     assert replay("cars").name == "evenflow/replay/cars"
-    assert data("cars").message_type is replay("cars").message_type is Batch
+    assert data("cars").message_type is replay("cars").message_type is Sample
     assert data("cars").blocking_s < replay("cars").blocking_s
 
 
@@ -75,7 +74,6 @@ def test_topic_names_that_will_not(topic: str) -> None:
 
 
 def test_partitions() -> None:
-    assert slice_partition(17) == "17"
     assert writer_partition(0xABC) == "0000000000000abc"
     assert node_partition("north~17") == "north~17"
 

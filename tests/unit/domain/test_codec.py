@@ -21,15 +21,16 @@ from evenflow.model.messages import (
     CacheChunk,
     EpochClose,
     EventNotice,
+    MapPage,
     MoveReply,
     NodeReport,
     Order,
     PropertyReport,
     ReplayAnswer,
-    SliceMap,
     SliceState,
     Step,
 )
+from evenflow.model.slice_map import PAGE_SLICES
 from evenflow.model.wire import Kind
 
 some_hundred = settings(max_examples=min(300, settings.default.max_examples))
@@ -52,7 +53,7 @@ SCALARS: dict[str, st.SearchStrategy[Any]] = {
 @st.composite
 def messages_of(draw: st.DrawFn, message_type: type[Any]) -> Any:
     """Draw a message; its sequences are all of one length, as columns of a table must be."""
-    rows = draw(st.integers(0, 12))
+    rows = draw(st.integers(int(message_type is MapPage), 12))
     hints = get_type_hints(message_type, include_extras=True)
     values = {name: draw(values_of(*get_args(hint), rows)) for name, hint in hints.items()}
     if "step" in values:
@@ -61,6 +62,8 @@ def messages_of(draw: st.DrawFn, message_type: type[Any]) -> Any:
         values["states"] = tuple(draw(st.sampled_from(SliceState)) for _ in range(rows))
     if "owners" in values:
         values["owners"] = tuple(draw(st.integers(0, rows)) for _ in range(rows))
+        values["page"] = draw(st.integers(0, 2**24 - 1))
+        values["slice_count"] = values["page"] * PAGE_SLICES + rows
     if "batches" in values:
         values["lengths"] = tuple(draw(st.integers(0, 9)) for _ in range(rows))
         values["batches"] = draw(st.randoms()).randbytes(sum(values["lengths"]))
@@ -113,7 +116,7 @@ def test_the_stock_codec_reads_ours_and_ours_reads_its(message: Any) -> None:
 
 
 @some_hundred
-@given(st.sampled_from([EpochClose, NodeReport, Beat, SliceMap, EventNotice]).flatmap(messages_of))
+@given(st.sampled_from([EpochClose, NodeReport, Beat, MapPage, EventNotice]).flatmap(messages_of))
 def test_the_key_alone_is_decoded_from_the_stock_key(message: Any) -> None:
     codec = codec_of(type(message))
     assert codec.decode_key(stock_of(message).serialize_key()) == codec.key_of(message)
@@ -190,7 +193,7 @@ def test_a_refusal_names_type_and_field() -> None:
 
 
 def test_a_length_beyond_the_sample_allocates_nothing() -> None:
-    encoded = bytearray(encode(Beat("t", 1, 1, (), ())))
+    encoded = bytearray(encode(Beat("t", 1, 1, (), (), ())))
     nodes_at = 4 + 8 + 8 + 8
     assert encoded[nodes_at : nodes_at + 4] == bytes(4)
     encoded[nodes_at : nodes_at + 4] = b"\xff\xff\xff\xff"
@@ -232,12 +235,14 @@ REPORT = NodeReport(
     [
         (EpochClose(1, "t", 1, 8, (1, 2), (5,), False), "columns slices, last of 2, 1 rows"),
         (ReplayAnswer("t", 1, "n", 1, (), (), (), (1,), ()), "columns refused, refused_terms"),
-        (Beat("t", 1, 1, ("n",), ()), "columns nodes, numbers"),
+        (Beat("t", 1, 1, ("n",), (), ()), "columns nodes, numbers"),
         (Order("t", "n", 1, 77, (), ""), "unknown step 77"),
         (Ack("t", "n", 1, 0, True, "", 0, 0, 0, 0), "unknown step 0"),
         (replace(REPORT, states=(9,)), "unknown state"),
         (replace(REPORT, terms=()), "columns slices, states, terms"),
-        (SliceMap("t", 1, 1, ("n",), (2,), (1,)), "an owner beyond 1 nodes"),
+        (MapPage("t", 0, 1, 1, 1, ("n",), (2,), (1,)), "an owner beyond 1 nodes"),
+        (MapPage("t", 0, 1, 1, 2, ("n",), (1,), (1,)), "1 slices on page 0 of a map of 2"),
+        (MapPage("t", 1, 1, 1, 200, (), (), ()), "0 slices on page 1 of a map of 200"),
         (CacheChunk("t", 1, "a", "b", 2, 2, 0, (), (), (), (), (), b""), "chunk 2 of 2"),
         (CacheChunk("t", 1, "a", "b", 0, 1, 0, (), (), (), (), (3,), b"12"), "3 bytes of batches"),
         (PropertyReport("n", 1.0, ("cpu",), (), (1,)), "columns names, values, ranges of 1, 0, 1"),

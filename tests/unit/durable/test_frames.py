@@ -11,7 +11,7 @@ from evenflow.durable.frames import Assembly, decode_piece, encode_bundle
 from evenflow.errors import DecodeError
 from evenflow.model.ids import Position
 from evenflow.slices.consumer.arrow_batches import SCHEMA
-from evenflow.slices.consumer.row_numbers import NUMBERED, Span, numbered
+from evenflow.slices.consumer.row_numbers import NUMBERED, Span, join_spans, numbered
 
 
 def rows(count: int, payload: bytes = b"x") -> pa.RecordBatch:
@@ -29,7 +29,7 @@ def rows(count: int, payload: bytes = b"x") -> pa.RecordBatch:
 
 
 def bundle(count: int, first: int = 1, payload: bytes = b"x") -> pa.RecordBatch:
-    return numbered(rows(count, payload), [Span(3, 7, first, first + count - 1)])
+    return numbered(rows(count, payload), join_spans([Span(3, 7, first, first + count - 1)]))
 
 
 @pytest.mark.parametrize("piece", [50, 1 << 20])

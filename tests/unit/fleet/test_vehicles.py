@@ -119,6 +119,16 @@ def test_answers_that_come_again_are_no_new_findings_and_foreign_ones_are_false(
     assert (fleet.books().found, fleet.books().false, fleet.books().answers) == (1, 4, 6)
 
 
+def test_the_end_of_the_window_and_the_wait_for_late_reports_are_asked_for() -> None:
+    fleet = Fleet(1, reports_per_s=2)
+    until, reported, now = START + 4 * SECOND, START + 3.7 * SECOND, START + 6.5 * SECOND
+    fleet.tell(fleet.names[0], STOP, until, int(reported), int(now))
+    (trip,) = fleet.books().round_trips
+    assert trip.whole_s == pytest.approx(2.8)
+    assert trip.asked_s == pytest.approx(0.3 + LATE_S)
+    assert trip.own_s == pytest.approx(1.5)
+
+
 def test_an_answer_to_a_trouble_before_the_newest_is_known() -> None:
     fleet = Fleet(1, reports_per_s=2)
     drive(fleet, START, 1)

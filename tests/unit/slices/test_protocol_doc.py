@@ -23,7 +23,6 @@ PAGE = Path(__file__).parents[3] / "docs" / "protocol.md"
 
 BY_THEMSELVES = {
     (SessionState.FREEZING, "nothing in hand"): SessionState.FROZEN,
-    (SessionState.ADDING, "reader matched"): SessionState.ADDED,
     (SessionState.ACTIVE, "cache complete"): SessionState.MERGED,
 }
 """What a node does without an order."""

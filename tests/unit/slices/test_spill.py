@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from evenflow.config import Config
 from evenflow.errors import ConfigError
-from evenflow.model.batch import Batch, Item, encode_items
+from evenflow.model.batch import Item
 from evenflow.model.messages import SliceState
+from evenflow.model.sample import Sample, encode_items
 from evenflow.slices.consumer.arrow_batches import record_batch
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.spill import Spill, open_spill
@@ -21,9 +22,9 @@ from evenflow.slices.spill import Spill, open_spill
 SEGMENT = 4_096
 
 
-def batch(first: int, count: int = 3, size: int = 50) -> Batch:
+def sample(first: int, count: int = 3, size: int = 50) -> Sample:
     items = [Item(f"car-{n}", n, n, bytes([n % 256]) * size) for n in range(first, first + count)]
-    return Batch(encode_items(1, 0, 1, first, items))
+    return Sample(encode_items(1, first, 1, {0: (first, items), 5: (first, items)}))
 
 
 def spill_in(folder: Path, segments: int = 4) -> Spill:
@@ -33,11 +34,12 @@ def spill_in(folder: Path, segments: int = 4) -> Spill:
 def test_a_spilled_batch_is_the_same_batch(tmp_path: Path) -> None:
     spill = spill_in(tmp_path)
     for count in (1, 3, 40):
-        there = batch(7, count)
-        view = spill.keep(there.encoded)
+        original = sample(7, count)
+        view = spill.keep(original.encoded)
         assert view is not None
-        here = there.at(view)
-        assert list(here) == list(there) == list(Batch(view))
+        there = original.batches()[1]
+        here = original.at(view).batches()[1]
+        assert list(here) == list(there) == list(Sample(view).batches()[1])
         assert all(type(item.payload) is bytes for item in here)
         assert list(here.between(7, 7)) == list(there)[:1]
         assert record_batch([here]) == record_batch([there])
@@ -103,7 +105,7 @@ def test_memory_keeps_its_bound_and_everything_comes_out_in_order(
     spill = spill_in(tmp_path, segments=50)
     cache = SliceCache(limit, spill=spill)
     cache.start(cache.hold(0, SliceState.AVAILABLE, 1), 1, 0)
-    largest = batch(34).size
+    largest = sample(34).size
     out: list[int] = []
 
     def take(count: int) -> None:
@@ -112,15 +114,15 @@ def test_memory_keeps_its_bound_and_everything_comes_out_in_order(
             out.extend(item.id for item in one or ())
 
     def in_memory() -> int:
-        batches = cache.held[0].tracks[1].batches()
-        return sum(one.size for one in batches if isinstance(one.encoded, bytes))
+        samples = {batch.sample for batch in cache.held[0].tracks[1].batches()}
+        return sum(one.size for one in samples if isinstance(one.encoded, bytes))
 
     for number, taken in offers:
-        cache.offer(batch(3 * number - 2))
+        cache.offer(sample(3 * number - 2))
         assert in_memory() <= limit + largest
         take(taken)
     for number in range(1, 13):
-        cache.offer(batch(3 * number - 2))
+        cache.offer(sample(3 * number - 2))
     take(13)
     assert out == list(range(1, 37))
     assert (cache.size, cache.refused) == (0, 0)
@@ -129,10 +131,9 @@ def test_memory_keeps_its_bound_and_everything_comes_out_in_order(
 def test_without_room_on_disk_batches_wait_at_the_publisher(tmp_path: Path) -> None:
     cache = SliceCache(0, spill=spill_in(tmp_path, segments=1))
     cache.start(cache.hold(0, SliceState.AVAILABLE, 1), 1, 0)
-    offered = [batch(1 + number, 1, 1_500) for number in range(5)]
+    offered = [sample(1 + number, 1, 750) for number in range(5)]
     for one in offered:
-        track = cache.offer(one)
-    assert track is not None
+        [(_, track, _, _)] = cache.offer(one)
     assert (cache.refused, track.missing) == (2, 2)
     out = []
     while track.done < len(offered):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from evenflow.model.batch import Batch, Item, encode_items
+from evenflow.model.batch import Item
+from evenflow.model.sample import Sample, encode_items
 from evenflow.slices.consumer.arrow_batches import SCHEMA, record_batch
 from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of
 from evenflow.spark.encodings import JsonDecoder
@@ -13,7 +14,7 @@ from evenflow.spark.encodings import JsonDecoder
 def test_fields_are_added_behind_the_columns_of_an_item() -> None:
     fields = pa.schema([("speed", pa.float64()), ("lane", pa.int32())])
     items = [Item("s", i, 0, b'{"speed": 1, "lane": %d}' % i) for i in range(3)]
-    batches = iter([record_batch([Batch(encode_items(1, 0, 1, 1, items))])])
+    batches = iter([record_batch(Sample(encode_items(1, 1, 1, {0: (1, items)})).batches())])
     (found,) = decoded(batches, fields, JsonDecoder(fields))
     found.validate(full=True)
     assert found.schema.names == [*SCHEMA.names, "speed", "lane"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from evenflow.model.batch import Batch, Item, encode_items
+from evenflow.model.batch import Batch, Item
 from evenflow.model.messages import Commit, SliceState
+from evenflow.model.sample import Sample, encode_items
 from evenflow.slices.node.cache import HeldSlice
 from evenflow.slices.publisher.core import Committed
+from evenflow.slices.publisher.retention import Newly
 from evenflow.testing.invariants import InvariantChecker, Violation
 
 WRITER = 7
@@ -15,7 +18,7 @@ WRITER = 7
 
 def batch(first: int, count: int = 1) -> Batch:
     items = [Item("s", first + i, 0, b"x") for i in range(count)]
-    return Batch(encode_items(WRITER, 0, 1, first, items))
+    return Sample(encode_items(WRITER, 1, 1, {0: (first, items)})).batches()[0]
 
 
 def owner(term: int = 1, state: SliceState = SliceState.AVAILABLE) -> HeldSlice:
@@ -26,7 +29,8 @@ def commit(checker: InvariantChecker, first: int, last: int, term: int = 1) -> N
     """A commit of node ``a`` that reaches the publisher and is accepted."""
     message = Commit("items", WRITER, "a", "", (0,), (term,), (last,))
     checker.admit(message)
-    checker.commit(message, Committed(0, first, last, "a"))
+    newly = Newly(*(np.array([number]) for number in (0, first, last)))
+    checker.commit(message, Committed(newly, "a"))
 
 
 def test_an_item_is_processed_and_committed_once() -> None:

@@ -20,7 +20,7 @@ message            from -> to              meaning
 ``SliceReads``     node -> consumer        what a task of the consumer has read of each slice
 ``SliceCosts``     consumer -> balancer    the work that each slice asks of the consumer
 ``Beat``           balancer -> nodes       "I heard your report number n": renews the nodes' leases
-``SliceMap``       balancer -> everybody   the assignment: owner and term of every slice
+``MapPage``        balancer -> everybody   the assignment: owner and term of each of 256 slices
 ``Receipt``        balancer -> everybody   what one move did
 ``MoveRequest``    operator -> balancer    move slices from one node to another
 ``MoveReply``      balancer -> operator    accepted, or refused and why
@@ -47,12 +47,12 @@ from evenflow.model.messages.autonomic import (
 )
 from evenflow.model.messages.balancing import (
     Beat,
+    MapPage,
     MoveReply,
     MoveRequest,
     NodeReport,
     Receipt,
     SliceLoads,
-    SliceMap,
 )
 from evenflow.model.messages.handover import Ack, CacheChunk, Order, SliceState, Step
 from evenflow.model.messages.serving import (
@@ -75,6 +75,7 @@ __all__ = [
     "ConsumerCommit",
     "EpochClose",
     "EventNotice",
+    "MapPage",
     "MoveReply",
     "MoveRequest",
     "NodeReport",
@@ -86,7 +87,6 @@ __all__ = [
     "ReplayRequest",
     "SliceCosts",
     "SliceLoads",
-    "SliceMap",
     "SliceReads",
     "SliceState",
     "Step",

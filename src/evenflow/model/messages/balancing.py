@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evenflow.model.wire import F64, U8, U32, U64, Bool, KeyText, Text, Texts, U8s, U32s, U64s
+from evenflow.model.wire import (
+    F64,
+    U8,
+    U32,
+    U64,
+    Bool,
+    KeyText,
+    KeyU32,
+    Text,
+    Texts,
+    U8s,
+    U32s,
+    U64s,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,27 +104,38 @@ class Beat:
     balancer: U64
     """Incarnation of the balancer."""
     version: U64
-    """Version of the newest ``SliceMap``: a node that waits for a beat waits for that map too.
-    Of a balancer that is still listening, a number below its first map and above all before."""
+    """The newest version of any ``MapPage``. Of a balancer that is still listening, a number below
+    its first one and above all before."""
     nodes: Texts
     numbers: U64s
     """For each node: the number of its newest report."""
+    pages: U64s
+    """The version of each page of the map: a node that waits for a beat waits for these pages too.
+    Empty while the balancer is still listening."""
 
 
 @dataclass(frozen=True, slots=True)
-class SliceMap:
-    """The assignment."""
+class MapPage:
+    """A page of the slice map: the assignment of up to 256 slices that follow one another.
+
+    :mod:`evenflow.model.slice_map` puts the pages together. The last one of each is kept for late
+    readers.
+    """
 
     topic: KeyText
+    page: KeyU32
+    """Counts from 0; slice 256 is the first on page 1."""
     balancer: U64
     version: U64
-    """Grows with each change, also across restarts of the balancer."""
+    """Grows with each change of the page, also across restarts of the balancer."""
+    slice_count: U32
+    """Of the whole topic."""
     nodes: Texts
     """The names that ``owners`` points into."""
     owners: U32s
-    """For each slice: 0 when unowned, else 1 + index into ``nodes``."""
+    """For each slice of the page: 0 when unowned, else 1 + index into ``nodes``."""
     terms: U64s
-    """For each slice: the term under which its owner owns it."""
+    """For each slice of the page: the term under which its owner owns it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,10 @@ class Step(IntEnum):
     FREEZE = 1
     """``updateSliceState`` at the giver: In Load Balancing Session."""
     ADD = 2
-    """``addSlice`` at the taker, In Load Balancing Session; done when its reader is matched."""
+    """``addSlice`` at the taker, In Load Balancing Session: keep what arrives for the slices."""
     REMOVE = 3
-    """``removeSlice`` at the giver: stop reading the slices."""
+    """``removeSlice`` at the giver: it will not own the slices again in this session. It keeps what
+    still arrives for them, until it sends its cache."""
     ACTIVATE = 4
     """``updateSliceState`` at the taker: Available as soon as the cache is merged."""
     SEND_CACHE = 5
@@ -107,6 +108,7 @@ class CacheChunk:
     """For each (slice, writer): 1 when that is certain; 0 when a former owner may have come further
     and the giver had not yet heard how far."""
     lengths: U32s
-    """Length of each encoded batch in ``batches``."""
+    """Length of each encoded sample in ``batches``."""
     batches: Octets
-    """Encoded :class:`~evenflow.model.batch.Batch` samples, one after the other."""
+    """Encoded :class:`~evenflow.model.sample.Sample` after sample, each cut to the session's slices
+    unless it is mostly of them."""

@@ -44,6 +44,7 @@ __all__ = [
     "ModuloAssignment",
     "RandomAssignment",
     "assignment_of",
+    "refuses_nothing",
 ]
 
 ASSIGNMENTS: Registry[Callable[[str], Assignment]] = Registry(
@@ -69,3 +70,14 @@ def assignment_of(
     if isinstance(given, Assignment):
         return given
     return CallAssignment(given)
+
+
+def refuses_nothing(assignment: Assignment) -> bool:
+    """Whether an assignment gives every item a slice, by nothing but its id or time, or by chance.
+
+    Such items can get their slices later, many at once: there is no error to be told of.
+    """
+    match assignment:
+        case HashAssignment(field) | ModuloAssignment(field):
+            return field in {"id", "time"}
+    return isinstance(assignment, RandomAssignment)

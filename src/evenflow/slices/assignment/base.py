@@ -85,16 +85,22 @@ def assign_rows(assignment: Assignment, columns: FieldColumns, slice_count: int)
 
 def clean_numbers(column: Any) -> npt.NDArray[Any] | None:
     """Return a column of numbers as a NumPy array; None when it has nulls or anything else."""
-    import pyarrow as pa  # noqa: PLC0415 - slow to import, and needed for columns alone
+    if not isinstance(column, np.ndarray):
+        column = _clean_arrow(column)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iuf" and column.ndim == 1:
+        return column
+    return None
+
+
+def _clean_arrow(column: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, and needed for its columns alone
 
     if isinstance(column, pa.Array | pa.ChunkedArray):
         number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         if not number or column.null_count:
             return None
-        column = column.to_numpy()
-    if isinstance(column, np.ndarray) and column.dtype.kind in "iuf" and column.ndim == 1:
-        return column
-    return None
+        return column.to_numpy()
+    return column
 
 
 def field_name(argument: str, spec: str) -> str:

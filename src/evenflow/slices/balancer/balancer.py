@@ -42,7 +42,7 @@ from evenflow.model.messages import (
     Receipt,
     SliceCosts,
 )
-from evenflow.slices.actions import Action, NodeGone, Send
+from evenflow.slices.actions import NodeGone, Send
 from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore
 from evenflow.slices.balancer.settings import BalancerSettings
@@ -113,6 +113,7 @@ class Balancer(Closing):
             self.close_domain()
             raise
         self._stopping = False
+        self._next_look = 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="balancer", daemon=True)
         self._thread.start()
@@ -175,32 +176,38 @@ class Balancer(Closing):
             self._ended.set()
 
     def _turn(self, now: float) -> None:
-        """What the cores answer goes out first; then the loop plans, and what it began begins."""
-        actions: list[Action] = []
+        """What the cores answer goes out first; then the loop plans, and what it began begins.
+
+        The loop looks around every ``TICK_S``, which takes some milliseconds: in a handover turns
+        come faster, and its next order shall not wait for that.
+        """
+        actions: list[Send] = []
         for reader in self._readers:
             for message in reader.take():
                 actions += self._handle(message, now)
         self._perform([*actions, *self._poll_cores(now)])
+        if now < self._next_look:
+            return
+        self._next_look = now + TICK_S
         before = self._sessions()
         self._perform([Send(order, order.executor_id) for order in self._autonomy.poll(now)])
         if self._sessions() != before:
-            self._perform(self._poll_cores(now))
+            self._perform(self._poll_cores(time.monotonic()))
 
-    def _poll_cores(self, now: float) -> list[Action]:
+    def _poll_cores(self, now: float) -> list[Send]:
         return [action for core in self.cores.values() for action in core.poll(now)]
 
     def _sessions(self) -> list[set[int]]:
         return [set(core.sessions) for core in self.cores.values()]
 
-    def _perform(self, actions: list[Action]) -> None:
+    def _perform(self, actions: list[Send]) -> None:
         for action in actions:
-            if isinstance(action, Send):
-                if isinstance(action.message, Receipt):
-                    _log_receipt(action.message)
-                    self._autonomy.on_receipt(action.message)
-                self._control_writers.send(action)
+            if isinstance(action.message, Receipt):
+                _log_receipt(action.message)
+                self._autonomy.on_receipt(action.message)
+            self._control_writers.send(action)
 
-    def _handle(self, message: Any, now: float) -> list[Action]:
+    def _handle(self, message: Any, now: float) -> list[Send]:
         if isinstance(message, PropertyReport | EventNotice | ActionOutcome):
             self._autonomy.handle(message, now)
             return []

@@ -36,7 +36,7 @@ from evenflow.model.messages import (
     SliceLoads,
     Step,
 )
-from evenflow.slices.actions import Action, NodeGone, Send
+from evenflow.slices.actions import NodeGone, Send
 from evenflow.slices.balancer.announcements import Announcements
 from evenflow.slices.balancer.changes import (
     Change,
@@ -95,9 +95,7 @@ class BalancerCore:
         self._settle_until = now + settings.settle
         self.settled = False
         """Whether it has listened long enough to know the nodes."""
-        self._announcements = Announcements(
-            topic, identity, now, beat_every=settings.beat_every, map_every=settings.map_every
-        )
+        self._announcements = Announcements(topic, slice_count, identity, settings, now)
 
     @property
     def nodes(self) -> dict[str, NodeReport]:
@@ -121,7 +119,7 @@ class BalancerCore:
 
     # -- events ---------------------------------------------------------------------------------
 
-    def handle(self, event: object, now: float) -> list[Action]:
+    def handle(self, event: object, now: float) -> list[Send]:
         """Take a message or an event in; return what to do."""
         match event:
             case NodeReport():
@@ -141,7 +139,7 @@ class BalancerCore:
             case _:
                 raise TypeError(f"a balancer cannot handle {type(event).__name__}")
 
-    def _reported(self, report: NodeReport, now: float) -> list[Action]:
+    def _reported(self, report: NodeReport, now: float) -> list[Send]:
         known = self.nodes.get(report.node)
         if known is not None and report.number <= known.number:
             return []
@@ -154,7 +152,7 @@ class BalancerCore:
             self._changes.leaving(report.node, now)
         return self._reconcile(report, now) if self.settled else []
 
-    def _gone(self, node: str, now: float) -> list[Action]:
+    def _gone(self, node: str, now: float) -> list[Send]:
         if not self._members.forget(node):
             return []
         self._machines.forget(node)
@@ -163,7 +161,7 @@ class BalancerCore:
         self._takeovers.forget(node)
         return []
 
-    def _acknowledged(self, ack: Ack, now: float) -> list[Action]:
+    def _acknowledged(self, ack: Ack, now: float) -> list[Send]:
         if Step(ack.step) is Step.SETTLED:
             return self._receipts.settled(ack)
         session = self.sessions.get(ack.term)
@@ -224,7 +222,7 @@ class BalancerCore:
         """
         self._changes.plan_failed(joined if joined in self.nodes else "", now)
 
-    def _requested(self, request: MoveRequest, now: float) -> list[Action]:
+    def _requested(self, request: MoveRequest, now: float) -> list[Send]:
         try:
             move = self._guard.resolve(request)
             term = self.begin_move(move, "asked for by hand", now)
@@ -238,9 +236,9 @@ class BalancerCore:
 
     # -- time -----------------------------------------------------------------------------------
 
-    def poll(self, now: float) -> list[Action]:
+    def poll(self, now: float) -> list[Send]:
         """Do what is due; call it often and after every event."""
-        actions: list[Action] = []
+        actions: list[Send] = []
         if not self.settled:
             if now < self._settle_until or self._unheard(now):
                 return self._beat(now)
@@ -256,7 +254,7 @@ class BalancerCore:
         actions += self._receipts.late(now)
         return [*actions, *self._beat(now)]
 
-    def _ended(self, session: Session, now: float) -> list[Action]:
+    def _ended(self, session: Session, now: float) -> list[Send]:
         """A session is over: the taker owns the slices, or the giver gets them back."""
         self._members.distrust(session.giver)
         self._members.distrust(session.taker)
@@ -286,7 +284,7 @@ class BalancerCore:
             for node, share in by_node.items():
                 self._order_take(share, node, giver, cause, why, now)
 
-    def _beat(self, now: float) -> list[Action]:
+    def _beat(self, now: float) -> list[Send]:
         return self._announcements.poll(
             now, self.owners, self._members, self._terms, settled=self.settled
         )
@@ -312,7 +310,7 @@ class BalancerCore:
         for term, session in sessions.items():
             self._sessions.resume(term, session, now)
 
-    def _reconcile(self, report: NodeReport, now: float) -> list[Action]:
+    def _reconcile(self, report: NodeReport, now: float) -> list[Send]:
         """Bring a node in line with the map, when its report shows that it is not."""
         if not self._members.trusts(report):
             return []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from evenflow.model.messages import NodeReport, SliceMap, SliceState
+from evenflow.model.messages import MapPage, NodeReport, SliceState
+from evenflow.model.slice_map import page_count, page_of, page_slices
 
 NEVER = -1e9
 """When a slice moved that never did."""
@@ -31,8 +32,8 @@ class Owners:
         """When each slice last went from one node to another."""
         self.came_from: list[str] = [""] * slice_count
         """The node that had each slice before; empty when nobody had."""
-        self.changed = False
-        """Whether somebody should be told."""
+        self.changed_pages: set[int] = set()
+        """Pages of which everybody should be told."""
 
     def give(self, slices: Iterable[int], node: str, term: int, now: float) -> None:
         """From now on a node owns slices under a term."""
@@ -43,7 +44,7 @@ class Owners:
                 self.came_from[slice_id] = before
             self.of[slice_id] = node
             self.terms[slice_id] = term
-        self.changed = True
+            self.changed_pages.add(page_of(slice_id))
 
     def remember(self, slices: Iterable[int], giver: str, taker: str, at: float) -> None:
         """These slices moved then, before this table was made; what has changed since counts."""
@@ -68,12 +69,15 @@ class Owners:
                 orphans.setdefault(owner, []).append(slice_id)
         return orphans
 
-    def slice_map(self, topic: str, balancer: int, version: int) -> SliceMap:
-        """The table as everybody sees it."""
-        nodes = tuple(sorted({owner for owner in self.of if owner}))
+    def page(self, topic: str, page: int, balancer: int, version: int) -> MapPage:
+        """A page of the table as everybody sees it."""
+        slices = page_slices(page, len(self.of))
+        here = slice(slices.start, slices.stop)
+        nodes = tuple(sorted({owner for owner in self.of[here] if owner}))
         index = {node: i for i, node in enumerate(nodes, 1)}
-        owners = tuple(index.get(owner, 0) for owner in self.of)
-        return SliceMap(topic, balancer, version, nodes, owners, tuple(self.terms))
+        owners = tuple(index.get(owner, 0) for owner in self.of[here])
+        terms = tuple(self.terms[here])
+        return MapPage(topic, page, balancer, version, len(self.of), nodes, owners, terms)
 
     def recover(self, reports: Mapping[str, NodeReport]) -> dict[int, Found]:
         """Take the owners from the nodes' reports; return the sessions found there, by term."""
@@ -95,5 +99,5 @@ class Owners:
                     session.taker = report.node
         for term, session in found.items():
             session.slices = {s for s in session.slices if self.terms[s] < term}
-        self.changed = True
+        self.changed_pages.update(range(page_count(len(self.of))))
         return {term: session for term, session in found.items() if session.slices}

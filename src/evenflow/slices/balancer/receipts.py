@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evenflow.model.messages import Receipt
-from evenflow.slices.actions import Action, Send
+from evenflow.slices.actions import Send
 
 if TYPE_CHECKING:
     from evenflow.model.messages import Ack
@@ -38,7 +38,7 @@ class Receipts:
         )  # fmt: skip
         self._waiting[take.term] = (receipt, now + self._patience)
 
-    def of_session(self, session: Session, *, merged: bool) -> list[Action]:
+    def of_session(self, session: Session, *, merged: bool) -> list[Send]:
         """A session is over."""
         outcome = DONE if merged else session.reason or "cancelled"
         receipt = Receipt(
@@ -51,7 +51,7 @@ class Receipts:
         self._waiting[session.term] = (receipt, session.ended + self._patience)
         return []
 
-    def settled(self, ack: Ack) -> list[Action]:
+    def settled(self, ack: Ack) -> list[Send]:
         """A taker has closed all gaps."""
         waiting = self._waiting.get(ack.term)
         if waiting is None or waiting[0].taker != ack.node:
@@ -59,7 +59,7 @@ class Receipts:
         receipt, _ = self._waiting.pop(ack.term)
         return [Send(replace(receipt, replayed=ack.replayed, lost=ack.lost))]
 
-    def late(self, now: float) -> list[Action]:
+    def late(self, now: float) -> list[Send]:
         """Tell what has waited long enough."""
         late = [term for term, (_, until) in self._waiting.items() if now >= until]
         return [Send(self._waiting.pop(term)[0]) for term in late]

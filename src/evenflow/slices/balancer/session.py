@@ -96,6 +96,7 @@ class Session:
         self.why = why
         """The reason it was begun, in words."""
         self.started = now
+        """When the first order went out."""
         self.ended = now
         self.reason = ""
         """Why the session was cancelled; empty when it was not."""
@@ -103,6 +104,7 @@ class Session:
         self._deadline = now + deadline
         self._patience = deadline
         self._retry = retry
+        self._ordered = False
         self._next_order = now
 
     @property
@@ -158,6 +160,8 @@ class Session:
             return []
         # A cache may take longer to arrive than a word.
         self._next_order = now + self._retry * (4 if self.stage is Stage.SENDING else 1)
+        if not self._ordered:
+            self._ordered, self.started = True, now
         to, peer = self.taker, self.giver
         if self.stage in TO_GIVER:
             to, peer = peer, to

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenflow.slices.actions import Action
+from evenflow.slices.actions import Send
 from evenflow.slices.balancer.receipts import DONE
 from evenflow.slices.balancer.session import Session, Stage
 
@@ -55,9 +55,9 @@ class Sessions:
         for session in self.open.values():
             session.node_gone(node, now)
 
-    def poll(self, now: float) -> tuple[list[Action], list[Session]]:
+    def poll(self, now: float) -> tuple[list[Send], list[Session]]:
         """What to order now, and the sessions that are over."""
-        actions: list[Action] = []
+        actions: list[Send] = []
         ended: list[Session] = []
         for term, session in list(self.open.items()):
             actions += session.poll(now)

@@ -26,6 +26,7 @@ class BalancerSettings:
     silence: float = 5.0
     """A node whose reports stay away this long counts as dead, whatever DDS says of it."""
     map_every: float = 1.0
+    """A page of the map is repeated so long after it changed; and one of all pages so often."""
     join_after: float = 0.5
     """A new node gets this long to find the publishers before slices are moved to it."""
     settled_within: float = 3.0

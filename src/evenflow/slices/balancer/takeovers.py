@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenflow.model.messages import NodeReport, Order, SliceState, Step
-from evenflow.slices.actions import Action, Send
+from evenflow.slices.actions import Send
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -69,9 +69,9 @@ class Takeovers:
         """Whether a slice is being taken."""
         return any(slice_id in take.slices for take in self.open.values())
 
-    def poll(self, now: float) -> list[Action]:
+    def poll(self, now: float) -> list[Send]:
         """What to order now."""
-        actions: list[Action] = []
+        actions: list[Send] = []
         for take in self.open.values():
             if now >= take.next_order:
                 take.next_order = now + self._retry

@@ -4,6 +4,7 @@
 :mod:`~.core`            how far it may read, where, and what it commits; pure
 :mod:`~.registry`        who is registered, how far each is, what those said last who are away; pure
 :mod:`~.ticket`          what a reader asks a node for, as JSON; pure
+:mod:`~.pieces`          what is wanted of one sample: all of it, or some of its runs; pure
 :mod:`~.row_numbers`     which numbers the rows of a record batch have; pure
 :mod:`~.arrow_batches`   samples as Arrow record batches; pure
 :mod:`~.served_batch`    items between two positions, as an application gets them; pure

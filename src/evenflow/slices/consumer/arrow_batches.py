@@ -1,8 +1,11 @@
 """Batches as Arrow: the columns of a sample are taken as they are, many samples become one batch.
 
-Each column of a :class:`~evenflow.model.batch.Batch` is a view into its encoded bytes, which Arrow
-takes without copying (``from_buffers``). Samples are small and record batches should be large, so
-columns of many samples are joined, by Arrow, in one copy. No single item is touched in Python.
+Each column of a sample is a view into its encoded bytes, which Arrow takes without copying
+(``from_buffers``). Samples are small and record batches should be large, so columns of many samples
+are joined, by Arrow, in one copy. No single item is touched in Python.
+
+What is wanted of a sample is all of it, or a few long stretches of rows, or many short ones. Long
+stretches are taken as they are; of many short ones, Arrow picks the rows from the whole columns.
 """
 
 from __future__ import annotations
@@ -14,11 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from evenflow.model.batch import offsets_of
+from evenflow.slices.consumer.pieces import pieces_of, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from evenflow.model.batch import Batch, Int32s, Octets
+    from evenflow.model.batch import Batch, Int32s, Int64s, Octets, Rows
+    from evenflow.slices.consumer.pieces import Piece
 
 TIME: Final = pa.timestamp("us", tz="UTC")
 SCHEMA: Final = pa.schema(
@@ -32,7 +37,9 @@ SCHEMA: Final = pa.schema(
 )
 """The columns of an item."""
 FEW: Final = 16
-"""A sample of fewer items costs more to take as columns than to copy."""
+"""Fewer rows than this cost more to take as columns than to copy."""
+LONG: Final = 128
+"""Stretches of a sample that have fewer rows than this are picked row by row."""
 MOST_ROWS: Final = 1 << 16
 
 MOST_OCTETS: Final = 4 << 20
@@ -41,60 +48,95 @@ MOST_OCTETS: Final = 4 << 20
 
 def record_batches(
     batches: Iterable[Batch], rows: int = MOST_ROWS
-) -> Iterator[tuple[pa.RecordBatch, list[Batch]]]:
-    """Join batches; yield record batches, each with the batches that are in it."""
-    group: list[Batch] = []
+) -> Iterator[tuple[pa.RecordBatch, list[Piece]]]:
+    """Join batches; yield record batches, each with the pieces of samples that are in it.
+
+    Args:
+        batches: The batches; those of one sample together, in the order of its rows.
+        rows: How many rows a record batch has at most.
+    """
+    group: list[Piece] = []
     count = octets = 0
-    for batch in batches:
-        if group and (count + batch.count > rows or octets + batch.size > MOST_OCTETS):
-            yield record_batch(group), group
+    for piece in pieces_of(batches):
+        if group and (count + piece.count > rows or octets + piece.octets > MOST_OCTETS):
+            yield _record_batch(group), group
             group, count, octets = [], 0, 0
-        group.append(batch)
-        count += batch.count
-        octets += batch.size
+        group.append(piece)
+        count += piece.count
+        octets += piece.octets
     if group:
-        yield record_batch(group), group
+        yield _record_batch(group), group
 
 
-def record_batch(batches: list[Batch]) -> pa.RecordBatch:
+def record_batch(batches: Iterable[Batch]) -> pa.RecordBatch:
     """One record batch of all these items, in their order."""
-    parts = [
-        _few(list(run)) if small else _many(list(run))
-        for small, run in groupby(batches, lambda batch: batch.count < FEW)
-    ]
-    columns = [pa.array(np.repeat(_numbers(batches), [batch.count for batch in batches]))]
+    return _record_batch(list(pieces_of(batches)))
+
+
+def _record_batch(pieces: list[Piece]) -> pa.RecordBatch:
+    parts = list(_parts(pieces))
+    runs = runs_of(pieces)
+    columns = [pa.array(np.repeat(runs.slices.view(np.int32), runs.counts))]
     columns += [_joined([part[i] for part in parts]) for i in range(len(SCHEMA) - 1)]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
-def _numbers(batches: list[Batch]) -> Int32s:
-    return np.array([batch.slice for batch in batches], np.int32)
+def _parts(pieces: list[Piece]) -> Iterator[list[pa.Array]]:
+    """The columns of all pieces but the slices, in parts."""
+    taken: list[Rows] = []
+    for piece in pieces:
+        stretches = len(piece.begins)
+        if stretches == 1 or piece.count >= LONG * stretches:
+            taken += piece.stretches()
+            continue
+        yield from _by_size(taken)
+        taken = []
+        yield _picked(piece)
+    yield from _by_size(taken)
 
 
-def _many(batches: list[Batch]) -> list[pa.Array]:
-    """The columns of batches of many items: Arrow takes each as it is."""
+def _by_size(stretches: list[Rows]) -> Iterator[list[pa.Array]]:
+    for small, run in groupby(stretches, lambda rows: rows.count < FEW):
+        if small:
+            yield _few(list(run))
+        else:
+            yield from map(_many, run)
+
+
+def _many(rows: Rows) -> list[pa.Array]:
+    """The columns of many rows: Arrow takes each as it is."""
     return [
-        _joined([_runs(b.sender_offsets, b.senders, pa.string()) for b in batches]),
-        pa.array(np.concatenate([batch.ids for batch in batches])),
-        pa.array(np.concatenate([batch.times for batch in batches])).view(TIME),
-        _joined([_runs(b.payload_offsets, b.payloads, pa.binary()) for b in batches]),
+        _words(rows.sender_offsets, rows.senders, pa.string()),
+        _numbers(rows.ids, pa.int64()),
+        _numbers(rows.times, TIME),
+        _words(rows.payload_offsets, rows.payloads, pa.binary()),
     ]
 
 
-def _few(batches: list[Batch]) -> list[pa.Array]:
-    """The columns of batches of few items: cheaper joined as bytes than as columns."""
+def _picked(piece: Piece) -> list[pa.Array]:
+    """The columns of single rows of a sample."""
+    places = pa.array(piece.places())
+    return [column.take(places) for column in _many(piece.sample.rows)]
+
+
+def _few(stretches: list[Rows]) -> list[pa.Array]:
+    """The columns of few rows of each of many samples: cheaper joined as bytes than as columns."""
     ids, times, name_sizes, names, sizes, payloads = zip(
-        *(batch.plain() for batch in batches), strict=True
+        *(rows.plain() for rows in stretches), strict=True
     )
     return [
-        _runs(offsets_of(list(chain.from_iterable(name_sizes))), b"".join(names), pa.string()),
+        _words(offsets_of(list(chain.from_iterable(name_sizes))), b"".join(names), pa.string()),
         pa.array(np.frombuffer(b"".join(ids), np.int64)),
         pa.array(np.frombuffer(b"".join(times), np.int64)).view(TIME),
-        _runs(offsets_of(list(chain.from_iterable(sizes))), b"".join(payloads), pa.binary()),
+        _words(offsets_of(list(chain.from_iterable(sizes))), b"".join(payloads), pa.binary()),
     ]
 
 
-def _runs(offsets: Int32s, octets: Octets | bytes, kind: pa.DataType) -> pa.Array:
+def _numbers(column: Int64s, kind: pa.DataType) -> pa.Array:
+    return pa.Array.from_buffers(kind, len(column), [None, pa.py_buffer(column)], null_count=0)
+
+
+def _words(offsets: Int32s, octets: Octets | bytes, kind: pa.DataType) -> pa.Array:
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(octets)]
     return pa.Array.from_buffers(kind, len(offsets) - 1, buffers, null_count=0)
 

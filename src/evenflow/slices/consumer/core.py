@@ -26,7 +26,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evenflow.model.ids import NOWHERE, Position
-from evenflow.model.messages import CommitCopy, ConsumerCommit, EpochClose, Progress, SliceMap
+from evenflow.model.messages import CommitCopy, ConsumerCommit, EpochClose, MapPage, Progress
+from evenflow.model.slice_map import SliceMap
 from evenflow.slices.actions import NodeGone, WriterGone
 from evenflow.slices.consumer.registry import Consumers
 
@@ -54,7 +55,7 @@ class ConsumerCore:
         self.name = name
         self.others = Consumers()
         """All consumers that were heard of, this one in earlier lives included."""
-        self.map: SliceMap | None = None
+        self.map = SliceMap()
         self.progress: dict[str, Progress] = {}
         self.superseded = False
         """Another process commits under this name and began later."""
@@ -73,9 +74,8 @@ class ConsumerCore:
     def handle(self, event: object, now: float) -> None:
         """Take in what the domain shows."""
         match event:
-            case SliceMap():
-                if self.map is None or event.version >= self.map.version:
-                    self.map = event
+            case MapPage():
+                self.map.apply(event)
             case Progress():
                 self.progress[event.node] = event
                 self.others.learn(event.consumers)
@@ -139,14 +139,8 @@ class ConsumerCore:
     # -- planning ---------------------------------------------------------------------------------
 
     def owners(self) -> dict[str, tuple[int, ...]]:
-        """The slices of every node, as far as the map knows; ``""`` owns what nobody does."""
-        if self.map is None:
-            return {}
-        names = ("", *self.map.nodes)
-        owned: dict[str, list[int]] = {}
-        for slice_id, owner in enumerate(self.map.owners):
-            owned.setdefault(names[owner], []).append(slice_id)
-        return {node: tuple(slices) for node, slices in owned.items()}
+        """The slices of every node, ``""`` owns what nobody does; nothing without a whole map."""
+        return self.map.by_node() if self.map.is_complete else {}
 
     def lacking(self) -> str:
         """What keeps the topic from being read; empty when nothing does."""

@@ -23,7 +23,7 @@ from pyarrow import ArrowException, flight
 from evenflow.domain.codec import encode
 from evenflow.errors import DecodeError, ReadFailed
 from evenflow.slices.consumer.idle_limit import streamed
-from evenflow.slices.consumer.row_numbers import decode_spans, numbered, reached
+from evenflow.slices.consumer.row_numbers import Reached, decode_spans, numbered
 from evenflow.slices.consumer.ticket import READS, Range, decode_ticket, encode_ticket
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
     from evenflow.model.messages import SliceReads
-    from evenflow.slices.consumer.row_numbers import Span
+    from evenflow.slices.consumer.row_numbers import Spans
 
 FIRST_PAUSE_S: Final = 0.01
 LONGEST_PAUSE_S: Final = 0.2
@@ -63,13 +63,13 @@ class _Reading:
     def __init__(self, share: Share) -> None:
         self.share = share
         self.pending = set(share.asked.slices)
-        self.after: dict[tuple[int, int], int] = {}
+        self.reached = Reached(share.asked.slices, share.asked.end)
         self.addresses = set(share.addresses) | ({share.address} - {""})
         self.said = "no node answers"
         self.chunks = 0
         self.deadline = time.monotonic() + share.timeout_s
 
-    def run(self) -> Iterator[tuple[RecordBatch, list[Span]]]:
+    def run(self) -> Iterator[tuple[RecordBatch, Spans]]:
         asked = self.share.asked
         ways: list[tuple[str, tuple[int, ...]]] = []
         if self.share.address:
@@ -96,20 +96,19 @@ class _Reading:
 
     def _range(self, slices: list[int]) -> Range:
         asked = self.share.asked
-        wanted = set(slices)
-        after = {key: last for key, last in self.after.items() if key[0] in wanted}
+        after = self.reached.after(slices)
         return Range(tuple(slices), asked.start, asked.end, after, asked.final)
 
-    def _read(self, address: str, slices: list[int]) -> Iterator[tuple[RecordBatch, list[Span]]]:
+    def _read(self, address: str, slices: list[int]) -> Iterator[tuple[RecordBatch, Spans]]:
         if not slices:
             return
         ticket = flight.Ticket(encode_ticket(self.share.topic, self._range(slices)))
         try:
             silent_s = min(SILENT_S, self.share.timeout_s)
             for chunk in streamed(lambda: _clients.get(address).do_get(ticket), silent_s):
-                spans = decode_spans(chunk.app_metadata.to_pybytes())
+                spans = decode_spans(chunk.app_metadata.to_pybytes(), chunk.data.num_rows)
                 yield chunk.data, spans
-                self.after |= reached(spans)
+                self.reached.add(spans)
                 self._came()
             self.pending -= set(slices)
             self._came()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from evenflow.errors import DecodeError
 from evenflow.model.checked_json import (
     CheckedJson,
     SliceNumber,
@@ -60,7 +61,8 @@ class _Ticket(msgspec.Struct, forbid_unknown_fields=True):
     slices: list[SliceNumber]
     start: dict[WriterText, Whole]
     end: dict[WriterText, Whole]
-    after: list[tuple[SliceNumber, WriterText, Whole]]
+    after: dict[WriterText, tuple[list[SliceNumber], list[Whole]]]
+    """By writer, as two columns: with many slices there is much of it."""
     final: list[WriterText]
 
 
@@ -69,13 +71,19 @@ _JSON: Final = CheckedJson("ticket", _Ticket)
 
 def encode_ticket(topic: str, asked: Range) -> bytes:
     """Write a ticket."""
+    after: dict[str, tuple[list[int], list[int]]] = {}
+    texts = {writer: WriterId.text(writer) for _, writer in asked.after}
+    for (slice_id, writer), number in asked.after.items():
+        slices, numbers = after.setdefault(texts[writer], ([], []))
+        slices.append(slice_id)
+        numbers.append(number)
     return encode_json(
         _Ticket(
             topic,
             list(asked.slices),
             asked.start.to_json(),
             asked.end.to_json(),
-            [(slice_id, WriterId.text(w), at) for (slice_id, w), at in asked.after.items()],
+            after,
             [WriterId.text(writer) for writer in sorted(asked.final)],
         )
     )
@@ -88,6 +96,17 @@ def decode_ticket(encoded: bytes) -> tuple[str, Range]:
         tuple(found.slices),
         Position.of_texts(found.start),
         Position.of_texts(found.end),
-        {(slice_id, int(writer, 16)): fits("ticket", at) for slice_id, writer, at in found.after},
+        _after(found),
         frozenset(int(writer, 16) for writer in found.final),
     )
+
+
+def _after(found: _Ticket) -> dict[tuple[int, int], int]:
+    after: dict[tuple[int, int], int] = {}
+    for text, (slices, numbers) in found.after.items():
+        if len(slices) != len(numbers):
+            raise DecodeError(f"ticket: {len(slices)} slices with {len(numbers)} numbers")
+        fits("ticket", max(numbers, default=0))
+        writer = int(text, 16)
+        after |= {(slices[i], writer): number for i, number in enumerate(numbers)}
+    return after

@@ -3,11 +3,12 @@
 Each held slice has a state (DPSLB thesis, figure 12) and one
 :class:`~evenflow.slices.node.track.Track` per writer. Items of an Available slice wait for the
 application in the order of their numbers; items of a slice In Load Balancing Session are only kept.
-Memory is bounded by ``limit`` bytes: while the cache holds more, arriving batches go to disk
-(:mod:`evenflow.slices.spill`), and when there is no room either they are refused. They are not
-lost: their numbers are known to be missing, and the publisher replays them when there is room. A
-full cache may hold nothing that the application can have (all behind gaps, or in a session); then,
-and only then, the batch that the application needs next is taken in all the same.
+Memory is bounded by ``limit`` bytes of samples (:mod:`~evenflow.slices.node.kept_samples`): while
+the cache holds more, arriving samples go to disk (:mod:`evenflow.slices.spill`), and when there is
+no room either their runs are refused. They are not lost: their numbers are known to be missing, and
+the publisher replays them when there is room. A full cache may hold nothing that the application
+can have (all behind gaps, or in a session); then, and only then, what the application can have at
+once of a sample is taken in all the same.
 
 The cache of a serving node is the same without the queue: nothing is processed here, items are kept
 until consumers have committed them (:meth:`SliceCache.forget`).
@@ -16,27 +17,53 @@ until consumers have committed them (:meth:`SliceCache.forget`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from evenflow.model.batch import Batch
 from evenflow.model.messages import SliceState
+from evenflow.slices.node.kept_samples import KeptSamples, copy_out
 from evenflow.slices.node.track import Track
 
 if TYPE_CHECKING:
+    from evenflow.model.sample import Sample
     from evenflow.slices.spill import Spill
+
+_LOOKED_AT: Final = 1_000
+"""Tracks among which the item that waits longest is looked for."""
 
 
 class HeldSlice:
-    """One slice at this node."""
+    """One slice at this node.
 
-    __slots__ = ("busy", "items", "payload_bytes", "session", "slice", "state", "term", "tracks")
+    Args:
+        slice_id: The slice.
+        state: Its state.
+        term: Term of ownership; for a slice being taken, the term of the session.
+        kept: Counts what all slices of the node keep.
+    """
 
-    def __init__(self, slice_id: int, state: SliceState, term: int) -> None:
+    __slots__ = (
+        "_kept",
+        "arrived",
+        "busy",
+        "items",
+        "payload_bytes",
+        "session",
+        "slice",
+        "state",
+        "term",
+        "tracks",
+    )
+
+    def __init__(
+        self, slice_id: int, state: SliceState, term: int, kept: KeptSamples | None = None
+    ) -> None:
+        self._kept = KeptSamples() if kept is None else kept
         self.slice = slice_id
         self.state = state
         self.term = term
-        """Term of ownership; for a slice being taken, the term of the session."""
         self.session = 0
         """Term of the session in which the slice is being given away; 0 when it is not."""
         self.tracks: dict[int, Track] = {}
@@ -44,13 +71,32 @@ class HeldSlice:
         """What the slice has brought since it is held: items, and payload bytes."""
         self.busy = 0.0
         """Seconds the application has worked on it."""
+        self.arrived = 0
+        """Items that have arrived for it since it is held under its term (:meth:`announce`)."""
 
     def track(self, writer: int) -> Track:
         """The track of a writer, made when there is none."""
         track = self.tracks.get(writer)
         if track is None:
-            track = self.tracks[writer] = Track()
+            track = self.tracks[writer] = Track(self._kept)
         return track
+
+    def announce(self, track: Track, last: int) -> None:
+        """A writer's numbers go up to ``last``, as a batch, a refused one or the writer says.
+
+        An overloaded node processes less than comes in, so what it processes says too little of
+        its slices. What the numbers grow by is what arrives, wherever it waits. What was there
+        when the slice was taken over, or when the writer was met, is no arrival: a slice that
+        changes hands does not look busier than it is.
+        """
+        if last > track.last:
+            if track.known:
+                self.arrived += last - track.last
+            track.last = last
+
+
+Offered = tuple[HeldSlice, Track, Batch, int]
+"""A batch that was offered, its slice and track, and how many of its items were taken in."""
 
 
 class SliceCache:
@@ -61,12 +107,11 @@ class SliceCache:
         self.limit = limit
         self._serving = serving
         self._spill = spill
-        self.size = 0
-        """Bytes of all items here."""
+        self._kept = KeptSamples()
         self.repeated = 0
         """Items that arrived again and were dropped."""
         self.stray = 0
-        """Items of slices that are not held (a reader not yet closed)."""
+        """Items of slices that are not held (sent by a publisher that has an older map)."""
         self.refused = 0
         """Items refused because the cache was full; replay brings them again."""
         self._queue: deque[tuple[int, int]] = deque()
@@ -74,65 +119,109 @@ class SliceCache:
 
     def hold(self, slice_id: int, state: SliceState, term: int) -> HeldSlice:
         """Begin to hold a slice."""
-        held = self.held[slice_id] = HeldSlice(slice_id, state, term)
+        held = self.held[slice_id] = HeldSlice(slice_id, state, term, self._kept)
         return held
 
     def drop(self, slices: Iterable[int]) -> None:
         """Forget slices with everything kept for them."""
         for slice_id in slices:
             held = self.held.pop(slice_id, None)
-            if held is not None:
-                self.size -= sum(track.size for track in held.tracks.values())
+            for track in held.tracks.values() if held is not None else ():
+                track.clear()
 
-    def offer(self, batch: Batch, *, urgent: bool = False) -> Track | None:
-        """Take in a batch that arrived; return its track, None when the slice is not held.
+    def drop_writer(self, writer: int) -> None:
+        """Forget a writer with everything kept of it."""
+        for held in self.held.values():
+            track = held.tracks.pop(writer, None)
+            if track is not None:
+                track.clear()
+
+    def offer(
+        self, sample: Sample, *, urgent: bool = False, among: Collection[int] | None = None
+    ) -> list[Offered]:
+        """Take in a sample that arrived, as far as its slices are held.
 
         Args:
-            batch: The batch.
-            urgent: A full serving node takes it all the same.
-        """
-        held = self.held.get(batch.slice)
-        if held is None:
-            self.stray += batch.count
-            return None
-        track = held.track(batch.writer)
-        if self.size > self.limit and track.needs(batch):
-            spilled = self._spill.keep(batch.encoded) if self._spill else None
-            if spilled is not None:
-                batch = batch.at(spilled)
-            elif not (urgent or self._ends_standstill(held, track, batch)):
-                self.refused += batch.count
-                track.last = max(track.last, batch.last)
-                return track
-        before = track.size
-        self.repeated += track.offer(batch)
-        self.size += track.size - before
-        if track.ready:
-            self.wake(held, batch.writer, track)
-        return track
+            sample: The sample.
+            urgent: Take it also when there is no room.
+            among: Leave its other slices alone.
 
-    def _ends_standstill(self, held: HeldSlice, track: Track, batch: Batch) -> bool:
-        """Whether a full cache has nothing for the application, and this batch is what it needs."""
-        if self._serving:
-            return False
-        needed = track.known and batch.first <= track.next
-        return needed and held.state is SliceState.AVAILABLE and not self._queue
+        Returns:
+            Its batches of held slices, and what became of each.
+        """
+        admitted = None
+        if self._kept.size > self.limit:
+            sample, admitted = self._when_full(sample, among, urgent=urgent)
+        offered: list[Offered] = []
+        writer, all_held = sample.writer, self.held
+        for slice_id, first, begin, count in sample.runs():
+            if among is not None and slice_id not in among:
+                continue
+            held = all_held.get(slice_id)
+            if held is None:
+                self.stray += count
+                continue
+            track = held.tracks.get(writer) or held.track(writer)
+            batch = Batch(sample, slice_id, first, begin, count)
+            held.announce(track, first + count - 1)
+            if admitted is not None and slice_id not in admitted and track.needs(batch):
+                self.refused += count
+                offered.append((held, track, batch, 0))
+                continue
+            repeated = track.offer(batch)
+            self.repeated += repeated
+            if track.ready:
+                self.wake(held, writer, track)
+            offered.append((held, track, batch, count - repeated))
+        return offered
+
+    def _when_full(
+        self, sample: Sample, among: Collection[int] | None, *, urgent: bool
+    ) -> tuple[Sample, Collection[int] | None]:
+        """Find out what of a sample comes in though the cache is full, and where it is kept.
+
+        Returns:
+            The sample, perhaps as it lies on disk, and the slices of it that come in; None for all.
+        """
+        if self._kept.sparse:
+            tracks = (track for held in self.held.values() for track in held.tracks.values())
+            copy_out(self._kept, tracks)
+            if self._kept.size <= self.limit:
+                return sample, None
+        needed = [
+            (held, track, batch)
+            for batch in sample.batches()
+            if (among is None or batch.slice in among)
+            and (held := self.held.get(batch.slice)) is not None
+            and (track := held.track(sample.writer)).needs(batch)
+        ]
+        spilled = self._spill.keep(sample.encoded) if self._spill and needed else None
+        if spilled is not None:
+            return sample.at(spilled), None
+        if urgent:
+            return sample, None
+        if self._serving or self._queue:
+            return sample, ()
+        # Nothing is here that the application can have. What it can have of this sample comes in,
+        # and nothing else: so the sample will not be kept for longer than that.
+        return sample, {
+            batch.slice
+            for held, track, batch in needed
+            if held.state is SliceState.AVAILABLE and track.known and batch.first <= track.next
+        }
 
     def start(self, held: HeldSlice, writer: int, floor: int, *, known: bool = True) -> int:
         """Set the position of a track (see :meth:`Track.start`)."""
         track = held.track(writer)
-        before = track.size
         unseen = track.start(floor, known=known)
-        self.size += track.size - before
         self.wake(held, writer, track)
         return unseen
 
     def forget(self, writer: int, epoch: int) -> None:
         """Drop a writer's items up to the end of an epoch: all consumers have processed them."""
         for _, track in self.tracks_of(writer):
-            before = track.size
-            track.forget(epoch)
-            self.size += track.size - before
+            if track.ready or track.out_of_order:
+                track.forget(epoch)
 
     def wake(self, held: HeldSlice, writer: int, track: Track) -> None:
         """Queue a track whose items the application may have now."""
@@ -163,11 +252,9 @@ class SliceCache:
             track = held.tracks.get(writer)
             if track is None:
                 continue
-            before = track.size
             batch = track.take(limit)
             if batch is None:
                 continue
-            self.size += track.size - before
             self.wake(held, writer, track)
             return batch
         return None
@@ -184,6 +271,11 @@ class SliceCache:
                 yield held, track
 
     @property
+    def size(self) -> int:
+        """Bytes of all samples of which something is here."""
+        return self._kept.size
+
+    @property
     def has_work(self) -> bool:
         """Whether something waits for the application."""
         return bool(self._queue)
@@ -191,15 +283,24 @@ class SliceCache:
     @property
     def satisfied(self) -> bool:
         """Full, and not of things that the application cannot have: nothing need be asked for."""
-        return self.size > self.limit and self.has_work
+        return self._kept.size > self.limit and self.has_work
 
     @property
     def waiting_since(self) -> int | None:
-        """Time of the oldest item that waits for the application, in us; None without one."""
-        tracks = (t for held in self.available() for t in held.tracks.values() if t.ready)
-        return min((int(track.ready[0].times[0]) for track in tracks), default=None)
+        """Time of the oldest item that waits for the application, in us; None without one.
+
+        Tracks take turns, so it is looked for among the next ones.
+        """
+        oldest = None
+        for slice_id, writer in islice(self._queue, _LOOKED_AT):
+            held = self.held.get(slice_id)
+            track = held.tracks.get(writer) if held is not None else None
+            if track is not None and track.ready:
+                time = track.ready[0].first_time
+                oldest = time if oldest is None or time < oldest else oldest
+        return oldest
 
     @property
     def backlog(self) -> int:
         """Items here and not yet handed to the application."""
-        return sum(t.backlog for held in self.held.values() for t in held.tracks.values())
+        return self._kept.rows

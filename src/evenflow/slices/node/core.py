@@ -29,14 +29,14 @@ from evenflow.model.messages import (
     Beat,
     CacheChunk,
     EpochClose,
+    MapPage,
     NodeReport,
     Order,
     ReplayAnswer,
     SliceLoads,
-    SliceMap,
 )
-from evenflow.slices.actions import Action, Send, Subscribed, WriterGone
-from evenflow.slices.node.arrivals import Arrivals
+from evenflow.model.slice_map import page_count, page_slices
+from evenflow.slices.actions import Send, WriterGone
 from evenflow.slices.node.condition import Condition
 from evenflow.slices.node.delivery import Delivery
 from evenflow.slices.node.lease import Lease
@@ -47,6 +47,7 @@ from evenflow.slices.node.writers import Writers
 
 if TYPE_CHECKING:
     from evenflow.model.batch import Batch
+    from evenflow.model.sample import Sample
     from evenflow.slices.spill import Spill
 
 BALANCER_SILENT = 2.0
@@ -90,25 +91,26 @@ class NodeCore:
         )
         self.condition = condition or Condition()
         self.lease = Lease(settings.lease, settings.stall, now)
-        self._arrivals = Arrivals()
         self._host, self._pid = host, pid
         self._reports = 0
-        self._map_version = 0
+        self._page_count = page_count(slice_count)
+        self._pages: dict[int, int] = {}
+        """The version of each page of the slice map."""
         self._heard_at = -BALANCER_SILENT
         self._others = False
         self._next_report = self._next_commit = self._next_loads = now
 
     # -- items ----------------------------------------------------------------------------------
 
-    def receive(self, batch: Batch, now: float, *, replayed: bool = False) -> None:
-        """A batch arrived from the stream, or again by replay."""
-        self.writers.receive(batch, now, replayed=replayed)
+    def receive(self, sample: Sample, now: float, *, replayed: bool = False) -> None:
+        """A sample arrived from the stream, or again by replay."""
+        self.writers.receive(sample, now, replayed=replayed)
 
     def next_delivery(self, now: float) -> Batch | None:
         """What the application shall process now; it says :meth:`delivered` when it has."""
-        return self.delivery.begin(now) if self.lease.holds(now, self._map_version) else None
+        return self.delivery.begin(now) if self.lease.holds(now, self._pages) else None
 
-    def delivered(self, seconds: float, *, ok: bool = True) -> list[Action]:
+    def delivered(self, seconds: float, *, ok: bool = True) -> list[Send]:
         """The application is through with what it had in hand."""
         further = self.delivery.finish(seconds, ok=ok)
         if further is None:
@@ -119,33 +121,31 @@ class NodeCore:
 
     # -- messages and events --------------------------------------------------------------------
 
-    def handle(self, event: object, now: float) -> list[Action]:
+    def handle(self, event: object, now: float) -> list[Send]:
         """Take a message or an event in; return what to do."""
-        actions: list[Action] = []
+        actions: list[Send] = []
         match event:
             case EpochClose():
                 self.writers.on_epoch_closed(event, now)
             case ReplayAnswer():
-                actions = self._on_replay_answer(event)
+                self._on_replay_answer(event)
             case Order():
                 actions = self.orders.obey(event, now)
             case CacheChunk():
                 actions = self.orders.on_cache_chunk(event, now)
-            case SliceMap():
-                actions = self._on_slice_map(event)
+            case MapPage():
+                self._on_map_page(event)
             case Beat():
                 self._on_beat(event, now)
-            case Subscribed():
-                actions = self.orders.on_subscribed(event.term, now)
             case WriterGone():
                 self.writers.on_writer_gone(event.writer, now)
             case _:
                 raise TypeError(f"a node cannot handle {type(event).__name__}")
         return actions
 
-    def _on_replay_answer(self, answer: ReplayAnswer) -> list[Action]:
+    def _on_replay_answer(self, answer: ReplayAnswer) -> None:
         if answer.node != self.node:
-            return []
+            return
         self.writers.on_replay_answer(answer)
         stale = set()
         for slice_id, term in zip(answer.refused, answer.refused_terms, strict=True):
@@ -154,24 +154,22 @@ class NodeCore:
             held = self.cache.held.get(slice_id)
             if held is not None and held.term < term:
                 stale.add(slice_id)
-        return self.orders.give_up(stale)
+        self.orders.give_up(stale)
 
-    def _on_slice_map(self, slice_map: SliceMap) -> list[Action]:
-        if slice_map.version < self._map_version:
-            return []
-        self._map_version = slice_map.version
-        self.ownership.see(slice_map.version)
-        for slice_id, term in enumerate(slice_map.terms):
+    def _on_map_page(self, page: MapPage) -> None:
+        if page.version < self._pages.get(page.page, 0):
+            return
+        self._pages[page.page] = page.version
+        self.ownership.see(page.version)
+        mine = page.nodes.index(self.node) + 1 if self.node in page.nodes else 0
+        stale = set()
+        slices = page_slices(page.page, page.slice_count)
+        for slice_id, owner, term in zip(slices, page.owners, page.terms, strict=True):
             self.ownership.meet(slice_id, term)
-        mine = slice_map.nodes.index(self.node) + 1 if self.node in slice_map.nodes else 0
-        stale = {
-            slice_id
-            for slice_id, held in self.cache.held.items()
-            if slice_id < len(slice_map.terms)
-            and slice_map.terms[slice_id] > held.term
-            and (slice_map.owners[slice_id] != mine or not mine)
-        }
-        return self.orders.give_up(stale)
+            held = self.cache.held.get(slice_id)
+            if held is not None and term > held.term and (owner != mine or not mine):
+                stale.add(slice_id)
+        self.orders.give_up(stale)
 
     def _on_beat(self, beat: Beat, now: float) -> None:
         self._heard_at = now
@@ -182,14 +180,16 @@ class NodeCore:
             self.ownership.changed = True
         if self.node in beat.nodes:
             number = beat.numbers[beat.nodes.index(self.node)]
-            self.lease.on_report_confirmed(number, beat.version)
+            # Of a balancer that still listens every page is needed: it has told none yet.
+            pages = beat.pages or (beat.version,) * self._page_count
+            self.lease.on_report_confirmed(number, pages)
 
     # -- time -----------------------------------------------------------------------------------
 
-    def poll(self, now: float) -> list[Action]:
+    def poll(self, now: float) -> list[Send]:
         """Do what is due; call it often (every 20 ms or so) and after every event."""
         stalled = self.lease.tick(now, self._reports + 1)
-        actions: list[Action] = []
+        actions: list[Send] = []
         if now >= self._next_commit:
             self._next_commit = now + self.settings.commit_every
             actions += self.writers.commit()
@@ -228,7 +228,7 @@ class NodeCore:
             tuple(h.items for h in held),
             tuple(h.payload_bytes for h in held),
             tuple(int(h.busy * 1e6) for h in held),
-            tuple(self._arrivals.look(held)),
+            tuple(h.arrived for h in held),
         )
 
     def _report(self) -> NodeReport:

@@ -51,9 +51,10 @@ class Delivery:
         batch, self.in_hand = self.in_hand, None
         if batch is None:
             return None
+        payload_bytes = batch.payload_size
         self.busy += seconds
         self.items += batch.count
-        self.payload_bytes += batch.payload_size
+        self.payload_bytes += payload_bytes
         if not ok:
             self.failed += batch.count
         held = self._cache.held.get(batch.slice)
@@ -62,7 +63,7 @@ class Delivery:
             return None
         track.complete(batch)
         held.items += batch.count
-        held.payload_bytes += batch.payload_size
+        held.payload_bytes += payload_bytes
         held.busy += seconds
         return held, batch
 

@@ -5,28 +5,31 @@ checks that an order is legal, an order that comes again is answered again, and 
 late or too early is refused with the reason.
 
 The giver declares its positions once, when it freezes: nothing it declared unprocessed may be
-processed afterwards. What it then sends is a snapshot: positions first, then the cached batches in
-chunks, the same chunks however often they are asked for. It sends no more than a bound allows: what
-is left out, the publishers replay to the taker, so only batches of publishers that are there may be
-left out. The taker merges when it has been
-activated and every chunk is there. Merging is the point of no return: before it a session can be
-cancelled, after it the taker owns the slices.
+processed afterwards. What arrives for the slices it goes on keeping until it sends its cache: that
+is a snapshot, positions first, then the kept samples cut to the slices of the session, in chunks,
+the same chunks however often they are asked for. It sends no more than a bound allows: what is left
+out, the publishers replay to the taker, so only samples of publishers that are there may be left
+out. The taker merges when it has been activated and every chunk is there. Merging is the point of
+no return: before it a session can be cancelled, after it the taker owns the slices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum, auto
 
-from evenflow.model.batch import Batch, Encoded
+from evenflow.model.batch import Encoded
 from evenflow.model.messages import CacheChunk, Step
+from evenflow.model.sample import Sample
 from evenflow.slices.node.cache import HeldSlice
+from evenflow.slices.node.kept_samples import only_slices, slices_kept
 
 CHUNK_BYTES = 128 * 1024
-"""Encoded batches in one chunk of a cache, unless a single batch is larger."""
-CACHE_BYTES = 64 * 1024 * 1024
-"""Most that is handed over in one session of batches that can be replayed."""
+"""Encoded samples in one chunk of a cache, unless a single sample is larger."""
+CACHE_BYTES = 256 * 1024
+"""Most that is handed over in one session of samples that can be replayed: enough for the taker to
+begin with, and no more than some milliseconds' worth."""
 
 
 class SessionState(Enum):
@@ -38,8 +41,6 @@ class SessionState(Enum):
     FROZEN = auto()
     REMOVED = auto()
     SENT = auto()
-    ADDING = auto()
-    """Taker: its reader is not yet matched."""
     ADDED = auto()
     ACTIVE = auto()
     MERGED = auto()
@@ -56,8 +57,7 @@ GIVER = {
     (SessionState.SENT, Step.SEND_CACHE): SessionState.SENT,
 }
 TAKER = {
-    (SessionState.NEW, Step.ADD): SessionState.ADDING,
-    (SessionState.ADDING, Step.ADD): SessionState.ADDING,
+    (SessionState.NEW, Step.ADD): SessionState.ADDED,
     (SessionState.ADDED, Step.ADD): SessionState.ADDED,
     (SessionState.ADDED, Step.ACTIVATE): SessionState.ACTIVE,
     (SessionState.ACTIVE, Step.ACTIVATE): SessionState.ACTIVE,
@@ -65,7 +65,6 @@ TAKER = {
     (SessionState.MERGED, Step.ADD): SessionState.MERGED,
     (SessionState.MERGED, Step.CANCEL): SessionState.MERGED,
     (SessionState.NEW, Step.CANCEL): SessionState.CANCELLED,
-    (SessionState.ADDING, Step.CANCEL): SessionState.CANCELLED,
     (SessionState.ADDED, Step.CANCEL): SessionState.CANCELLED,
     (SessionState.ACTIVE, Step.CANCEL): SessionState.CANCELLED,
     (SessionState.CANCELLED, Step.CANCEL): SessionState.CANCELLED,
@@ -114,7 +113,7 @@ def chunk_cache(
     replayable: Container[int],
     limit: int = CACHE_BYTES,
 ) -> tuple[CacheChunk, ...]:
-    """Cut positions and cached batches into chunks of bounded size.
+    """Cut positions and kept samples into chunks of bounded size.
 
     Args:
         topic: The topic.
@@ -122,31 +121,21 @@ def chunk_cache(
         giver: The node that gives.
         held: The slices that it gives.
         replayable: Writers that are there to replay what is left out.
-        limit: Bytes beyond which their batches are left out.
+        limit: Bytes beyond which their samples are left out.
     """
-    slices: list[int] = []
-    writers: list[int] = []
-    done: list[int] = []
-    known: list[int] = []
+    rows = [(one.slice, *row) for one in held for row in one.tracks.items()]
+    slices, writers, tracks = zip(*rows, strict=True) if rows else ((), (), ())
     parts: list[list[Encoded]] = [[]]
-    size = total = 0
-    for slice_held in held:
-        for writer, track in slice_held.tracks.items():
-            slices.append(slice_held.slice)
-            writers.append(writer)
-            done.append(track.done)
-            known.append(int(track.known))
-            for batch in track.batches():
-                total += batch.size
-                if total > limit and writer in replayable:
-                    break
-                if size and size + batch.size > CHUNK_BYTES:
-                    parts.append([])
-                    size = 0
-                parts[-1].append(batch.encoded)
-                size += batch.size
+    size = 0
+    for sample in _cut(slices_kept(tracks), replayable, limit):
+        if size and size + sample.size > CHUNK_BYTES:
+            parts.append([])
+            size = 0
+        parts[-1].append(sample.encoded)
+        size += sample.size
+    done, known = [track.done for track in tracks], [int(track.known) for track in tracks]
     first = CacheChunk(
-        topic, session.term, giver, session.taker, 0, len(parts), 0, tuple(slices), tuple(writers),
+        topic, session.term, giver, session.taker, 0, len(parts), 0, slices, writers,
         tuple(done), tuple(known), tuple(len(encoded) for encoded in parts[0]), b"".join(parts[0]),
     )  # fmt: skip
     return (
@@ -165,6 +154,20 @@ def chunk_cache(
             for index, part in enumerate(parts[1:], 1)
         ),
     )
+
+
+def _cut(
+    kept: Mapping[Sample, list[int]], replayable: Container[int], limit: int
+) -> Iterator[Sample]:
+    """Samples cut to the slices that are kept of them, those of each writer in their order."""
+    total = 0
+    for sample in sorted(kept, key=lambda sample: (sample.writer, sample.serial)):
+        if total > limit and sample.writer in replayable:
+            continue
+        cut = only_slices(sample, kept[sample])
+        total += cut.size
+        if total <= limit or sample.writer not in replayable:
+            yield cut
 
 
 class Taker:
@@ -195,7 +198,7 @@ class Taker:
 
     def receive(self, chunk: CacheChunk) -> None:
         """Keep a chunk, whenever it comes."""
-        if self.state in (SessionState.ADDING, SessionState.ADDED, SessionState.ACTIVE):
+        if self.state in (SessionState.ADDED, SessionState.ACTIVE):
             self._chunks.setdefault(chunk.index, chunk)
 
     def complete(self) -> list[CacheChunk]:
@@ -212,11 +215,11 @@ class Taker:
         return chunks
 
 
-def batches_in(chunk: CacheChunk) -> list[Batch]:
-    """Decode the batches of a chunk."""
-    batches = []
+def samples_in(chunk: CacheChunk) -> list[Sample]:
+    """Decode the samples of a chunk."""
+    samples = []
     start = 0
     for length in chunk.lengths:
-        batches.append(Batch(bytes(chunk.batches[start : start + length])))
+        samples.append(Sample(bytes(chunk.batches[start : start + length])))
         start += length
-    return batches
+    return samples

@@ -2,7 +2,10 @@
 
 It runs in one thread. Everything that arrives between two turns is taken at once, under the lock
 that guards the core, and performed outside of it. While the application has enough to do the loop
-wakes up for control messages alone, so that batches gather in the readers.
+wakes up for control messages alone, so that samples gather in the readers.
+
+Publishers send a node the items of its slices in the node's own partition, so one reader reads them
+whatever slices it has, and another what they send again.
 """
 
 from __future__ import annotations
@@ -21,20 +24,13 @@ from evenflow.domain.channels import (
     MAPS,
     ORDERS,
     Gone,
+    data,
     replay,
 )
 from evenflow.model.ids import WriterId
-from evenflow.model.messages import Ack, EpochClose, Order, SliceMap, Step
-from evenflow.slices.actions import (
-    Action,
-    Send,
-    Subscribe,
-    Subscribed,
-    Unsubscribe,
-    WriterGone,
-)
+from evenflow.model.messages import Ack, EpochClose, MapPage, Order, Step
+from evenflow.slices.actions import Send, WriterGone
 from evenflow.slices.control_writers import ControlWriters
-from evenflow.slices.node.slice_readers import SliceReaders
 
 if TYPE_CHECKING:
     from threading import Condition, Event
@@ -48,12 +44,14 @@ TICK_S: Final = 0.02
 """How often the loop looks at the time when nothing happens."""
 BUSY_S: Final = 0.005
 """How often the loop looks for new items while the application has enough to do."""
-MATCH_POLL_S: Final = 0.001
-"""How often it looks whether a new reader has met its writers."""
 LOOK_S: Final = 1.0
 """How often it looks what the machine is busy with."""
 TAKE: Final = 256
-"""Samples taken from a reader at once."""
+"""Samples taken from a reader in one turn."""
+PIECE: Final = 8
+"""Samples of items taken from a reader at once."""
+MOST_RUNS: Final = 10_000
+"""Runs of items after which a turn ends: some 50 ms, in which nobody else has the core."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -91,9 +89,10 @@ class NodeLoop:
         self._control_waiter = participant.waiter()
         self._control_writers = ControlWriters(participant)
         self._control_writers.prepare(ACKS, "")
-        self._data = SliceReaders(participant, waiter, topic.name)
+        self._data = participant.reader(data(topic.name), [core.node])
         self._replays = participant.reader(replay(topic.name), [core.node])
-        waiter.attach(self._replays)
+        for reader in (self._data, self._replays):
+            waiter.attach(reader)
         self._control = self._control_readers(participant)
         self._machine = Sensors()
         self._next_look = 0.0
@@ -114,7 +113,7 @@ class NodeLoop:
         self._waiter.wake()
 
     def wake_busy(self) -> None:
-        """End the wait of a loop that lets batches gather."""
+        """End the wait of a loop that lets samples gather."""
         self._control_waiter.wake()
 
     def run(self) -> None:
@@ -127,9 +126,7 @@ class NodeLoop:
         self.perform(actions)
 
     def _wait(self) -> None:
-        if self._data.waiting:
-            self._waiter.wait(MATCH_POLL_S)
-        elif self._core.cache.has_work:
+        if self._core.cache.has_work:
             # More items cannot be processed sooner by being taken sooner: let them gather.
             self._control_waiter.wait(BUSY_S)
         else:
@@ -138,7 +135,7 @@ class NodeLoop:
     def _turn(self) -> None:
         """Take what has arrived, let the core decide, do what it says."""
         now = time.monotonic()
-        actions: list[Action] = []
+        actions: list[Send] = []
         self._look(now)
         with self._work:
             core = self._core
@@ -148,19 +145,25 @@ class NodeLoop:
                         actions += self._handle(message, now)
             if self._serving is not None:
                 self._serving.take()
-            for batch in self._replays.take(TAKE):
-                core.receive(batch, now, replayed=True)
-            for reader in self._data:
-                for batch in reader.take(TAKE):
-                    core.receive(batch, now)
-            for term in self._data.matched(now):
-                actions += core.handle(Subscribed(term), now)
+            self._take_items(self._replays, now, replayed=True)
+            self._take_items(self._data, now, replayed=False)
             core.damaged = self._count_damaged()
             actions += core.poll(now)
             if core.cache.has_work:
                 self._work.notify()
         self.perform(actions)
-        self._data.fold(now)
+
+    def _take_items(self, reader: Reader, now: float, *, replayed: bool) -> None:
+        """Take in samples; what costs time is not how many they are, but how many slices' items."""
+        taken = runs = 0
+        while taken < TAKE and runs < MOST_RUNS:
+            samples = reader.take(PIECE)
+            for sample in samples:
+                self._core.receive(sample, now, replayed=replayed)
+                runs += sample.run_count
+            taken += PIECE
+            if len(samples) < PIECE:
+                break
 
     def _look(self, now: float) -> None:
         """Tell the core what the machine is busy with, when it is time for that."""
@@ -172,7 +175,7 @@ class NodeLoop:
             core = self._core
             core.condition.observe(readings, core.delivery.worked(now), now)
 
-    def _handle(self, message: Any, now: float) -> list[Action]:
+    def _handle(self, message: Any, now: float) -> list[Send]:
         if isinstance(message, Gone):
             return self._on_gone(message, now)
         if message.topic != self._topic.name:
@@ -181,13 +184,13 @@ class NodeLoop:
             _LOG.debug("order %s of session %d", Step(message.step).name, message.term)
             if message.step == Step.FREEZE:
                 self._control_writers.prepare(CACHE, message.peer)
-        if isinstance(message, SliceMap) and self._serving is not None:
-            self._serving.on_slice_map(message)
+        if isinstance(message, MapPage) and self._serving is not None:
+            self._serving.on_map_page(message)
         if isinstance(message, EpochClose) and message.slice_count != self._topic.slices:
             self._warn_misfit(message)
         return self._core.handle(message, now)
 
-    def _on_gone(self, gone: Gone, now: float) -> list[Action]:
+    def _on_gone(self, gone: Gone, now: float) -> list[Send]:
         if gone.message_type is not EpochClose:
             return []
         writer = gone.key[0]
@@ -206,23 +209,16 @@ class NodeLoop:
                 close.topic,
             )
 
-    def perform(self, actions: list[Action]) -> None:
+    def perform(self, actions: list[Send]) -> None:
         """Do what the core asks for; any thread may call it."""
-        now = time.monotonic()
         for action in actions:
-            match action:
-                case Send():
-                    if isinstance(action.message, Ack):
-                        _log_ack(action.message)
-                    self._control_writers.send(action)
-                case Subscribe(slices, term):
-                    self._data.subscribe(slices, term, len(self._core.writers.live_writers), now)
-                case Unsubscribe(slices):
-                    self._data.unsubscribe(slices, now)
+            if isinstance(action.message, Ack):
+                _log_ack(action.message)
+            self._control_writers.send(action)
 
     def _count_damaged(self) -> int:
-        readers = (*self._control, self._replays)
-        return self._data.count_damaged() + sum(reader.damaged for reader in readers)
+        readers = (*self._control, self._data, self._replays)
+        return sum(reader.damaged for reader in readers)
 
 
 def _log_ack(ack: Ack) -> None:

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 from evenflow.errors import DecodeError
 from evenflow.model.messages import Ack, CacheChunk, Order, SliceState, Step
-from evenflow.slices.actions import Action, Send, Subscribe, Unsubscribe
-from evenflow.slices.node.giver_taker import Giver, SessionState, Taker, batches_in
+from evenflow.slices.actions import Send
+from evenflow.slices.node.giver_taker import Giver, SessionState, Taker, samples_in
 from evenflow.slices.terms import balancer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.model.batch import Batch
+    from evenflow.model.sample import Sample
     from evenflow.slices.node.cache import HeldSlice
     from evenflow.slices.node.delivery import Delivery
     from evenflow.slices.node.ownership import Ownership
@@ -50,13 +51,11 @@ class Orders:
         self._cache = writers.cache
         self._delivery = delivery
         self._sessions: dict[int, Giver | Taker] = {}
-        self._takes: dict[int, frozenset[int]] = {}
-        """Takeovers whose reader is not yet matched."""
 
-    def give_up(self, slices: Iterable[int]) -> list[Action]:
+    def give_up(self, slices: Iterable[int]) -> None:
         """Drop slices that are somebody else's, and what was being taken together with them."""
         dropped = frozenset(slices)
-        return self._ownership.drop(dropped | self._abandon_sessions(dropped))
+        self._ownership.drop(dropped | self._abandon_sessions(dropped))
 
     def _abandon_sessions(self, slices: frozenset[int]) -> frozenset[int]:
         """End unfinished sessions over these slices; return what was being taken in them."""
@@ -75,7 +74,7 @@ class Orders:
 
     # -- orders -----------------------------------------------------------------------------------
 
-    def obey(self, order: Order, now: float) -> list[Action]:
+    def obey(self, order: Order, now: float) -> list[Send]:
         """Do a step, again if need be, or refuse it and say why."""
         if order.node != self._node:
             return []
@@ -87,7 +86,7 @@ class Orders:
             if refusal:
                 return [self._ack(order.term, step, reason=refusal)]
             if step is Step.TAKE:
-                return self._take(order.term, slices)
+                return self._take(order.term, slices, now)
             giving = step is Step.FREEZE
             session = (Giver if giving else Taker)(order.term, slices, order.peer)
             self._remember(session)
@@ -123,31 +122,33 @@ class Orders:
 
     # -- giving -----------------------------------------------------------------------------------
 
-    def _give(self, session: Giver, step: Step) -> list[Action]:
+    def _give(self, session: Giver, step: Step) -> list[Send]:
         if step is Step.FREEZE:
             return self._freeze(session)
         if step is Step.REMOVE:
-            return [self._ack(session.term, step), Unsubscribe(session.slices)]
+            # Publishers send here until they hear of the new owner: what comes is kept, and is
+            # part of the cache that is sent.
+            return [self._ack(session.term, step)]
         held = [self._cache.held[s] for s in sorted(session.slices) if s in self._cache.held]
         chunks = session.chunks(self._topic, self._node, held, self._writers.live_writers)
         return [Send(chunk, to=session.taker) for chunk in chunks]
 
-    def _freeze(self, session: Giver) -> list[Action]:
+    def _freeze(self, session: Giver) -> list[Send]:
         if session.state is SessionState.FROZEN:
             return [self._ack(session.term, Step.FREEZE)]
         for slice_id in session.slices:
             held = self._cache.held[slice_id]
             held.state, held.session = SliceState.GIVING, session.term
-        self._writers.replay_requests.forget_slices(set(session.slices))
+        self._writers.replay_requests.forget_slices(session.slices)
         self._ownership.changed = True
         return [] if self._delivery.is_busy_with(session.slices) else self._frozen(session)
 
-    def _frozen(self, session: Giver) -> list[Action]:
+    def _frozen(self, session: Giver) -> list[Send]:
         """The application has nothing of these slices in hand: the positions are final."""
         session.state = SessionState.FROZEN
         return [*self._writers.commit(session.slices), self._ack(session.term, Step.FREEZE)]
 
-    def on_processed(self, held: HeldSlice, batch: Batch) -> list[Action]:
+    def on_processed(self, held: HeldSlice, batch: Batch) -> list[Send]:
         """The application came further in a slice; perhaps a giver waits for that."""
         session = self._sessions.get(held.session)
         if not isinstance(session, Giver):
@@ -160,7 +161,7 @@ class Orders:
 
     # -- taking -----------------------------------------------------------------------------------
 
-    def _receive(self, session: Taker, step: Step, now: float) -> list[Action]:
+    def _receive(self, session: Taker, step: Step, now: float) -> list[Send]:
         term = session.term
         if session.state is SessionState.MERGED:
             return [self._merged_ack(session)]
@@ -171,30 +172,17 @@ class Orders:
         mine = {
             s for s in session.slices if s in self._cache.held and self._cache.held[s].term == term
         }
-        return [self._ack(term, step), *self.give_up(mine)]
+        self.give_up(mine)
+        return [self._ack(term, step)]
 
-    def _add(self, session: Taker) -> list[Action]:
-        if session.state is SessionState.ADDED:
-            return [self._ack(session.term, Step.ADD)]
+    def _add(self, session: Taker) -> list[Send]:
         for slice_id in session.slices:
             if slice_id not in self._cache.held:
                 self._cache.hold(slice_id, SliceState.TAKING, session.term)
-        self._ownership.changed = True
-        return [Subscribe(session.slices, session.term)]
+                self._ownership.changed = True
+        return [self._ack(session.term, Step.ADD)]
 
-    def on_subscribed(self, term: int, now: float) -> list[Action]:
-        """The reader that a session or a takeover asked for is matched."""
-        session = self._sessions.get(term)
-        if isinstance(session, Taker) and session.state is SessionState.ADDING:
-            session.state = SessionState.ADDED
-            return [self._ack(term, Step.ADD)]
-        slices = self._takes.pop(term, None)
-        if slices is None:
-            return []
-        self._ownership.begin(slices, term, now)
-        return [self._ack(term, Step.TAKE)]
-
-    def on_cache_chunk(self, chunk: CacheChunk, now: float) -> list[Action]:
+    def on_cache_chunk(self, chunk: CacheChunk, now: float) -> list[Send]:
         """A part of a giver's cache came."""
         session = self._sessions.get(chunk.term)
         if not isinstance(session, Taker) or chunk.taker != self._node:
@@ -202,13 +190,13 @@ class Orders:
         session.receive(chunk)
         return self._merge(session, now)
 
-    def _merge(self, session: Taker, now: float) -> list[Action]:
+    def _merge(self, session: Taker, now: float) -> list[Send]:
         """Merge the giver's cache, when it is complete, into ours; own the slices from then on."""
         chunks = session.complete()
         if not chunks:
             return []
         try:
-            batches = [batch for chunk in chunks for batch in batches_in(chunk)]
+            samples = [sample for chunk in chunks for sample in samples_in(chunk)]
         except DecodeError as error:
             # Cannot be trusted: the balancer's deadline will cancel the session.
             self.damaged += 1
@@ -218,12 +206,25 @@ class Orders:
         for slice_id in session.slices:
             self._cache.held[slice_id].state = SliceState.AVAILABLE
         self._adopt_positions(chunks[0], now)
-        for batch in batches:
-            session.moved += batch.count
+        for sample in samples:
             # Also when the cache is full: the giver forgets them, and a gone writer cannot replay.
-            self._cache.offer(batch, urgent=True)
+            self._cache.offer(sample, urgent=True, among=self._find_moved(session, sample))
+        for slice_id in session.slices:
+            self._cache.held[slice_id].arrived = 0
         self._ownership.begin(session.slices, session.term, now)
         return [self._merged_ack(session)]
+
+    def _find_moved(self, session: Taker, sample: Sample) -> set[int]:
+        """The slices of a giver's sample that come with it; there may be others in it."""
+        moved = set()
+        for slice_id, first, _, count in sample.runs():
+            if slice_id in session.slices:
+                last = first + count - 1
+                left = last - self._cache.held[slice_id].track(sample.writer).done
+                if left > 0:
+                    session.moved += min(count, left)
+                    moved.add(slice_id)
+        return moved
 
     def _adopt_positions(self, first: CacheChunk, now: float) -> None:
         rows = zip(first.slices, first.writers, first.done, first.known, strict=True)
@@ -234,24 +235,23 @@ class Orders:
             if done:
                 self._writers.dirty.add((slice_id, writer))
 
-    def _take(self, term: int, slices: frozenset[int]) -> list[Action]:
+    def _take(self, term: int, slices: frozenset[int], now: float) -> list[Send]:
         """Own slices under a new term; publishers will say where their numbers start."""
         held = [self._cache.held.get(slice_id) for slice_id in slices]
-        if all(h is not None and h.term == term for h in held) and term not in self._takes:
-            return [self._ack(term, Step.TAKE)]
-        others = self._abandon_sessions(slices) - slices
-        for slice_id in slices:
-            mine = self._cache.held.get(slice_id) or self._cache.hold(
-                slice_id, SliceState.AVAILABLE, term
-            )
-            mine.state, mine.term, mine.session = SliceState.AVAILABLE, term, 0
-            for track in mine.tracks.values():
-                track.known = False
-        self._takes[term] = slices
-        self._ownership.changed = True
-        return [*self.give_up(others), Subscribe(slices, term)]
+        if not all(h is not None and h.term == term for h in held):
+            self.give_up(self._abandon_sessions(slices) - slices)
+            for slice_id in slices:
+                mine = self._cache.held.get(slice_id) or self._cache.hold(
+                    slice_id, SliceState.AVAILABLE, term
+                )
+                mine.state, mine.term, mine.session = SliceState.AVAILABLE, term, 0
+                mine.arrived = 0
+                for track in mine.tracks.values():
+                    track.known = False
+            self._ownership.begin(slices, term, now)
+        return [self._ack(term, Step.TAKE)]
 
-    def report_settled(self) -> list[Action]:
+    def report_settled(self) -> list[Send]:
         """Tell the balancer of changes of owner after which nothing is missing any more."""
         return [
             self._ack(settled.term, Step.SETTLED, replayed=settled.replayed, lost=settled.lost)

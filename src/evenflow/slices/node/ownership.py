@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from evenflow.slices.actions import Action, Unsubscribe
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -44,6 +42,8 @@ class Ownership:
         """The newest term met for each slice."""
         self._settling: dict[int, tuple[frozenset[int], int, int]] = {}
         """Slices of a change of owner that is not settled; items replayed and lost before it."""
+        self._looked_at = -1
+        """How many requests had been resolved when it was last looked for what has settled."""
 
     def see(self, term: int) -> None:
         """A term was given out, whatever it is about."""
@@ -63,24 +63,26 @@ class Ownership:
             for slice_id in slices
         )
 
-    def drop(self, slices: frozenset[int]) -> list[Action]:
+    def drop(self, slices: frozenset[int]) -> None:
         """Give up slices that are somebody else's."""
-        if not slices:
-            return []
-        self._cache.drop(slices)
-        self._writers.replay_requests.forget_slices(set(slices))
-        self.changed = True
-        return [Unsubscribe(slices)]
+        if slices:
+            self._cache.drop(slices)
+            self._writers.replay_requests.forget_slices(slices)
+            self.changed = True
 
     def begin(self, slices: frozenset[int], term: int, now: float) -> None:
         """Own slices from now on: ask every writer for what is newer than what is here."""
         self._writers.own(slices, now)
         self._settling[term] = (slices, self._writers.replayed, self._writers.lost)
+        self._looked_at = -1
         self.changed = True
 
     def take_settled(self) -> list[Settled]:
         """The changes of owner that have settled since this was last asked."""
         writers = self._writers
+        if self._looked_at == writers.replay_requests.resolved:
+            return []
+        self._looked_at = writers.replay_requests.resolved
         over = [
             term
             for term, (slices, _, _) in self._settling.items()

@@ -5,53 +5,99 @@ took the slice over, or meets the publisher for the first time), or numbers are 
 is asked at once; for the second it waits ``grace`` seconds, because what seems missing is mostly
 still on its way. A request is repeated every ``retry`` seconds until it is no longer needed, so a
 lost request or answer does no harm. All slices that are due at one publisher go into one request.
+
+As long as a publisher's replay is coming in, it is not asked again: a long replay takes longer than
+``retry``, and what is asked for twice is sent twice. Where numbers start is asked at once all the
+same.
+
+There may be ten thousand slices of ten publishers, and the node looks often: what is pending is
+gone through only when something is due, or something was resolved.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
+from math import inf
+from typing import Final
+
+_NOTHING: Final[dict[int, float]] = {}
 
 
 class ReplayRequests:
     """The pending requests of one node."""
 
     def __init__(self, grace: float, retry: float) -> None:
+        self.resolved = 0
+        """Requests that were resolved or forgotten since the start."""
         self._grace = grace
         self._retry = retry
         self._due: dict[int, dict[int, float]] = {}
+        self._earliest = inf
+        """Nothing is due before."""
+        self._rests: dict[int, float] = {}
+        """Until when a publisher whose replay comes in is left alone."""
+        self._urgent: set[int] = set()
+        """Publishers that are asked all the same."""
 
-    def at_once(self, writer: int, slice_id: int, now: float) -> None:
+    def at_once(self, writer: int, slices: Collection[int], now: float) -> None:
         """Ask where the numbers start, or for all that is newer, with the next poll."""
-        self._due.setdefault(writer, {})[slice_id] = now
+        if slices:
+            self._due.setdefault(writer, {}).update(dict.fromkeys(slices, now))
+            self._urgent.add(writer)
+            self._earliest = min(self._earliest, now)
 
     def soon(self, writer: int, slice_id: int, now: float) -> None:
         """Ask for missing numbers, unless they arrive within the grace time."""
-        self._due.setdefault(writer, {}).setdefault(slice_id, now + self._grace)
+        due = self._due.setdefault(writer, {}).setdefault(slice_id, now + self._grace)
+        self._earliest = min(self._earliest, due)
+
+    def on_replay(self, writer: int, now: float) -> None:
+        """Something came again that a writer was asked for: more of it may be on its way."""
+        self._rests[writer] = now + self._retry
 
     def resolve(self, writer: int, slice_id: int) -> None:
         """Nothing is missing any more."""
         due = self._due.get(writer)
-        if due is not None and due.pop(slice_id, None) is not None and not due:
-            del self._due[writer]
+        if due is not None and due.pop(slice_id, None) is not None:
+            self.resolved += 1
+            if not due:
+                del self._due[writer]
 
     def forget_writer(self, writer: int) -> None:
         """A writer cannot answer any more."""
-        self._due.pop(writer, None)
+        self.resolved += len(self._due.pop(writer, _NOTHING))
+        self._rests.pop(writer, None)
+        self._urgent.discard(writer)
 
-    def forget_slices(self, slices: set[int]) -> None:
+    def forget_slices(self, slices: Collection[int]) -> None:
         """These slices are not ours any more, or not for now."""
         for writer in list(self._due):
-            for slice_id in slices & self._due[writer].keys():
+            for slice_id in self._due[writer].keys() & slices:
                 self.resolve(writer, slice_id)
 
     def poll(self, now: float) -> list[tuple[int, list[int]]]:
         """What to ask now: slices by writer. Each is due again after the retry time."""
+        if now < self._earliest:
+            return []
         requests = []
+        self._earliest = inf
         for writer, due in self._due.items():
+            rest = self._rests.get(writer, now)
+            if rest > now and writer not in self._urgent:
+                self._earliest = min(self._earliest, rest)
+                continue
             slices = [slice_id for slice_id, at in due.items() if at <= now]
             for slice_id in slices:
                 due[slice_id] = now + self._retry
             if slices:
                 requests.append((writer, slices))
+            self._earliest = min(self._earliest, *due.values())
+        self._urgent.clear()
         return requests
+
+    def pending_of(self, writer: int) -> Collection[int]:
+        """The slices that a writer has to be asked for."""
+        return self._due.get(writer, _NOTHING)
 
     def is_pending(self, slices: frozenset[int]) -> bool:
         """Whether a request for one of these slices is pending."""

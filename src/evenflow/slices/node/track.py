@@ -11,42 +11,51 @@ Items of a writer and slice are numbered from 1. Three numbers say all there is 
 * behind ``next`` there may be batches that arrived too early (``out_of_order``), with gaps between
   them.
 
-A batch that comes again, from a second reader, a replay or a giver's cache, is recognised by its
-numbers alone. Whether ``done`` may be trusted is ``known``: after a takeover only the publisher can
-say how far the dead owner committed, so nothing is delivered until its answer sets the floor.
+A batch that comes again, by a replay or in a giver's cache, is recognised by its numbers alone,
+however it was cut. Whether ``done`` may be trusted is ``known``: after a takeover only the
+publisher can say how far the dead owner committed, so nothing is delivered until its answer sets
+the floor.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, cast
 
 from evenflow.model.batch import Batch
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenflow.model.sample import Sample
+    from evenflow.slices.node.kept_samples import KeptSamples
+
+# A node has a track for each of its slices and each writer, and most of them keep nothing at most
+# times. They share what says so; it cannot be added to, so that a mistake is an error.
+_NONE_READY: Final = cast("deque[Batch]", ())
+_NONE_EARLY: Final = cast("dict[int, Batch]", MappingProxyType({}))
+
 
 class Track:
-    """One writer's items in one slice, at the node that holds the slice."""
+    """One writer's items in one slice, at the node that holds the slice.
 
-    __slots__ = (
-        "done",
-        "known",
-        "last",
-        "next",
-        "out_of_order",
-        "ready",
-        "size",
-    )
+    Args:
+        kept: Counts what the tracks of the node keep.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_kept", "done", "known", "last", "next", "out_of_order", "ready")
+
+    def __init__(self, kept: KeptSamples) -> None:
+        self._kept = kept
         self.done = 0
         self.next = 1
         self.last = 0
         """Newest number that the publisher has announced or sent."""
         self.known = False
         """Whether ``done`` is certain; nothing is delivered before."""
-        self.ready: deque[Batch] = deque()
-        self.out_of_order: dict[int, Batch] = {}
-        self.size = 0
-        """Encoded size of all batches in ``ready`` and ``out_of_order``."""
+        self.ready = _NONE_READY
+        self.out_of_order = _NONE_EARLY
 
     def needs(self, batch: Batch) -> bool:
         """Whether a batch brings something that is not here."""
@@ -54,22 +63,27 @@ class Track:
 
     def offer(self, batch: Batch) -> int:
         """Take a batch in; return how many of its items were here already."""
-        last = batch.last
+        first, count = batch.first, batch.count
+        last = first + count - 1
         if last < self.next:
-            return batch.count
+            return count
         repeated = 0
-        if batch.first > self.next:
-            if batch.first in self.out_of_order:
-                return batch.count
-            self.out_of_order[batch.first] = batch
+        if first > self.next:
+            if first in self.out_of_order:
+                return count
+            if self.out_of_order is _NONE_EARLY:
+                self.out_of_order = {}
+            self.out_of_order[first] = batch
+            self._kept.keep(batch.sample, count)
         else:
-            part = batch.between(self.next, last)
-            repeated = batch.count - part.count
-            self.ready.append(part)
+            if first < self.next:
+                repeated = self.next - first
+                batch = batch.between(self.next, last)
+            self._append(batch)
+            self._kept.keep(batch.sample, batch.count)
             self.next = last + 1
             if self.out_of_order:
                 self._drain()
-        self.size += batch.size
         if last > self.last:
             self.last = last
         return repeated
@@ -79,12 +93,28 @@ class Track:
         for first in sorted(self.out_of_order):
             if first > self.next:
                 break
-            batch = self.out_of_order.pop(first)
-            if batch.last < self.next:
-                self.size -= batch.size
-                continue
-            self.ready.append(batch.between(self.next, batch.last))
-            self.next = batch.last + 1
+            batch = self._above(self.next - 1, self.out_of_order.pop(first))
+            if batch is not None:
+                self._append(batch)
+                self.next = batch.last + 1
+        if not self.out_of_order:
+            self.out_of_order = _NONE_EARLY
+
+    def _append(self, batch: Batch) -> None:
+        if self.ready:
+            self.ready.append(batch)
+        else:
+            self.ready = deque((batch,))
+
+    def _above(self, floor: int, batch: Batch) -> Batch | None:
+        """What is left of a kept batch when everything up to ``floor`` is not needed."""
+        last = batch.last
+        if last <= floor:
+            self._kept.release(batch.sample, batch.count)
+            return None
+        if batch.first <= floor:
+            self._kept.release(batch.sample, floor + 1 - batch.first)
+        return batch.between(floor + 1, last)
 
     def start(self, floor: int, *, known: bool = True) -> int:
         """Learn that everything up to ``floor`` is processed.
@@ -104,11 +134,11 @@ class Track:
             self.next = max(self.next, floor + 1)
             self.last = max(self.last, floor)
             while self.ready and self.ready[0].first <= floor:
-                batch = self.ready.popleft()
-                if batch.last > floor:
-                    self.ready.appendleft(batch.between(floor + 1, batch.last))
-                else:
-                    self.size -= batch.size
+                rest = self._above(floor, self.ready.popleft())
+                if rest is not None:
+                    self.ready.appendleft(rest)
+            if not self.ready:
+                self.ready = _NONE_READY
             self._drain()
         return unseen
 
@@ -130,8 +160,10 @@ class Track:
         if batch.count > limit:
             part = batch.between(batch.first, batch.first + limit - 1)
             self.ready.appendleft(batch.between(part.last + 1, batch.last))
-            return part
-        self.size -= batch.size
+            batch = part
+        elif not self.ready:
+            self.ready = _NONE_READY
+        self._kept.release(batch.sample, batch.count)
         return batch
 
     def complete(self, batch: Batch) -> None:
@@ -172,3 +204,26 @@ class Track:
     def batches(self) -> list[Batch]:
         """Everything that is here and not processed, in order."""
         return [*self.ready, *(self.out_of_order[first] for first in sorted(self.out_of_order))]
+
+    def clear(self) -> None:
+        """Keep nothing any more."""
+        for kept in (self.ready, self.out_of_order.values()):
+            for batch in kept:
+                self._kept.release(batch.sample, batch.count)
+        self.ready, self.out_of_order = _NONE_READY, _NONE_EARLY
+
+    def move(self, copies: Mapping[Sample, Mapping[int, Batch]]) -> None:
+        """Refer to copies of samples instead, each given by the batch of every slice in it."""
+        if self.ready:
+            self.ready = deque(self._moved(batch, copies) for batch in self.ready)
+        for first, batch in self.out_of_order.items():
+            self.out_of_order[first] = self._moved(batch, copies)
+
+    def _moved(self, batch: Batch, copies: Mapping[Sample, Mapping[int, Batch]]) -> Batch:
+        copy = copies.get(batch.sample)
+        if copy is None:
+            return batch
+        moved = copy[batch.slice].between(batch.first, batch.last)
+        self._kept.keep(moved.sample, moved.count)
+        self._kept.release(batch.sample, batch.count)
+        return moved

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from threading import Condition, Event
 
     from evenflow.model.batch import Batch
-    from evenflow.slices.actions import Action
+    from evenflow.slices.actions import Send
     from evenflow.slices.node.core import NodeCore
 
     OnNewData = Callable[[Batch], object]
@@ -50,7 +50,7 @@ class Worker:
         *,
         work: Condition,
         stopping: Event,
-        perform: Callable[[list[Action]], None],
+        perform: Callable[[list[Send]], None],
         on_idle: Callable[[], None],
         stop_on_error: bool,
     ) -> None:
@@ -70,7 +70,7 @@ class Worker:
         """Process what there is until the node stops."""
         while (batch := self._next()) is not None:
             error, seconds = self._process(batch)
-            self.delay_s = max(0.0, time.time() - int(batch.times[0]) / 1e6)
+            self.delay_s = max(0.0, time.time() - batch.first_time / 1e6)
             with self._work:
                 if error is not None and self._stop_on_error:
                     self.error = error

@@ -1,24 +1,30 @@
 """The writers of publishers, as far as they concern the slices of this node.
 
-Knows every writer, takes batches in, finds what is missing and asks for it, commits what is
+Knows every writer, takes samples in, finds what is missing and asks for it, commits what is
 processed, and goes on without writers that stay gone. It does not know why a slice is here.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequest, SliceState
-from evenflow.slices.actions import Action, Send
+from evenflow.slices.actions import Send
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.replay_requests import ReplayRequests
 from evenflow.slices.node.serving.rules import ServingRules
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from evenflow.model.batch import Batch
+    from evenflow.model.sample import Sample
     from evenflow.slices.node.settings import NodeSettings
     from evenflow.slices.spill import Spill
+
+FAREWELL_EVERY: Final = 0.5
+"""How often writers that stay gone are looked at."""
 
 
 class Writers:
@@ -50,34 +56,34 @@ class Writers:
         self._slice_count = slice_count
         self._writer_grace = settings.writer_grace
         self._requests = 0
+        self._next_farewell = 0.0
 
     # -- what arrives -----------------------------------------------------------------------------
 
-    def receive(self, batch: Batch, now: float, *, replayed: bool) -> None:
-        """A batch arrived from the stream, or again by replay."""
-        writer = batch.writer
+    def receive(self, sample: Sample, now: float, *, replayed: bool) -> None:
+        """A sample arrived from the stream, or again by replay."""
+        writer = sample.writer
         if writer not in self.gone_since:
             if writer in self.misfits:
                 return
             self._meet(writer, now)
-        unwanted = self.cache.repeated + self.cache.refused
-        full = self.cache.size > self.cache.limit
-        urgent = full and self.serving is not None and self.serving.is_urgent(batch)
-        track = self.cache.offer(batch, urgent=urgent)
-        if track is None:
-            return
-        new = batch.count - (self.cache.repeated + self.cache.refused - unwanted)
-        if self.serving is not None:
-            held = self.cache.held[batch.slice]
-            held.items += new
-            held.payload_bytes += batch.payload_size * new // batch.count
-        if replayed:
-            self.replayed += new
-        if track.lacks:
-            if self.cache.held[batch.slice].state is SliceState.AVAILABLE:
-                self.replay_requests.soon(writer, batch.slice, now)
-        elif track.known:
-            self.replay_requests.resolve(writer, batch.slice)
+        serving, requests = self.serving, self.replay_requests
+        urgent = serving is not None and serving.is_urgent(sample)
+        asked = requests.pending_of(writer)
+        before = self.replayed
+        for held, track, batch, new in self.cache.offer(sample, urgent=urgent):
+            if replayed:
+                self.replayed += new
+            if serving is not None:
+                held.items += new
+                held.payload_bytes += batch.payload_size * new // batch.count
+            if track.next <= track.last:
+                if held.state is SliceState.AVAILABLE:
+                    requests.soon(writer, held.slice, now)
+            elif track.known and held.slice in asked:
+                requests.resolve(writer, held.slice)
+        if self.replayed > before:
+            requests.on_replay(writer, now)
 
     def on_epoch_closed(self, close: EpochClose, now: float) -> None:
         """A publisher closed an epoch: what it names and is not here is missing."""
@@ -92,9 +98,8 @@ class Writers:
             held = self.cache.held.get(slice_id)
             if held is None:
                 continue
-            track = held.track(writer)
-            if last > track.last:
-                track.last = last
+            track = held.tracks.get(writer) or held.track(writer)
+            held.announce(track, last)
             if held.state is not SliceState.AVAILABLE:
                 continue
             if not track.known or track.lacks:
@@ -112,7 +117,7 @@ class Writers:
             if held is None or held.state is not SliceState.AVAILABLE:
                 continue
             track = held.track(answer.writer)
-            track.last = max(track.last, last)
+            held.announce(track, last)
             self.cache.start(held, answer.writer, floor)
             if not track.lacks:
                 self.replay_requests.resolve(answer.writer, slice_id)
@@ -132,21 +137,21 @@ class Writers:
     def _meet(self, writer: int, now: float) -> None:
         """First contact with a writer: ask it where the numbers of all our slices start."""
         self.gone_since[writer] = None
-        for held in self.cache.available():
-            held.track(writer)
-            self.replay_requests.at_once(writer, held.slice, now)
+        self._ask_at_once(writer, [held.slice for held in self.cache.available()], now)
 
     def own(self, slices: frozenset[int], now: float) -> None:
         """Own slices from now on: ask every writer for what is newer than what is here."""
         held_now = slices & self.cache.held.keys()
-        for slice_id in held_now:
-            for writer, gone in self.gone_since.items():
-                if gone is None:
-                    self.cache.held[slice_id].track(writer)
-                    self.replay_requests.at_once(writer, slice_id, now)
+        for writer in self.live_writers:
+            self._ask_at_once(writer, held_now, now)
         self.cache.wake_all(held_now)
 
-    def ask(self, now: float) -> list[Action]:
+    def _ask_at_once(self, writer: int, slices: Collection[int], now: float) -> None:
+        for slice_id in slices:
+            self.cache.held[slice_id].track(writer)
+        self.replay_requests.at_once(writer, slices, now)
+
+    def ask(self, now: float) -> list[Send]:
         """Ask what is due, unless there is no room for the answers."""
         if self.serving is None and self.cache.satisfied:
             return []
@@ -162,7 +167,7 @@ class Writers:
         )
         return Send(request, to=WriterId.text(writer))
 
-    def commit(self, only: frozenset[int] | None = None) -> list[Action]:
+    def commit(self, only: frozenset[int] | None = None) -> list[Send]:
         """Tell publishers what is processed, of all slices or of some."""
         if self.serving is not None:
             self.dirty.clear()
@@ -178,7 +183,7 @@ class Writers:
             if held.state is SliceState.TAKING or self.gone_since.get(writer, 0.0) is not None:
                 continue
             ready.setdefault(writer, []).append((slice_id, held.term, track.done))
-        commits: list[Action] = []
+        commits: list[Send] = []
         for writer, rows in ready.items():
             slices, terms, upto = zip(*rows, strict=True)
             commit = Commit(self._topic, writer, self._node, "", slices, terms, upto)
@@ -188,7 +193,13 @@ class Writers:
     # -- writers that are gone --------------------------------------------------------------------
 
     def forget_gone(self, now: float, in_hand: Batch | None) -> None:
-        """Go on without writers that stay gone, and forget those of which nothing is left."""
+        """Go on without writers that stay gone, and forget those of which nothing is left.
+
+        Looks at all their tracks, so not at every poll.
+        """
+        if now < self._next_farewell:
+            return
+        self._next_farewell = now + FAREWELL_EVERY
         for writer, gone in list(self.gone_since.items()):
             if gone is None or now - gone < self._writer_grace:
                 continue
@@ -218,5 +229,4 @@ class Writers:
         del self.gone_since[writer]
         if self.serving is not None:
             self.serving.forget_writer(writer)
-        for held in self.cache.held.values():
-            held.tracks.pop(writer, None)
+        self.cache.drop_writer(writer)

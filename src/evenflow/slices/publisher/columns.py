@@ -1,16 +1,15 @@
-"""Items as columns, on their way from a publisher's caller into batches.
+"""Items as tables, on their way from a publisher's caller into samples.
 
-A :class:`Table` holds what the caller gave, as NumPy and Arrow columns. Once the items have their
-slices, one stable sort brings the items of a slice together, and :class:`Columns` lays them out
-exactly as a batch carries them, so a run of consecutive items is a view that can be encoded without
+A :class:`Table` holds what the caller gave, as NumPy and Arrow columns. Once the items are brought
+into the order of their slices, :class:`~evenflow.slices.publisher.gathering.Columns` lays them out
+exactly as a sample carries them, so some consecutive items are a view that can be encoded without
 touching one of them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,33 +17,13 @@ import pyarrow.compute as pc
 
 from evenflow.errors import UsageError
 from evenflow.model.batch import Int32s, Int64s
+from evenflow.slices.publisher.gathering import Columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 
-class Columns(NamedTuple):
-    """Items in columns. Offsets have one entry more than there are items and start at 0."""
-
-    ids: Int64s
-    times: Int64s
-    sender_offsets: Int32s
-    senders: memoryview
-    payload_offsets: Int32s
-    payloads: memoryview
-
-    def part(self, start: int, end: int) -> Columns:
-        """The items ``start`` to ``end - 1``, sharing the bytes of the whole."""
-        sender_offsets = self.sender_offsets[start : end + 1]
-        payload_offsets = self.payload_offsets[start : end + 1]
-        return Columns(
-            self.ids[start:end],
-            self.times[start:end],
-            sender_offsets - sender_offsets[0],
-            self.senders[sender_offsets[0] : sender_offsets[-1]],
-            payload_offsets - payload_offsets[0],
-            self.payloads[payload_offsets[0] : payload_offsets[-1]],
-        )
+_NO_STRINGS: Final = "senders must be strings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +86,15 @@ class Table:
             pa.concat_arrays(payloads),
         )
 
-    def by_slice(self, slices: Int32s) -> Iterator[tuple[int, Columns]]:
-        """Yield the items of each slice, in the order they were given."""
-        # NumPy sorts 16-bit numbers by radix, in linear time.
-        narrow = slices.astype(np.uint16) if slices.max(initial=0) < 1 << 16 else slices
-        order = np.argsort(narrow, kind="stable")
-        ordered = slices[order]
-        columns = Columns(
+    def columns(self, order: Int64s) -> Columns:
+        """The items in an order, as a sample carries them."""
+        taken = pa.array(order)
+        return Columns(
             self.ids[order],
             self.times[order],
-            *_runs(self.senders.take(pa.array(order)).dictionary_decode()),
-            *_runs(self.payloads.take(pa.array(order))),
+            *_runs(self.senders.take(taken).dictionary_decode()),
+            *_runs(self.payloads.take(taken)),
         )
-        bounds = [0, *(np.flatnonzero(np.diff(ordered)) + 1).tolist(), len(ordered)]
-        for start, end in pairwise(bounds):
-            if start < end:
-                yield int(ordered[start]), columns.part(start, end)
 
 
 def payload_column(payloads: Any) -> Any:
@@ -137,7 +109,7 @@ def payload_column(payloads: Any) -> Any:
     if isinstance(payloads, np.ndarray):
         payloads = _rows_of_bytes(payloads)
     elif not isinstance(payloads, pa.Array):
-        payloads = pa.array(payloads, pa.large_binary())
+        payloads = _array("payloads must be bytes", payloads, pa.large_binary())
     kind = payloads.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         payloads = payloads.cast(pa.binary() if pa.types.is_string(kind) else pa.large_binary())
@@ -150,6 +122,14 @@ def payload_column(payloads: Any) -> Any:
     if payloads.null_count:
         raise UsageError(f"{payloads.null_count} payloads are null: give bytes, or leave them out")
     return payloads
+
+
+def _array(otherwise: str, values: Any, kind: Any) -> Any:
+    """Values as an Arrow array; a text that UTF-8 cannot carry is refused as well."""
+    try:
+        return pa.array(values, kind)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{otherwise}: {error}") from None
 
 
 def _rows_of_bytes(payloads: Any) -> Any:
@@ -166,18 +146,14 @@ def _rows_of_bytes(payloads: Any) -> Any:
 def sender_column(senders: Any, count: int) -> Any:
     """Return the senders of ``count`` items as an Arrow dictionary; one name is everybody's."""
     if isinstance(senders, str):
-        return pa.DictionaryArray.from_arrays(
-            pa.array(np.zeros(count, np.int32)), pa.array([senders], pa.string())
-        )
+        name = _array(_NO_STRINGS, [senders], pa.string())
+        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), name)
     if isinstance(senders, pa.ChunkedArray):
         senders = senders.combine_chunks()
     if isinstance(senders, np.ndarray):
         senders = senders.tolist()
     if not isinstance(senders, pa.Array):
-        try:
-            senders = pa.array(senders, pa.string())
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise UsageError(f"senders must be strings: {error}") from None
+        senders = _array(_NO_STRINGS, senders, pa.string())
     if not isinstance(senders, pa.DictionaryArray):
         senders = senders.dictionary_encode()
     words = senders.dictionary

@@ -1,9 +1,11 @@
 """The rules of a publisher, without clock, thread or socket (DPSLB thesis, 3.1 to 3.3).
 
-**Numbers.** The items of one writer are numbered per slice from 1, in batches
-(:mod:`evenflow.slices.publisher.batching`). A sealed batch is retained until it is committed, and
-given to the shell to be written. Whether that write succeeds does not matter for correctness: nodes
-find what they lack by the numbers and ask for it.
+**Numbers.** The items of one writer are numbered per slice from 1 when they are sealed into samples
+(:mod:`evenflow.slices.publisher.sealing`). A sealed sample is retained until it is committed, and
+given to the shell to be written to the owner of its slices
+(:mod:`evenflow.slices.publisher.routing`). Whether that write succeeds, and whether it went to the
+right node, does not matter for correctness: nodes find what they lack by the numbers and ask for
+it.
 
 **Epochs** are progress: what is in an epoch that was announced is part of the stream
 (:mod:`evenflow.slices.publisher.epochs`).
@@ -13,12 +15,12 @@ find what they lack by the numbers and ask for it.
 
 **Served topics** have no application at the nodes; consumers read from the nodes and commit epochs.
 An item cannot be read before its epoch is closed, so it waits for company until the epoch ends,
-unless there is enough for a batch before. The nodes' own commits do not count. What all registered
+unless there is enough for a sample before. The nodes' own commits do not count. What all registered
 consumers have committed is forgotten, and ``EpochClose.committed`` tells the nodes to forget it
 too, so there is one judge of what must be kept: the publisher whose items they are.
 
-An entry that makes no sense (a slice that does not exist, a number that was never published) is
-ignored and counted; the other entries of its message count.
+An entry that makes no sense (a slice that does not exist or is named twice, a number that was never
+published) is ignored and counted; the other entries of its message count.
 """
 
 from __future__ import annotations
@@ -26,23 +28,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from evenflow.model.messages import (
     Commit,
     ConsumerCommit,
     EpochClose,
+    MapPage,
     Progress,
     ReplayAnswer,
     ReplayRequest,
 )
-from evenflow.slices.actions import Resend, Send
+from evenflow.slices.actions import Send
 from evenflow.slices.consumer.registry import Consumers
-from evenflow.slices.publisher.batching import Batching, Limits, SealedBatch
+from evenflow.slices.publisher.entries import entries_of, is_even
 from evenflow.slices.publisher.epochs import Epochs
 from evenflow.slices.publisher.fencing import Fencing
+from evenflow.slices.publisher.routing import Routing
+from evenflow.slices.publisher.sealing import Limits, SealedSample, Sealing
 
 if TYPE_CHECKING:
-    from evenflow.model.batch import Encoded, Int32s, Item
-    from evenflow.slices.publisher.columns import Columns, Table
+    from evenflow.model.batch import Int32s, Int64s
+    from evenflow.slices.publisher.columns import Table
+    from evenflow.slices.publisher.entries import Entries
+    from evenflow.slices.publisher.gathering import AssignColumns, Row
+    from evenflow.slices.publisher.retention import Lacking, Newly
     from evenflow.slices.spill import Spill
 
 MAIN_CONSUMER: Final = ""
@@ -71,20 +81,36 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """These items of a slice are committed now and were not before."""
+    """These items of slices are committed now and were not before."""
 
-    slice: int
-    first: int
-    last: int
+    newly: Newly
     node: str
     """The node, or the consumer of a served topic, whose commit was accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resend:
+    """Write retained samples, or what is wanted of them, to a node that lacks it."""
+
+    node: str
+    lacking: tuple[Lacking, ...]
 
 
 Reaction = Send | Resend | Committed
 
 
 class PublisherCore:
-    """One writer of one topic. ``now`` is any clock that does not go back."""
+    """One writer of one topic. ``now`` is any clock that does not go back.
+
+    Args:
+        topic: The topic.
+        writer: The writer.
+        slice_count: How many slices there are.
+        limits: When items are sealed, and how much is kept.
+        assign: Gives items their slices that come without one.
+        served: Consumers read the topic from serving nodes.
+        spill: Takes what memory has no room for.
+    """
 
     def __init__(
         self,
@@ -93,6 +119,7 @@ class PublisherCore:
         slice_count: int,
         limits: Limits,
         *,
+        assign: AssignColumns,
         served: bool = False,
         spill: Spill | None = None,
     ) -> None:
@@ -100,19 +127,28 @@ class PublisherCore:
         self.writer = writer
         self.slice_count = slice_count
         self.limits = limits
-        self._batching = Batching(writer, slice_count, limits, served=served, spill=spill)
-        self.retention = self._batching.retention
+        self.routing = Routing(topic, slice_count)
+        self.sealing = Sealing(
+            writer,
+            slice_count,
+            limits,
+            routing=self.routing,
+            assign=assign,
+            served=served and limits.linger_s > 0,
+            spill=spill,
+        )
+        self.retention = self.sealing.retention
         self.counts = Counts()
         self.last_commit: float | None = None
         """When a commit was last accepted."""
         self.consumers = Consumers() if served else None
-        self.epochs = Epochs(topic, writer, slice_count, self._batching, limits.epoch_s)
+        self.epochs = Epochs(topic, writer, slice_count, self.sealing, limits.epoch_s)
         self._fencing = Fencing(slice_count)
 
     @property
     def epoch(self) -> int:
         """The epoch that new items go into."""
-        return self._batching.epoch
+        return self.sealing.epoch
 
     # -- items in ----------------------------------------------------------------------------------
 
@@ -124,49 +160,51 @@ class PublisherCore:
     @property
     def kept(self) -> int:
         """Bytes of everything uncommitted, what waits included."""
-        return self._batching.kept
+        return self.sealing.kept
 
     def has_room(self, size: int) -> bool:
         """Whether ``size`` more bytes may be kept."""
-        return self._batching.has_room(size)
+        return self.sealing.kept + size <= self.sealing.room
 
-    def gathers(self, count: int, size: int) -> bool:
-        """Whether ``count`` items of ``size`` bytes together are few enough to wait for more."""
-        return self._batching.gathers(count, size)
+    def fills(self, count: int, size: int) -> bool:
+        """Whether some items more are enough, with what waits, to be sealed."""
+        return self.sealing.fills(count, size)
 
-    def add(self, slice_id: int, item: Item, now: float) -> list[SealedBatch]:
-        """Accept one item; return the batches that are sealed by it."""
-        self._accept(1, now)
-        return self._batching.add(slice_id, item, now)
+    def add(self, row: Row, size: int) -> None:
+        """Accept one item; say :meth:`opened` when it is the first that waits."""
+        self.counts.published += 1
+        self.sealing.gathering.append(row, size)
 
-    def add_columns(self, slice_id: int, columns: Columns, now: float) -> list[SealedBatch]:
-        """Accept many items of one slice; they are sealed at once, after what was waiting."""
-        self._accept(len(columns.ids), now)
-        return self._batching.add_columns(slice_id, columns)
+    def add_table(self, table: Table, slices: Int32s, size: int) -> None:
+        """Accept many items, which nobody may change until they are sealed."""
+        self.counts.published += len(table)
+        self.sealing.gathering.add(table, slices, size)
 
-    def add_table(self, table: Table, slices: Int32s, size: int, now: float) -> list[SealedBatch]:
-        """Accept items of any slices, few enough to wait; nobody may change them any more."""
-        self._accept(len(table), now)
-        return self._batching.add_table(table, slices, size)
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits to be sealed."""
+        return not self.sealing.gathering.count
 
-    def _accept(self, count: int, now: float) -> None:
-        self.counts.published += count
+    def opened(self, now: float) -> None:
+        """The first item waits from now on."""
+        self.sealing.opened(now)
         self.epochs.item_accepted(now)
 
-    # -- batches out -------------------------------------------------------------------------------
+    # -- samples out -------------------------------------------------------------------------------
 
     def deadline(self) -> float | None:
         """When ``seal_due`` or ``end_epoch`` is due next; None when there is nothing to do."""
-        due = (self._batching.deadline(), self.epochs.deadline())
+        due = (self.sealing.deadline(), self.epochs.deadline())
         return min((at for at in due if at is not None), default=None)
 
-    def seal_due(self, now: float) -> list[SealedBatch]:
-        """Seal the open batches whose linger is over."""
-        return self._batching.seal_due(now)
+    def seal_due(self, now: float) -> list[SealedSample]:
+        """Seal what has gathered, if it has waited long enough."""
+        due = self.sealing.deadline()
+        return self.sealing.seal(now) if due is not None and due <= now else []
 
-    def flush(self) -> list[SealedBatch]:
+    def seal(self, now: float) -> list[SealedSample]:
         """Seal everything that waits."""
-        return self._batching.flush()
+        return self.sealing.seal(now)
 
     # -- epochs ------------------------------------------------------------------------------------
 
@@ -174,9 +212,9 @@ class PublisherCore:
         """Whether it is time to end the epoch, or to repeat what is uncommitted."""
         return self.epochs.is_due(now)
 
-    def end_epoch(self) -> list[SealedBatch]:
+    def end_epoch(self, now: float) -> list[SealedSample]:
         """End the current epoch, if it has items; ``close_epoch`` announces it."""
-        sealed = self.flush()
+        sealed = self.seal(now)
         self.epochs.end(self.counts.published)
         return sealed
 
@@ -192,11 +230,14 @@ class PublisherCore:
 
     # -- messages in -------------------------------------------------------------------------------
 
-    def handle(self, message: Commit | ReplayRequest, now: float) -> list[Reaction]:
-        """React to a node."""
-        columns = (message.slices, message.terms, _numbers(message))
+    def handle(self, message: Commit | ReplayRequest | MapPage, now: float) -> list[Reaction]:
+        """React to a node, or to the balancer."""
+        if isinstance(message, MapPage):
+            if self.routing.apply(message):
+                self.sealing.on_routes_changed()
+            return []
         addressed = message.topic == self.topic and message.writer == self.writer
-        if not addressed or len({len(column) for column in columns}) > 1:
+        if not addressed or not is_even(message):
             self.counts.foreign += 1
             return []
         if isinstance(message, Commit):
@@ -220,14 +261,9 @@ class PublisherCore:
             return []
         self.epochs.committed = epoch
         self.last_commit = now
-        reactions: list[Reaction] = []
-        for slice_id in self.retention.dirty():
-            upto = self.retention.last_in(slice_id, epoch)
-            count = self.retention.commit(slice_id, upto)
-            self.counts.committed += count
-            if count:
-                reactions.append(Committed(slice_id, upto - count + 1, upto, message.consumer))
-        return reactions
+        newly = self.retention.commit_epoch(epoch)
+        self.counts.committed += newly.items
+        return [Committed(newly, message.consumer)] if len(newly.slices) else []
 
     def on_consumer_gone(self, topic: str, name: str) -> None:
         """The process of a consumer is gone; it stays registered."""
@@ -238,63 +274,61 @@ class PublisherCore:
         """The highest term of ownership met for a slice."""
         return self._fencing.term(slice_id)
 
+    def _entries(self, message: Commit | ReplayRequest) -> Entries:
+        entries = entries_of(message, self.slice_count)
+        self.counts.impossible += len(message.slices) - len(entries.slices)
+        return entries
+
     def _commit(self, message: Commit, now: float) -> list[Reaction]:
         if message.consumer != MAIN_CONSUMER or self.consumers is not None:
             self.counts.other_consumer += 1
             return []
+        entries = self._entries(message)
+        possible = entries.numbers <= self.retention.newest[entries.slices]
+        self.counts.impossible += len(possible) - int(possible.sum())
+        entries = entries.where(possible)
+        admitted = self._fencing.admit(entries.slices, entries.terms)
+        stale = entries.slices[~admitted].tolist()
+        self.counts.stale_commits += len(stale)
         reactions: list[Reaction] = []
-        stale: list[int] = []
-        for slice_id, term, upto in zip(message.slices, message.terms, message.upto, strict=True):
-            if slice_id >= self.slice_count or upto > self.retention.newest(slice_id):
-                self.counts.impossible += 1
-            elif not self._fencing.admit(slice_id, term):
-                self.counts.stale_commits += 1
-                stale.append(slice_id)
-            else:
-                self.last_commit = now
-                count = self.retention.commit(slice_id, upto)
-                self.counts.committed += count
-                if count:
-                    reactions.append(Committed(slice_id, upto - count + 1, upto, message.node))
+        if admitted.any():
+            self.last_commit = now
+            newly = self.retention.commit(entries.slices[admitted], entries.numbers[admitted])
+            self.counts.committed += newly.items
+            if len(newly.slices):
+                reactions.append(Committed(newly, message.node))
         if stale:
             # A stale owner that cannot hear the balancer learns it from us.
-            reactions.append(Send(self._answer(message.node, 0, [], stale), to=message.node))
+            empty = np.zeros(0, np.int64)
+            reactions.append(Send(self._answer(message.node, 0, empty, stale), to=message.node))
         return reactions
 
     def _replay(self, message: ReplayRequest) -> list[Reaction]:
-        accepted: list[int] = []
-        refused: list[int] = []
-        batches: list[Encoded] = []
-        for slice_id, term, have in zip(message.slices, message.terms, message.have, strict=True):
-            if slice_id >= self.slice_count:
-                self.counts.impossible += 1
-            elif not self._fencing.admit(slice_id, term):
-                self.counts.stale_requests += 1
-                refused.append(slice_id)
-            else:
-                accepted.append(slice_id)
-                batches += [batch.encoded for batch in self.retention.after(slice_id, have)]
-        answer = self._answer(message.node, message.request, accepted, refused)
+        entries = self._entries(message)
+        admitted = self._fencing.admit(entries.slices, entries.terms)
+        refused = entries.slices[~admitted].tolist()
+        self.counts.stale_requests += len(refused)
+        asked = entries.where(admitted)
+        if self.routing.learn(asked.slices, asked.terms, message.node):
+            self.sealing.on_routes_changed()
+        answer = self._answer(message.node, message.request, asked.slices, refused)
         reactions: list[Reaction] = [Send(answer, to=message.node)]
-        if batches:
-            reactions.append(Resend(message.node, tuple(batches)))
+        lacking = self.retention.lacking(asked.slices, asked.numbers)
+        if lacking:
+            reactions.append(Resend(message.node, tuple(lacking)))
         return reactions
 
     def _answer(
-        self, node: str, request: int, accepted: list[int], refused: list[int]
+        self, node: str, request: int, accepted: Int64s, refused: list[int]
     ) -> ReplayAnswer:
         return ReplayAnswer(
             topic=self.topic,
             writer=self.writer,
             node=node,
             request=request,
-            slices=tuple(accepted),
-            floor=tuple(self.retention.floor(s) for s in accepted),
-            last=tuple(self.retention.newest(s) for s in accepted),
+            slices=tuple(accepted.tolist()),
+            floor=tuple(self.retention.floors[accepted].tolist()),
+            last=tuple(self.retention.newest[accepted].tolist()),
             refused=tuple(refused),
             refused_terms=self._fencing.terms(refused),
         )
-
-
-def _numbers(message: Commit | ReplayRequest) -> tuple[int, ...]:
-    return message.upto if isinstance(message, Commit) else message.have

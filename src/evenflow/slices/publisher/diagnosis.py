@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from evenflow.slices.consumer.registry import Consumers
     from evenflow.slices.publisher.core import PublisherCore
+    from evenflow.slices.publisher.owner_writer import OwnerWriters
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +27,14 @@ class PublisherStats:
     """Bytes kept for them."""
     refused: int
     """Items that got no slice."""
+    samples: int
+    """Samples written, each with items of many slices."""
     replayed: int
-    """Batches sent again on request."""
+    """Samples sent again on request."""
     skipped: int
-    """Batches not written at first, because their slice was congested."""
+    """Samples not written at first: nobody owned their slices, or their node did not keep up."""
     congested: int
-    """Slices whose readers do not keep up right now."""
+    """Nodes that do not keep up right now."""
     stale_commits: int
     """Commits of nodes that no longer own the slice, refused."""
     stale_requests: int
@@ -39,7 +44,7 @@ class PublisherStats:
 
 
 def publisher_stats(
-    core: PublisherCore, *, refused: int, replayed: int, skipped: int, congested: int
+    core: PublisherCore, *, refused: int, replayed: int, writers: OwnerWriters
 ) -> PublisherStats:
     """Put together what the parts of a publisher count."""
     counts = core.counts
@@ -49,23 +54,26 @@ def publisher_stats(
         uncommitted=core.uncommitted,
         retained_bytes=core.kept,
         refused=refused,
+        samples=writers.samples,
         replayed=replayed,
-        skipped=skipped,
-        congested=congested,
+        skipped=writers.skipped,
+        congested=writers.congested,
         stale_commits=counts.stale_commits,
         stale_requests=counts.stale_requests,
         ignored=counts.impossible + counts.other_consumer + counts.foreign,
     )
 
 
-def why_blocked(core: PublisherCore, unread: int, now: float) -> str:
+def why_blocked(core: PublisherCore, readers: Container[str], now: float) -> str:
     """Say why nothing is committed, as far as a publisher can see.
 
     Args:
         core: The publisher.
-        unread: How many slices have no reader.
+        readers: The nodes that read.
         now: The time of the core's clock.
     """
+    owners = core.routing.map.owners_of(range(core.slice_count)).items()
+    unread = sum(len(slices) for node, slices in owners if node not in readers)
     if unread == core.slice_count:
         return "no node reads this topic (start one with 'evenflow node')"
     consumers = core.consumers

@@ -1,29 +1,33 @@
 """Epochs: when they end, when they are announced, and what is said of them.
 
 An epoch ends ``epoch_s`` after its first item, or as soon as somebody waits for it
-(:meth:`Epochs.hurry`). Ending seals the open batches, so no batch spans two epochs, and fixes the
+(:meth:`Epochs.hurry`). Ending seals what has gathered, so no sample spans two epochs, and fixes the
 newest numbers. An epoch without items is never ended: epochs count data, not time.
 
-**When an ended epoch is announced.** Once its last batch is written, the readers of the slices that
-were written have :data:`ACK_WAIT_S` to acknowledge; then it is announced in any case. Announcing
-early costs at most a replay of what was just on its way; announcing late would hide from the nodes
-that something is missing. A slice that is congested is not waited for.
+**When an ended epoch is announced.** Once its last sample is written, the nodes that were written
+to have :data:`ACK_WAIT_S` to acknowledge; then it is announced in any case. Announcing early costs
+at most a replay of what was just on its way; announcing late would hide from the nodes that
+something is missing. A node that does not keep up is not waited for.
 
 **What is announced.** An ``EpochClose`` is cumulative: it names every slice with uncommitted items
-and its newest number, so a later one makes up for a lost one, and a node that never saw a batch
+and its newest number, so a later one makes up for a lost one, and a node that never saw a sample
 still learns that it exists. It is repeated while items stay uncommitted; when all are committed,
 one last message without slices says so, and then there is silence.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from evenflow.model.messages import EpochClose
 
 if TYPE_CHECKING:
-    from evenflow.slices.publisher.batching import Batching
+    from evenflow.model.batch import Int64s
+    from evenflow.slices.publisher.sealing import Sealing
 
 ACK_WAIT_S: Final = 0.05
 """How long an epoch that has ended waits for acknowledgements before it is announced."""
@@ -36,27 +40,27 @@ class Epochs:
         topic: The topic.
         writer: The writer.
         slice_count: How many slices there are.
-        batching: Where the items of the current epoch are.
+        sealing: Where the items of the current epoch are.
         epoch_s: How long an epoch lasts, from its first item.
     """
 
     def __init__(
-        self, topic: str, writer: int, slice_count: int, batching: Batching, epoch_s: float
+        self, topic: str, writer: int, slice_count: int, sealing: Sealing, epoch_s: float
     ) -> None:
         self.committed = 0
         """Of a served topic: the newest epoch that every consumer has committed."""
         self._topic = topic
         self._writer = writer
         self._slice_count = slice_count
-        self._batching = batching
+        self._sealing = sealing
         self._epoch_s = epoch_s
         self._due: float | None = None
         self._hurried = False
-        self._ended = [0] * slice_count
+        self._ended: Int64s = np.zeros(slice_count, np.int64)
         """The newest number of every slice when the last epoch ended."""
         self._ended_items = 0
-        self._unacknowledged: list[int] | None = None
-        """Slices of the ended epoch that are still waited for; None when no epoch is ending."""
+        self._unacknowledged: list[str] | None = None
+        """Nodes of an ended epoch that are still waited for; None when no epoch is ending."""
         self._acks_due = 0.0
         self._announced = 0
         self._announced_clean = True
@@ -65,12 +69,12 @@ class Epochs:
     @property
     def newest(self) -> int:
         """The newest epoch that has items."""
-        return self._batching.epoch if self._batching.has_items else self.ended
+        return self._sealing.epoch if self._sealing.has_items else self.ended
 
     @property
     def ended(self) -> int:
         """The newest epoch that has ended."""
-        return self._batching.epoch - 1
+        return self._sealing.epoch - 1
 
     @property
     def is_ending(self) -> bool:
@@ -90,7 +94,9 @@ class Epochs:
 
     def deadline(self) -> float | None:
         """When the epoch is due; None when it has no items, or while another is being announced."""
-        return None if self.is_ending else self._due
+        if self.is_ending:
+            return None
+        return -math.inf if self._hurried else self._due
 
     def is_due(self, now: float) -> bool:
         """Whether it is time to end the epoch, or to repeat what is uncommitted."""
@@ -106,23 +112,23 @@ class Epochs:
         """
         self._due = None
         self._hurried = False
-        if self._batching.next_epoch():
-            self._ended = self._batching.retention.newest_of_all()
+        if self._sealing.next_epoch():
+            self._ended = self._sealing.retention.newest.copy()
             self._ended_items = published
 
     # -- announcing --------------------------------------------------------------------------------
 
-    def await_acks(self, slices: Iterable[int], now: float) -> None:
-        """The ended epoch is written: give the readers of these slices time to acknowledge."""
-        self._unacknowledged = list(slices)
+    def await_acks(self, nodes: Iterable[str], now: float) -> None:
+        """The ended epoch is written: give these nodes time to acknowledge."""
+        self._unacknowledged = list(nodes)
         self._acks_due = now + ACK_WAIT_S
 
-    def is_announceable(self, now: float, is_acknowledged: Callable[[int], bool]) -> bool:
+    def is_announceable(self, now: float, is_acknowledged: Callable[[str], bool]) -> bool:
         """Whether an ended epoch need not wait any longer.
 
         Args:
             now: The time.
-            is_acknowledged: Whether a slice's readers have acknowledged it, or it is congested.
+            is_acknowledged: Whether a node has acknowledged everything, or is not waited for.
         """
         waiting = self._unacknowledged
         if waiting is None:
@@ -141,13 +147,13 @@ class Epochs:
             closing: Say that no more items come. Announced even when all is committed.
             committed_items: Of a served topic: items that every consumer has committed.
         """
-        retention = self._batching.retention
-        slices = tuple(s for s in retention.dirty() if retention.floor(s) < self._ended[s])
-        news = closing or self._is_news(slices)
+        retention = self._sealing.retention
+        slices = np.flatnonzero(retention.floors < self._ended)
+        news = closing or self._is_news(has_slices=bool(len(slices)))
         self._unacknowledged = None
-        self._announced, self._announced_clean = self.ended, not slices
+        self._announced, self._announced_clean = self.ended, not len(slices)
         self._announced_committed = self.committed
-        more = slices or self._batching.has_items
+        more = len(slices) or self._sealing.has_items
         self._due = now + self._epoch_s if more else None
         if not news:
             return None
@@ -156,17 +162,17 @@ class Epochs:
             topic=self._topic,
             epoch=self.ended,
             slice_count=self._slice_count,
-            slices=slices,
-            last=tuple(self._ended[s] for s in slices),
+            slices=tuple(slices.tolist()),
+            last=tuple(self._ended[slices].tolist()),
             closing=closing,
             committed=self.committed,
             items=self._ended_items,
             committed_items=committed_items,
         )
 
-    def _is_news(self, slices: tuple[int, ...]) -> bool:
+    def _is_news(self, *, has_slices: bool) -> bool:
         return (
-            bool(slices)
+            has_slices
             or not self._announced_clean
             or self.ended > self._announced
             or self.committed > self._announced_committed

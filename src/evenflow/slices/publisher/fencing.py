@@ -17,7 +17,14 @@ else. Messages may be repeated, reordered or lost: terms only grow.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
 
 
 class Fencing:
@@ -26,19 +33,19 @@ class Fencing:
     __slots__ = ("_terms",)
 
     def __init__(self, slice_count: int) -> None:
-        self._terms = [0] * slice_count
+        self._terms = np.zeros(slice_count, np.uint64)
 
-    def admit(self, slice_id: int, term: int) -> bool:
-        """Whether no newer term was met for a slice; a newer one raises the bar for the others."""
-        if term < self._terms[slice_id]:
-            return False
-        self._terms[slice_id] = term
-        return True
+    def admit(self, slices: Any, terms: Any) -> npt.NDArray[np.bool_]:
+        """Whether no newer term was met for each slice; newer ones raise the bar for the others."""
+        slices, terms = np.asarray(slices, np.int64), np.asarray(terms, np.uint64)
+        admitted: npt.NDArray[np.bool_] = terms >= self._terms[slices]
+        np.maximum.at(self._terms, slices[admitted], terms[admitted])
+        return admitted
 
     def term(self, slice_id: int) -> int:
         """The newest term met for a slice; 0 before the first."""
-        return self._terms[slice_id]
+        return int(self._terms[slice_id])
 
     def terms(self, slices: Iterable[int]) -> tuple[int, ...]:
         """The newest terms of these slices."""
-        return tuple(self._terms[slice_id] for slice_id in slices)
+        return tuple(self.term(slice_id) for slice_id in slices)

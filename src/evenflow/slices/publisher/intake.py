@@ -2,6 +2,11 @@
 
 Defaults are filled in (sender, id, time), payloads are encoded, wrong input is refused before
 anything of the call is published, and items that get no slice are counted.
+
+An error that depends on an item comes to the caller who gave it. So an assignment that may refuse
+an item, because it looks into the payload or is a program's own, is asked at once. One that looks
+at nothing but what every item has cannot refuse any: then single items get their slices later, all
+that have gathered in one go, or, by their sender, from a table of the senders met before.
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
+from itertools import count, islice
 from operator import index
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -18,8 +24,12 @@ import numpy as np
 
 from evenflow.errors import AssignmentError, UsageError
 from evenflow.model.batch import Int32s, Item
+from evenflow.slices.assignment import HashAssignment, refuses_nothing
+from evenflow.slices.publisher.gathering import LATER, Row
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from evenflow.clock import Clock
     from evenflow.slices.assignment import Assignment
     from evenflow.slices.publisher.columns import Table
@@ -27,6 +37,8 @@ if TYPE_CHECKING:
 Payload = bytes | bytearray | memoryview | str | Mapping[str, Any]
 """What callers may give: bytes, a string (sent as UTF-8), or a mapping (sent as JSON)."""
 _LIMIT: Final = 1 << 63
+_MOST_SENDERS: Final = 100_000
+"""Senders whose slices are remembered."""
 
 
 class Intake:
@@ -48,19 +60,32 @@ class Intake:
         self._clock = clock
         self._sender = f"{socket.gethostname()}-{os.getpid()}"
         self._counting = Lock()
-        self._next_id = 1
+        self._ids = count(1)
+        self._by_sender = assignment == HashAssignment("sender")
+        self._known: dict[str, int] = {}
+        """Slices of senders, when that is what the slice depends on."""
+        self._later = LATER if refuses_nothing(assignment) else None
 
-    def item(
-        self, payload: Payload, sender: str, item_id: int | None, time: int | None
-    ) -> tuple[int, Item]:
-        """Return one item and its slice."""
-        item = Item(
-            sender or self._sender,
-            self._take_ids(1) if item_id is None else _whole("id", item_id),
-            self._now() if time is None else _whole("time", time),
-            encode_payload(payload),
-        )
-        return self._slice_of(item, payload), item
+    def row(self, payload: Payload, sender: str, item_id: int | None, time: int | None) -> Row:
+        """Return one item, whose slice may be ``LATER``."""
+        sender = sender or self._sender
+        if type(sender) is not str or not sender.isascii():
+            _check_name(sender)
+        encoded = payload if type(payload) is bytes else encode_payload(payload)
+        # Counting is atomic: no lock for what every item does.
+        item_id = next(self._ids) if item_id is None else _whole("id", item_id)
+        time = int(self._clock.wall() * 1e6) if time is None else _whole("time", time)
+        slice_id = self._known.get(sender) if self._by_sender else self._later
+        if slice_id is None:
+            slice_id = self._slice_of(Item(sender, item_id, time, encoded), payload)
+            if self._by_sender:
+                self._remember(sender, slice_id)
+        return encoded, sender, item_id, time, slice_id
+
+    def _remember(self, sender: str, slice_id: int) -> None:
+        if len(self._known) >= _MOST_SENDERS:
+            self._known.clear()
+        self._known[sender] = slice_id
 
     def table(self, payloads: Any, senders: Any, ids: Any, times: Any) -> Table:
         """Return many items as columns."""
@@ -69,8 +94,7 @@ class Intake:
         column = columns.payload_column(payloads)
         count = len(column)
         if ids is None:
-            first = self._take_ids(count)
-            ids = np.arange(first, first + count)
+            ids = np.fromiter(islice(self._ids, count), np.int64, count)
         if times is None:
             times = np.full(count, self._now())
         if isinstance(senders, str):
@@ -90,9 +114,14 @@ class Intake:
         for name, column in more.items():
             check_length(f"field {name!r}", column, len(table))
         try:
-            return self.assignment.assign_columns({**more, **table.fields()}, self.slice_count)
+            found = self.assignment.assign_columns({**more, **table.fields()}, self.slice_count)
+            return self._checked(np.asarray(found), table)
         except AssignmentError as error:
             raise self._refusal(error) from error.__cause__
+
+    def slices_of_columns(self, fields: Mapping[str, Any]) -> Int32s:
+        """Return the slices of items that an assignment cannot refuse."""
+        return self.assignment.assign_columns(fields, self.slice_count)
 
     def slices_of_mappings(self, table: Table, payloads: Sequence[Payload]) -> Int32s:
         """Return the slices of many items whose payloads were given as mappings."""
@@ -109,23 +138,44 @@ class Intake:
         if isinstance(payload, Mapping):
             fields = {**payload, **fields}
         try:
-            return self.assignment.assign(fields, self.slice_count)
+            found = self.assignment.assign(fields, self.slice_count)
         except AssignmentError as error:
             raise self._refusal(error) from error.__cause__
+        if not 0 <= found < self.slice_count:
+            raise self._refusal(self._no_slice(found, item.sender, item.id))
+        return found
+
+    def _checked(self, found: npt.NDArray[Any], table: Table) -> Int32s:
+        """The slices that an assignment gave many items: a program's own may give anything."""
+        if found.shape != (len(table),) or (found.size and found.dtype.kind not in "iu"):
+            reason = f"{len(table)} items got {found.dtype} of shape {found.shape} for slices"
+            raise AssignmentError(reason)
+        wrong = (found < 0) | (found >= self.slice_count)
+        if wrong.any():
+            row = int(wrong.argmax())
+            name = table.senders[row].as_py()
+            raise self._no_slice(int(found[row]), name, int(table.ids[row]))
+        return found.astype(np.int32, copy=False)
+
+    def _no_slice(self, found: int, sender: str, item_id: int) -> AssignmentError:
+        reason = f"the assignment gave {found}; slices are 0 to {self.slice_count - 1}"
+        return AssignmentError(reason, sender=sender, id=item_id)
 
     def _refusal(self, error: AssignmentError) -> AssignmentError:
         with self._counting:
             self.refused += 1
         return AssignmentError(error.reason, topic=self.topic, sender=error.sender, id=error.id)
 
-    def _take_ids(self, count: int) -> int:
-        with self._counting:
-            first = self._next_id
-            self._next_id += count
-        return first
-
     def _now(self) -> int:
         return int(self._clock.wall() * 1e6)
+
+
+def _check_name(sender: Any) -> None:
+    """Refuse a sender's name that cannot travel."""
+    try:
+        str.encode(sender)
+    except (TypeError, UnicodeEncodeError) as error:
+        raise UsageError(f"sender is {sender!r}: give a string ({error})") from None
 
 
 def _whole(name: str, value: Any) -> int:
@@ -149,7 +199,10 @@ def encode_payload(payload: Payload) -> bytes:
     if isinstance(payload, bytes):
         return payload
     if isinstance(payload, str):
-        return payload.encode()
+        try:
+            return payload.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"the payload is no text that UTF-8 can carry: {error}") from None
     if isinstance(payload, Mapping):
         try:
             return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()

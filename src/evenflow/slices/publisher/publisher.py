@@ -5,17 +5,16 @@
     with Publisher("items") as publisher:
         publisher.publish({"speed": 12.5}, sender="car-7")
 
-``publish`` accepts an item: it has a slice, a number, and a place in the retention, and will
-reach the node that owns its slice however often that changes. It returns before the item is
-processed; ``close`` (and so the end of the ``with`` block) waits until everything is committed.
-When as much is uncommitted as ``publisher.retention_bytes`` allows, ``publish`` blocks, for at
-most ``publisher.block_s``: nothing is dropped.
+``publish`` accepts an item: it has a place in the retention, and will reach the node that owns its
+slice however often that changes. It returns before the item is sent or processed; ``close`` (and so
+the end of the ``with`` block) waits until everything is committed. When as much is uncommitted as
+``publisher.retention_bytes`` allows, ``publish`` blocks, for at most ``publisher.block_s``: nothing
+is dropped.
 
 With ``publisher.linger_ms = 0`` an item is written by the caller's thread at once; otherwise it
-may wait that long for others of its slice, and in a served topic, where nobody can read it earlier,
-until its epoch ends. ``publish_many`` and ``publish_columns`` linger in served topics alone, when
-they bring less than a batch; and ``publish_columns`` touches no single item in Python. All methods
-may be called by any thread.
+waits for others, of any slice, as :mod:`evenflow.slices.publisher.sealing` says. Whoever brings
+what fills a sample writes it. ``publish_columns`` touches no single item in Python. All methods may
+be called by any thread.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from evenflow.config import Config
 from evenflow.domain import enter
 from evenflow.errors import DeliveryTimeout, PublishTimeout, UsageError
 from evenflow.model.batch import Int32s
+from evenflow.model.sample import ITEM_BYTES, RUN_BYTES
 from evenflow.slices.assignment import Assignment, assignment_of
 from evenflow.slices.consumer.registry import ARCHIVE
-from evenflow.slices.publisher.batching import Limits
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.diagnosis import PublisherStats, publisher_stats, why_blocked
 from evenflow.slices.publisher.intake import Intake, Payload, encode_payload
-from evenflow.slices.publisher.open_batches import BATCH_OVERHEAD, ITEM_OVERHEAD, item_size
+from evenflow.slices.publisher.sealing import Limits, item_bytes
 from evenflow.slices.publisher.shell import PublisherShell
 from evenflow.slices.spill import open_spill
 
@@ -105,6 +104,7 @@ class Publisher:
             cut.slices,
             self._limits,
             served=cut.served,
+            assign=self._intake.slices_of_columns,
             spill=open_spill("publisher", settings.spill_dir, settings.spill_bytes),
         )
         if cut.durable and self._core.consumers is not None:
@@ -139,11 +139,12 @@ class Publisher:
             AssignmentError: The item gets no slice; it is counted and not published.
             PublishTimeout: There was no room in time; the item is not published.
         """
-        slice_id, item = self._intake.item(payload, sender, id, time)
-        size = item_size(item)
-        self._check_size(size)
+        row = self._intake.row(payload, sender, id, time)
+        size = item_bytes(row[1], row[0])
+        if size > self._limits.retention_bytes:
+            raise self._too_large(size)
         timeout = self._block_s if timeout is None else timeout
-        if not self._shell.add(slice_id, item, size, timeout):
+        if not self._shell.add(row, size, timeout):
             raise self._full(timeout)
 
     def publish_many(
@@ -203,10 +204,9 @@ class Publisher:
             DeliveryTimeout: Some have not in time. The items stay retained and will arrive.
         """
         timeout = self._block_s if timeout is None else timeout
-        slices = self._shell.flush(timeout)
-        if slices:
-            items = sum(self._core.retention.uncommitted(slice_id) for slice_id in slices)
-            raise self._late("flush", timeout, items, slices)
+        if not self._shell.flush(timeout):
+            slices = self._core.retention.dirty()
+            raise self._late("flush", timeout, self._core.retention.uncommitted(slices), slices)
 
     def close(self, timeout: float | None = None) -> None:
         """Write everything, wait until it is committed, and leave.
@@ -238,8 +238,7 @@ class Publisher:
             self._core,
             refused=self._intake.refused,
             replayed=self._shell.replayer.replayed,
-            skipped=self._shell.slice_writers.skipped,
-            congested=self._shell.slice_writers.congested,
+            writers=self._shell.owner_writers,
         )
 
     def __enter__(self) -> Publisher:
@@ -268,8 +267,10 @@ class Publisher:
         if not len(table):
             return
         timeout = self._block_s if timeout is None else timeout
-        sizes = table.lengths() + (ITEM_OVERHEAD + BATCH_OVERHEAD)
-        self._check_size(int(sizes.max()))
+        sizes = table.lengths() + (ITEM_BYTES + RUN_BYTES)
+        largest = int(sizes.max())
+        if largest > self._limits.retention_bytes:
+            raise self._too_large(largest)
         ends = np.cumsum(sizes)
         start = before = 0
         while start < len(table):
@@ -277,21 +278,15 @@ class Publisher:
             fitting = int(np.searchsorted(ends, before + share, side="right"))
             end = max(fitting, start + 1)
             rows, chosen = table.rows(start, end), slices[start:end]
-            if not self._add(rows, chosen, int(ends[end - 1]) - before, timeout):
+            if not self._shell.add_table(rows, chosen, int(ends[end - 1]) - before, timeout):
                 raise self._full(timeout, accepted=start)
             start, before = end, int(ends[end - 1])
 
-    def _add(self, table: Table, slices: Int32s, size: int, timeout: float) -> bool:
-        if self._core.gathers(len(table), size):
-            return self._shell.add_table(table.copied(), slices, size, timeout)
-        return self._shell.add_columns(list(table.by_slice(slices)), size, timeout)
-
-    def _check_size(self, size: int) -> None:
-        if size > self._limits.retention_bytes:
-            raise UsageError(
-                f"an item of {size} bytes does not fit publisher.retention_bytes ="
-                f" {self._limits.retention_bytes}: raise it, or send less"
-            )
+    def _too_large(self, size: int) -> UsageError:
+        return UsageError(
+            f"an item of {size} bytes does not fit publisher.retention_bytes ="
+            f" {self._limits.retention_bytes}: raise it, or send less"
+        )
 
     def _full(self, waited: float, accepted: int = 0) -> PublishTimeout:
         return PublishTimeout(
@@ -312,4 +307,4 @@ class Publisher:
         )
 
     def _cause(self) -> str:
-        return why_blocked(self._core, self._shell.slice_writers.unread, self._clock.monotonic())
+        return why_blocked(self._core, self._shell.owner_writers.readers, self._clock.monotonic())

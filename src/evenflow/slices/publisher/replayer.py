@@ -1,13 +1,14 @@
 """Answers replay requests, in a thread of its own.
 
 A replay may be large and its node slow, so neither commits nor publishing shall wait for it.
-What is owed to a node is an ordered set of batches: a request repeated while its answer is
-still under way adds nothing, and what is committed meanwhile is left out. So the debt is
-bounded by what is retained.
+What is owed to a node is an ordered set of samples, and which runs of each are wanted: a request
+repeated while its answer is still under way adds nothing, and what is committed meanwhile is left
+out. So the debt is bounded by what is retained. A sample of which little is wanted is cut to that.
 
 Nodes are served in turn, a chunk each. A node that is not there yet (its reader is not matched)
 is given ``MATCH_WAIT_S``; one that cannot take more is left alone for ``BACKOFF_S``. Dropping a
-debt does no harm: a node that still lacks something asks again.
+debt does no harm: a node that still lacks something asks again. Writers are closed again soon after
+a debt is paid, so that nobody has to know of more endpoints than are needed.
 """
 
 from __future__ import annotations
@@ -20,24 +21,23 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.domain import channels
 from evenflow.errors import EvenflowError
-from evenflow.model.batch import Batch
+from evenflow.model.sample import Sample
+from evenflow.slices.publisher.retention import Lacking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evenflow.clock import Clock
     from evenflow.domain.cyclone import Participant, Writer
-    from evenflow.model.batch import Encoded
+    from evenflow.model.batch import Encoded, Int64s
     from evenflow.model.messages import ReplayAnswer
 
-CHUNK_BATCHES: Final = 64
-"""How many batches a node is sent before it is the next one's turn."""
+CHUNK_SAMPLES: Final = 16
+"""How many samples a node is sent before it is the next one's turn."""
 MATCH_WAIT_S: Final = 5.0
 """How long to wait for a node's reader before its debt is dropped."""
 MATCH_POLL_S: Final = 0.005
 BACKOFF_S: Final = 0.2
 """Pause after a node could not take more."""
-IDLE_S: Final = 30.0
+IDLE_S: Final = 5.0
 """A node that asked for nothing for this long loses its writers."""
 ANSWERS_KEPT: Final = 64
 """Unsent answers to one node; older ones are of no use to it."""
@@ -48,14 +48,14 @@ _log = logging.getLogger(__name__)
 class _Debt:
     """What one node is owed, and the writers to pay with."""
 
-    __slots__ = ("answer_writer", "answers", "asked", "batches", "replay_writer", "wait_until")
+    __slots__ = ("answer_writer", "answers", "asked", "replay_writer", "samples", "wait_until")
 
     def __init__(self, answer_writer: Writer, replay_writer: Writer, now: float) -> None:
         self.answer_writer = answer_writer
         self.replay_writer = replay_writer
         self.answers: deque[ReplayAnswer] = deque(maxlen=ANSWERS_KEPT)
-        # Keyed by identity: a batch is one object, here and in the retention.
-        self.batches: dict[int, Encoded] = {}
+        self.samples: dict[int, Lacking] = {}
+        """By serial number."""
         self.asked = now
         self.wait_until = now
 
@@ -65,27 +65,25 @@ class _Debt:
 
 
 class Replayer:
-    """Sends answers and batches to the nodes that asked.
+    """Sends answers and samples to the nodes that asked.
 
     Args:
         participant: Where the writers are opened.
         topic: The evenflow topic.
-        floor: Gives the newest committed number of a slice.
+        floors: The newest committed number of each slice; they change while this looks.
         clock: The time.
     """
 
-    def __init__(
-        self, participant: Participant, topic: str, floor: Callable[[int], int], clock: Clock
-    ) -> None:
+    def __init__(self, participant: Participant, topic: str, floors: Int64s, clock: Clock) -> None:
         self._participant = participant
         self._channel = channels.replay(topic)
-        self._floor = floor
+        self._floors = floors
         self._clock = clock
         self._debts: dict[str, _Debt] = {}
         self._changed = Condition()
         self._stopping = False
         self.replayed = 0
-        """Batches sent again."""
+        """Samples sent again."""
         self._thread = Thread(target=self._serve, name=f"evenflow-replay-{topic}", daemon=True)
         self._thread.start()
 
@@ -96,12 +94,17 @@ class Replayer:
             debt.answers.append(answer)
             self._changed.notify()
 
-    def resend(self, node: str, batches: tuple[Encoded, ...]) -> None:
-        """Send batches to a node again, unless they are owed to it already."""
+    def resend(self, node: str, samples: tuple[Lacking, ...]) -> None:
+        """Send samples to a node again, unless they are owed to it already."""
         with self._changed:
             debt = self._debt(node)
-            for encoded in batches:
-                debt.batches.setdefault(id(encoded), encoded)
+            for one in samples:
+                owed = debt.samples.get(one.retained.serial)
+                if owed is None:
+                    debt.samples[one.retained.serial] = one
+                elif (one.wanted & ~owed.wanted).any():
+                    wanted = one.wanted | owed.wanted
+                    debt.samples[one.retained.serial] = Lacking(one.retained, wanted)
             self._changed.notify()
 
     def close(self) -> None:
@@ -145,7 +148,7 @@ class Replayer:
     def _pause(self) -> float:
         """How long until something can be done; called with the lock held."""
         now = self._clock.monotonic()
-        waits = [debt.wait_until - now for debt in self._debts.values() if debt.batches]
+        waits = [debt.wait_until - now for debt in self._debts.values() if debt.samples]
         if any(debt.answers for debt in self._debts.values()):
             return 0.0
         return max(0.0, min(waits, default=IDLE_S))
@@ -155,7 +158,7 @@ class Replayer:
         while debt.answers:
             debt.answer_writer.write(debt.answers.popleft())
         now = self._clock.monotonic()
-        if not debt.batches or now < debt.wait_until:
+        if not debt.samples or now < debt.wait_until:
             return
         if not debt.replay_writer.matched():
             debt.wait_until = now + MATCH_POLL_S
@@ -163,28 +166,33 @@ class Replayer:
                 self._drop(debt)
             return
         with self._changed:
-            chunk = list(islice(debt.batches.items(), CHUNK_BATCHES))
-        for key, encoded in chunk:
-            if self._is_uncommitted(encoded):
+            chunk = list(islice(debt.samples.items(), CHUNK_SAMPLES))
+        for serial, lacking in chunk:
+            encoded = self._needed(lacking)
+            if encoded is not None:
                 if not debt.replay_writer.write_encoded(bytes(encoded)):
                     debt.wait_until = self._clock.monotonic() + BACKOFF_S
                     return
                 self.replayed += 1
             with self._changed:
-                debt.batches.pop(key)
+                # Unless more was asked for meanwhile.
+                if debt.samples.get(serial) is lacking:
+                    del debt.samples[serial]
 
     def _drop(self, debt: _Debt) -> None:
         with self._changed:
-            debt.batches.clear()
+            debt.samples.clear()
 
-    def _is_uncommitted(self, encoded: Encoded) -> bool:
-        batch = Batch(encoded)
-        return batch.last > self._floor(batch.slice)
+    def _needed(self, lacking: Lacking) -> Encoded | None:
+        """What of a sample is wanted and not committed meanwhile; None when that is nothing."""
+        retained = lacking.retained
+        wanted = lacking.wanted & (retained.lasts > self._floors[retained.slices])
+        return Sample(retained.encoded).only(wanted).encoded if wanted.any() else None
 
     def _forget_idle(self) -> None:
         since = self._clock.monotonic() - IDLE_S
         with self._changed:
-            idle = [node for node, debt in self._debts.items() if debt.asked < since]
+            idle = [n for n, d in self._debts.items() if d.asked < since and not d.samples]
             debts = [self._debts.pop(node) for node in idle]
         for debt in debts:
             debt.close()

@@ -1,112 +1,209 @@
 """What a publisher published and nobody has committed yet (upstream backup).
 
-Per slice it keeps the encoded batches in the order of their numbers, the *floor* (everything up
-to it is committed) and the newest number. A commit may name any number: a batch is forgotten
-when its last item is committed, and a floor inside a batch keeps the whole batch, because
-batches are never encoded anew; whoever gets it again drops the items up to the floor.
+It keeps the samples in the order of their serial numbers, and for each slice the *floor*
+(everything up to it is committed) and the newest number. All retained items are the numbers
+``floor + 1 .. newest`` of each slice, without a hole: that is what makes replay able to close any
+gap. A sample is kept whole until all its items are committed, because samples are never encoded
+anew; whoever gets it again drops the items up to the floor.
 
-All retained items are the numbers ``floor + 1 .. newest`` of each slice, without a hole: that
-is what makes replay able to close any gap. Bytes are counted over all slices so that the
-publisher can bound them. Pure: no clock, no lock; the publisher's core owns it.
+A sample holds items of many slices, which are committed one by one. Whether it may be forgotten is
+therefore looked for: at the oldest samples with each commit, and at all of them as soon as enough
+was committed to pay for the look. What is committed as a whole epoch needs no look.
+
+Bytes are counted over all samples so that the publisher can bound them. Pure: no clock, no lock;
+the publisher's core owns it.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
 
 if TYPE_CHECKING:
-    from evenflow.model.batch import Encoded
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+    from evenflow.model.batch import Encoded, Int64s
+
+    Mask = npt.NDArray[np.bool_]
+
+LOOK: Final = 32
+"""How many of the oldest samples are looked at with each commit."""
+SHARE: Final = 8
+"""All samples are looked at when this part of their number was committed in items."""
 
 
-class Retained(NamedTuple):
-    """One published batch that is not wholly committed."""
+class Retained:
+    """One published sample that is not wholly committed."""
 
-    first: int
-    """Sequence number of its first item."""
-    last: int
-    """Sequence number of its last item."""
-    epoch: int
-    """The epoch it belongs to."""
-    encoded: Encoded
-    """The sample as it was, and will again be, written."""
+    __slots__ = ("count", "encoded", "epoch", "firsts", "lasts", "serial", "slices")
+
+    def __init__(
+        self,
+        serial: int,
+        epoch: int,
+        encoded: Encoded,
+        slices: Int64s,
+        firsts: Int64s,
+        lasts: Int64s,
+    ) -> None:
+        self.serial = serial
+        self.epoch = epoch
+        self.encoded = encoded
+        """The sample as it was, and will again be, written."""
+        self.slices = slices
+        """The slices of its runs."""
+        self.firsts = firsts
+        self.lasts = lasts
+        """The numbers of each run's first and last item."""
+        self.count = int((lasts - firsts).sum()) + len(slices)
+
+
+class Lacking(NamedTuple):
+    """A retained sample of which somebody lacks something."""
+
+    retained: Retained
+    wanted: Mask
+    """Which of its runs."""
+
+
+class Newly(NamedTuple):
+    """What is committed now and was not before: numbers of slices."""
+
+    slices: Int64s
+    firsts: Int64s
+    lasts: Int64s
+
+    @property
+    def items(self) -> int:
+        """How many items."""
+        return int((self.lasts - self.firsts).sum()) + len(self.slices)
 
 
 class Retention:
-    """The uncommitted batches of all slices of one writer."""
+    """The uncommitted samples of one writer."""
 
-    __slots__ = ("_batches", "_dirty", "_floors", "_newest", "items", "size")
+    __slots__ = ("_samples", "_since_look", "floors", "items", "newest", "size")
 
     def __init__(self, slice_count: int) -> None:
-        self._batches: tuple[deque[Retained], ...] = tuple(deque() for _ in range(slice_count))
-        self._floors = [0] * slice_count
-        self._newest = [0] * slice_count
-        self._dirty: set[int] = set()
+        self._samples: dict[int, Retained] = {}
+        self.floors: Int64s = np.zeros(slice_count, np.int64)
+        """Of each slice everything up to this number is committed."""
+        self.newest: Int64s = np.zeros(slice_count, np.int64)
+        """The newest number of each slice; 0 before its first item."""
         self.items = 0
         """Items that are published and not committed."""
         self.size = 0
-        """Bytes of all retained batches."""
+        """Bytes of all retained samples."""
+        self._since_look = 0
 
-    def keep(self, slice_id: int, count: int, epoch: int, encoded: Encoded) -> None:
-        """Keep a new batch of ``count`` items, numbered on from the newest item of its slice."""
-        first = self._newest[slice_id] + 1
-        last = self._newest[slice_id] = first + count - 1
-        self._batches[slice_id].append(Retained(first, last, epoch, encoded))
-        self._dirty.add(slice_id)
-        self.items += count
-        self.size += len(encoded)
+    def keep(self, sample: Retained) -> None:
+        """Keep a new sample, whose items are numbered on from the newest of their slices."""
+        self._samples[sample.serial] = sample
+        self.newest[sample.slices] = sample.lasts
+        self.items += sample.count
+        self.size += len(sample.encoded)
 
-    def commit(self, slice_id: int, upto: int) -> int:
-        """Forget a slice's items up to a number; return how many were not committed before."""
-        floor = self._floors[slice_id]
-        if upto > self._newest[slice_id]:
-            raise ValueError(f"slice {slice_id} has {self._newest[slice_id]} items, not {upto}")
-        if upto <= floor:
-            return 0
-        batches = self._batches[slice_id]
-        while batches and batches[0].last <= upto:
-            self.size -= len(batches.popleft().encoded)
-        self._floors[slice_id] = upto
-        if upto == self._newest[slice_id]:
-            self._dirty.discard(slice_id)
-        self.items -= upto - floor
-        return upto - floor
+    def has(self, serial: int) -> bool:
+        """Whether a sample is still kept."""
+        return serial in self._samples
 
-    def last_in(self, slice_id: int, epoch: int) -> int:
-        """The newest retained number of a slice up to the end of an epoch; its floor when none."""
-        last = self._floors[slice_id]
-        for batch in self._batches[slice_id]:
-            if batch.epoch > epoch:
+    # -- commits ----------------------------------------------------------------------------------
+
+    def commit(self, slices: Any, upto: Any) -> Newly:
+        """Forget items of slices, each slice named once, up to a number.
+
+        Returns:
+            What was not committed before.
+        """
+        slices, upto = np.asarray(slices, np.int64), np.asarray(upto, np.int64)
+        floors = self.floors[slices]
+        if (upto > self.newest[slices]).any():
+            raise ValueError("a commit of items that were never published")
+        further = upto > floors
+        newly = Newly(slices[further], floors[further] + 1, upto[further])
+        self.floors[newly.slices] = newly.lasts
+        self._forget(newly.items)
+        return newly
+
+    def commit_epoch(self, epoch: int) -> Newly:
+        """Forget everything up to the end of an epoch; return what was not committed before."""
+        old = []
+        for sample in self._samples.values():
+            if sample.epoch > epoch:
                 break
-            last = batch.last
-        return last
+            old.append(sample)
+        before = self.floors.copy()
+        for sample in old:
+            # In the order of their numbers: the newest of a slice comes last.
+            self.floors[sample.slices] = np.maximum(self.floors[sample.slices], sample.lasts)
+            self._drop(sample)
+        slices = np.flatnonzero(self.floors > before)
+        newly = Newly(slices, before[slices] + 1, self.floors[slices])
+        self._count_off(newly.items)
+        return newly
 
-    def floor(self, slice_id: int) -> int:
-        """Everything up to this number is committed."""
-        return self._floors[slice_id]
+    def _forget(self, committed: int) -> None:
+        """Forget the samples of which all is committed, as far as a look for them pays."""
+        self._since_look += committed
+        if self._count_off(committed):
+            return
+        some: Iterable[Retained] = islice(self._samples.values(), LOOK)
+        if self._since_look * SHARE >= len(self._samples):
+            some = self._samples.values()
+            self._since_look = 0
+        for sample in [one for one in some if self._is_committed(one)]:
+            self._drop(sample)
 
-    def newest(self, slice_id: int) -> int:
-        """The newest number of a slice; 0 before its first item."""
-        return self._newest[slice_id]
+    def _count_off(self, committed: int) -> bool:
+        """Count items as committed; return whether that was all there is."""
+        self.items -= committed
+        if not self.items:
+            self._samples.clear()
+            self.size = self._since_look = 0
+        return not self.items
 
-    def uncommitted(self, slice_id: int) -> int:
-        """How many items of a slice are not committed."""
-        return self._newest[slice_id] - self._floors[slice_id]
+    def _is_committed(self, sample: Retained) -> bool:
+        return bool((sample.lasts <= self.floors[sample.slices]).all())
 
-    def newest_of_all(self) -> list[int]:
-        """The newest number of every slice."""
-        return self._newest.copy()
+    def _drop(self, sample: Retained) -> None:
+        del self._samples[sample.serial]
+        self.size -= len(sample.encoded)
+
+    # -- what is kept -----------------------------------------------------------------------------
+
+    def uncommitted(self, slices: Any) -> int:
+        """How many items of slices are not committed."""
+        return int((self.newest[slices] - self.floors[slices]).sum())
 
     def dirty(self) -> list[int]:
         """The slices that have uncommitted items, in order."""
-        return sorted(self._dirty)
+        found: list[int] = np.flatnonzero(self.floors < self.newest).tolist()
+        return found
 
-    def after(self, slice_id: int, have: int) -> list[Retained]:
-        """The retained batches that hold an item above ``have``, in order of their numbers.
+    def lacking(self, slices: Any, have: Any) -> list[Lacking]:
+        """The samples that hold what somebody lacks who has slices up to some numbers, in order.
 
-        Searched from the newest backwards, so that asking for little costs little.
+        Searched from the newest backwards until all is found, so that asking for little costs
+        little.
         """
-        lacking = list(takewhile(lambda b: b.last > have, reversed(self._batches[slice_id])))
-        lacking.reverse()
-        return lacking
+        slices = np.asarray(slices, np.int64)
+        start = np.maximum(np.asarray(have, np.int64), self.floors[slices])
+        left = int(np.maximum(self.newest[slices] - start, 0).sum())
+        wanted_above = np.full(len(self.floors), np.iinfo(np.int64).max)
+        wanted_above[slices] = start
+        found = []
+        for sample in reversed(self._samples.values()):
+            if left <= 0:
+                break
+            above = wanted_above[sample.slices]
+            wanted = sample.lasts > above
+            if wanted.any():
+                begin = np.maximum(sample.firsts, above + 1)[wanted]
+                left -= int((sample.lasts[wanted] - begin).sum()) + len(begin)
+                found.append(Lacking(sample, wanted))
+        found.reverse()
+        return found

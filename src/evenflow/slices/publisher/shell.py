@@ -1,8 +1,9 @@
 """Connects the publisher's core to the domain.
 
-Callers' threads bring items in; one service thread does everything that is due by itself: it
-seals batches whose linger is over, ends and announces epochs, takes commits and replay requests
-in, and looks after congested slices. Replays have a thread of their own
+Callers' threads bring items in, which is an append to lists; whoever brings what fills a sample
+seals and writes what has gathered. One service thread does everything that is due by itself: it
+seals what has waited long enough, ends and announces epochs, takes maps, commits and replay
+requests in, and looks after the writers. Replays have a thread of their own
 (:mod:`evenflow.slices.publisher.replayer`). The core is guarded by one lock that nobody holds while
 writing.
 """
@@ -10,38 +11,39 @@ writing.
 from __future__ import annotations
 
 import logging
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Final
 
 from evenflow.domain import channels
 from evenflow.errors import ClosedError
 from evenflow.model.messages import (
+    Beat,
     Commit,
     ConsumerCommit,
+    MapPage,
     Progress,
     ReplayAnswer,
     ReplayRequest,
 )
-from evenflow.slices.actions import Resend, Send
-from evenflow.slices.publisher.batching import SealedBatch
-from evenflow.slices.publisher.core import Committed, PublisherCore
+from evenflow.slices.actions import Send
+from evenflow.slices.publisher.core import Committed, PublisherCore, Resend
+from evenflow.slices.publisher.owner_writer import OwnerWriters
 from evenflow.slices.publisher.replayer import Replayer
-from evenflow.slices.publisher.slice_writer import SliceWriters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from evenflow.clock import Clock
     from evenflow.domain.cyclone import Participant
-    from evenflow.model.batch import Int32s, Item
-    from evenflow.slices.publisher.columns import Columns, Table
+    from evenflow.model.batch import Int32s, Int64s
+    from evenflow.slices.publisher.columns import Table
     from evenflow.slices.publisher.core import Reaction
+    from evenflow.slices.publisher.gathering import Row
 
-    Add = Callable[[float], list[SealedBatch]]
     CommitHook = Callable[[int, int, int, str], None]
 
 _ACK_POLL_S: Final = 0.005
-_RECOVERY_POLL_S: Final = 0.02
+_CARE_POLL_S: Final = 0.005
 _IDLE_S: Final = 1.0
 _FAREWELL_S: Final = 0.5
 _FOREVER: Final = float("inf")
@@ -70,82 +72,101 @@ class PublisherShell:
         self.core = core
         self._clock = clock
         self._on_commit = on_commit
-        self._changed = Condition()
+        # A plain lock: a Condition's own is slower to take, and every item takes it.
+        self._lock = Lock()
+        self._changed = Condition(self._lock)
         self._closing = self._stopping = False
         self._failure: BaseException | None = None
         self._sleeps_until = _FOREVER
         self._announced = 0
         """The newest epoch that was announced."""
         partition = channels.writer_partition(core.writer)
-        self.slice_writers = SliceWriters(participant, core.topic, core.slice_count)
+        self.owner_writers = OwnerWriters(participant, core.topic, core.retention.has)
+        self._members: frozenset[str] = frozenset()
         self._epochs = participant.writer(channels.EPOCHS)
         self._readers = [
             participant.reader(channel, [partition])
             for channel in (channels.COMMITS, channels.REQUESTS)
         ]
+        self._readers += map(participant.reader, (channels.MAPS, channels.BEATS))
         if core.consumers is not None:
             # In this order: who is told of a consumer before a commit keeps what it needs.
             self._readers += map(participant.reader, (channels.PROGRESS, channels.CONSUMERS))
         self._waiter = participant.waiter()
         for reader in self._readers:
             self._waiter.attach(reader)
-        self.replayer = Replayer(participant, core.topic, core.retention.floor, clock)
+        self.replayer = Replayer(participant, core.topic, core.retention.floors, clock)
         name = f"evenflow-publisher-{core.topic}"
         self._thread = Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 
     # -- callers' threads --------------------------------------------------------------------------
 
-    def add(self, slice_id: int, item: Item, size: int, timeout_s: float) -> bool:
+    def add(self, row: Row, size: int, timeout_s: float) -> bool:
         """Accept an item of this size; False when there was no room for it in time."""
-        return self._accept(size, timeout_s, lambda now: self.core.add(slice_id, item, now))
-
-    def add_columns(
-        self, parts: Iterable[tuple[int, Columns]], size: int, timeout_s: float
-    ) -> bool:
-        """Accept items of several slices, all or none; False when there was no room in time."""
-
-        def add(now: float) -> list[SealedBatch]:
-            added = (self.core.add_columns(slice_id, columns, now) for slice_id, columns in parts)
-            return [sealed for some in added for sealed in some]
-
-        return self._accept(size, timeout_s, add)
-
-    def add_table(self, table: Table, slices: Int32s, size: int, timeout_s: float) -> bool:
-        """Accept few items of any slices, all or none; False when there was no room in time."""
-        return self._accept(
-            size, timeout_s, lambda now: self.core.add_table(table, slices, size, now)
-        )
-
-    def _accept(self, size: int, timeout_s: float, add: Add) -> bool:
-        with self._changed:
-            if not self._wait_for_room(size, timeout_s):
+        core = self.core
+        with self._lock:
+            if (
+                self._closing or self._failure is not None or not core.has_room(size)
+            ) and not self._wait_for_room(size, timeout_s):
                 return False
-            touched = self._queue(add(self._clock.monotonic()))
-            self._wake_if_due()
-        self.slice_writers.drain(touched)
+            first, full = core.is_empty, core.fills(1, size)
+            core.add(row, size)
+            if not (first or full):
+                return True
+            touched = self._added(first=first, full=full)
+        self._drain(touched)
         return True
 
-    def flush(self, timeout_s: float) -> list[int]:
-        """Write everything; return the slices that are not acknowledged when the time is over."""
+    def add_table(self, table: Table, slices: Int32s, size: int, timeout_s: float) -> bool:
+        """Accept items, all or none; False when there was no room in time."""
+        core = self.core
+        with self._lock:
+            if not self._wait_for_room(size, timeout_s):
+                return False
+            first, full = core.is_empty, core.fills(len(table), size)
+            # What waits must not be changed by the caller any more.
+            core.add_table(table if full else table.copied(), slices, size)
+            touched = self._added(first=first, full=full)
+        self._drain(touched)
+        return True
+
+    def _added(self, *, first: bool, full: bool) -> list[str]:
+        """Items were added: seal them, or see that somebody will; return whom to write to."""
+        now = self._clock.monotonic()
+        if first:
+            self.core.opened(now)
+        touched = self.owner_writers.put(self.core.seal(now), now) if full else []
+        self._wake_if_due()
+        return touched
+
+    def _drain(self, touched: list[str]) -> None:
+        if touched:
+            now = self._clock.monotonic()
+            self.owner_writers.drain(touched, now)
+            if self.owner_writers.needs_care and self._sleeps_until > now + _CARE_POLL_S:
+                self._waiter.wake()
+
+    def flush(self, timeout_s: float) -> bool:
+        """Write everything; return whether it is acknowledged in time."""
         deadline = self._clock.monotonic() + timeout_s
         with self._changed:
             self._check()
-            touched = self._queue(self.core.flush())
-            targets = {s: self.core.retention.newest(s) for s in self.core.retention.dirty()}
-            epoch = self.core.epochs.newest
+            now = self._clock.monotonic()
+            touched = self.owner_writers.put(self.core.seal(now), now)
+            serial, epoch = self.core.sealing.serial, self.core.epochs.newest
             if self.core.consumers is not None:
                 # Of a served topic nothing can be read whose epoch is not closed.
                 self.core.epochs.hurry()
                 self._waiter.wake()
-        self.slice_writers.drain(touched)
+        self._drain(touched)
         while True:
-            targets = {s: last for s, last in targets.items() if not self._is_safe(s, last)}
+            safe = self.core.uncommitted == 0 or self.owner_writers.are_safe(serial)
+            if safe and self._is_announced(epoch):
+                return True
             left = deadline - self._clock.monotonic()
-            if not targets and self._is_announced(epoch):
-                return []
             if left <= 0:
-                return list(targets) or self.core.retention.dirty()
+                return False
             with self._changed:
                 self._check()
                 self._changed.wait(min(left, _ACK_POLL_S))
@@ -174,7 +195,7 @@ class PublisherShell:
         self._waiter.close()
         for reader in self._readers:
             reader.close()
-        self.slice_writers.close()
+        self.owner_writers.close()
         self._epochs.close()
 
     def _is_over(self) -> bool:
@@ -185,13 +206,6 @@ class PublisherShell:
         if self.core.consumers is None:
             return True
         return self._announced >= epoch and self._epochs.is_acked(0.0)
-
-    def _is_safe(self, slice_id: int, last: int) -> bool:
-        """Whether a slice is committed so far, or all of it is written and acknowledged."""
-        floor = self.core.retention.floor(slice_id)
-        writer = self.slice_writers[slice_id]
-        whole = writer.hole <= floor and writer.readers() > 0
-        return floor >= last or (whole and writer.is_acknowledged())
 
     def _wait_for_room(self, size: int, timeout_s: float) -> bool:
         self._check()
@@ -209,12 +223,6 @@ class PublisherShell:
             raise self._failure
         if self._closing:
             raise ClosedError(f"publisher of topic {self.core.topic!r}")
-
-    def _queue(self, sealed: list[SealedBatch]) -> set[int]:
-        """Put batches in line, in the order of their numbers; return their slices."""
-        for slice_id, encoded in sealed:
-            self.slice_writers[slice_id].put(self.core.retention.newest(slice_id), encoded)
-        return {slice_id for slice_id, _ in sealed}
 
     def _wake_if_due(self) -> None:
         due = self.core.deadline()
@@ -243,8 +251,8 @@ class PublisherShell:
             until = now + _IDLE_S if due is None else due
             if self.core.epochs.is_ending:
                 until = min(until, now + _ACK_POLL_S)
-            if self.slice_writers.needs_recovery:
-                until = min(until, now + _RECOVERY_POLL_S)
+            if self.owner_writers.needs_care:
+                until = min(until, now + _CARE_POLL_S)
             self._sleeps_until = until
         return max(0.0, until - now)
 
@@ -257,10 +265,15 @@ class PublisherShell:
                     with self._changed:
                         self.core.on_consumer_gone(*message.key)
 
-    def _handle(self, message: Commit | ReplayRequest | ConsumerCommit | Progress) -> None:
+    def _handle(
+        self, message: Commit | ReplayRequest | ConsumerCommit | Progress | MapPage | Beat
+    ) -> None:
         now = self._clock.monotonic()
         with self._changed:
-            if isinstance(message, ConsumerCommit | Progress):
+            reactions: list[Reaction] = []
+            if isinstance(message, Beat):
+                self._meet(message, now)
+            elif isinstance(message, ConsumerCommit | Progress):
                 reactions = self.core.handle_consumer(message, now)
             else:
                 reactions = self.core.handle(message, now)
@@ -272,32 +285,48 @@ class PublisherShell:
             except Exception:  # noqa: BLE001 - one node's fault, or the hook's, is not the others'
                 _log.exception("%s could not be served", type(message).__name__)
 
+    def _meet(self, beat: Beat, now: float) -> None:
+        """Have a writer ready for every node before slices move to it."""
+        members = frozenset(beat.nodes)
+        if beat.topic != self.core.topic or members == self._members:
+            return
+        self.owner_writers.meet(members - self._members, now)
+        self._members = members
+
+    def _part(self) -> None:
+        """Close the writers of nodes that are no members any more, once they do not read."""
+        strangers = set(self.owner_writers.nodes) - self._members
+        if strangers and self._members:
+            with self._changed:
+                self.owner_writers.part(strangers)
+
     def _perform(self, reaction: Reaction) -> None:
         match reaction:
-            case Committed(slice_id, first, last, node):
+            case Committed(newly, node):
                 if self._on_commit is not None:
-                    self._on_commit(slice_id, first, last, node)
+                    for slice_id, first, last in zip(*map(_plain, newly), strict=True):
+                        self._on_commit(slice_id, first, last, node)
             case Send(ReplayAnswer() as answer, node):
                 self.replayer.answer(node, answer)
-            case Resend(node, batches):
-                self.replayer.resend(node, batches)
+            case Resend(node, lacking):
+                self.replayer.resend(node, lacking)
 
     def _tend(self) -> None:
         """Do what is due by time."""
         now = self._clock.monotonic()
+        writers, epochs = self.owner_writers, self.core.epochs
         with self._changed:
-            touched = self._queue(self.core.seal_due(now))
             ending = self.core.epoch_due(now)
-            if ending:
-                touched |= self._queue(self.core.end_epoch())
-        self.slice_writers.drain(touched)
-        epochs = self.core.epochs
+            sealed = self.core.end_epoch(now) if ending else self.core.seal_due(now)
+            touched = writers.put(sealed, now)
+        self._drain(touched)
         if ending:
-            epochs.await_acks(self.slice_writers.take_written(), now)
-        if epochs.is_announceable(now, self.slice_writers.need_no_wait):
+            epochs.await_acks(writers.take_written(), now)
+        if epochs.is_announceable(now, writers.needs_no_wait):
             self._announce(now)
-        if self.slice_writers.needs_recovery:
-            self.slice_writers.recover()
+        if writers.needs_care:
+            writers.tend(now)
+        self._part()
 
     def _announce(self, now: float) -> None:
         with self._changed:
@@ -305,3 +334,8 @@ class PublisherShell:
         if close is not None:
             self._epochs.write(close)
             self._announced = close.epoch
+
+
+def _plain(column: Int64s) -> list[int]:
+    values: list[int] = column.tolist()
+    return values

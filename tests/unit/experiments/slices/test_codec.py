@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from evenflow.errors import ExperimentError
-from evenflow.model.batch import Batch, Item, encode_items
+from evenflow.model.batch import Item
+from evenflow.model.sample import Sample, encode_items
 from evenflow_experiments.slices.codec import ROWS, figures_of
 from evenflow_experiments.slices.codec_ends import OURS, STOCK, Row, Tally
+from evenflow_experiments.slices.codec_publish import COLUMNS, MANY, PUBLISH, WAYS, caller
 
 
-def batch(*numbers: int, marks: tuple[int, ...] = ()) -> Batch:
+def batch(*numbers: int, marks: tuple[int, ...] = ()) -> Sample:
     pairs = zip(numbers, marks or numbers, strict=True)
     items = [Item("s", number, 0, mark.to_bytes(8, "little") + b"xy") for number, mark in pairs]
-    return Batch(encode_items(1, 0, 0, 1, items))
+    return Sample(encode_items(1, 1, 0, {0: (1, items)}))
 
 
 def test_everything_in_turn_is_neither_lost_nor_repeated() -> None:
@@ -44,6 +48,33 @@ def test_figures_have_every_row_and_the_ratios() -> None:
     }  # fmt: skip
     assert figures["rows"][0].keys() == {"codec", "bytes", "batch", "items_per_s", "mb_per_s"}
     rates = dict.fromkeys(ROWS, 10.0) | {Row(OURS, 100, 1): 60.0, Row(OURS, 100, 1_000): 1_200.0}
+    rates |= {Row(PUBLISH, 100, 1): 25.0, Row(MANY, 100, 1_000): 30.0}
     ratios = figures_of(rates)["ratios"]
     assert ratios["100"]["one_by_one_to_stock"] == 6.0
     assert ratios["100"]["batch_1000_to_one_by_one"] == 20.0
+    assert ratios["100"]["publish_to_stock"] == 2.5
+    assert ratios["100"]["publish_many_to_stock"] == 3.0
+    assert ratios["8000"]["publish_columns_to_stock"] == 1.0
+
+
+class Calls:
+    """A publisher that counts."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, int, int]] = []
+
+    def publish(self, payload: bytes) -> None:
+        self.seen.append((PUBLISH, 1, len(payload)))
+
+    def publish_many(self, payloads: list[bytes]) -> None:
+        self.seen.append((MANY, len(payloads), len(payloads[0])))
+
+    def publish_columns(self, payloads: Any) -> None:
+        self.seen.append((COLUMNS, *payloads.shape))
+
+
+@pytest.mark.parametrize(("way", "batch"), WAYS.items())
+def test_a_call_brings_what_its_row_says(way: str, batch: int) -> None:
+    publisher = Calls()
+    caller(Row(way, 64, batch), publisher)()  # type: ignore[arg-type]
+    assert publisher.seen == [(way, batch, 64)]

@@ -13,17 +13,17 @@ from evenflow.config import BalancerConfig, Config, TopicConfig
 from evenflow.model.messages import (
     Ack,
     Beat,
+    MapPage,
     MoveReply,
     MoveRequest,
     NodeReport,
     Order,
     Receipt,
     SliceLoads,
-    SliceMap,
     SliceState,
     Step,
 )
-from evenflow.slices.actions import Action, NodeGone, Send
+from evenflow.slices.actions import NodeGone, Send
 from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore, BalancerSettings
 from evenflow.slices.balancer.session import Stage
@@ -70,7 +70,7 @@ class Desk:
         self._start()
         self.said.clear()
 
-    def does(self, actions: list[Action]) -> None:
+    def does(self, actions: list[Send]) -> None:
         self.said += [action.message for action in actions if isinstance(action, Send)]
 
     def hears(self, *events: object) -> None:
@@ -160,7 +160,7 @@ def test_nothing_is_ordered_before_it_has_listened() -> None:
     desk.waits(SETTINGS.settle - 0.1)
     assert desk.of(Beat)
     assert not desk.of(Order)
-    assert not desk.of(SliceMap)
+    assert not desk.of(MapPage)
 
 
 def test_slices_are_shared_out_evenly() -> None:
@@ -227,8 +227,8 @@ def test_a_node_that_joins_gets_its_share_after_a_while() -> None:
     assert (session.giver, session.taker, len(session.slices)) == (A, B, 3)
     desk.hands_over()
     assert desk.shares() == {A: 3, B: 3}
-    [newest] = desk.of(SliceMap)[-1:]
-    assert isinstance(newest, SliceMap)
+    [newest] = desk.of(MapPage)[-1:]
+    assert isinstance(newest, MapPage)
     assert newest.terms.count(session.term) == 3
 
 
@@ -437,8 +437,8 @@ def test_a_new_balancer_finds_the_owners_and_moves_nothing() -> None:
     desk.waits(SETTINGS.join_after)
     assert (desk.core.owners.of, desk.core.owners.terms) == (owners, terms)
     assert not desk.of(Order)
-    [newest] = desk.of(SliceMap)[-1:]
-    assert isinstance(newest, SliceMap)
+    [newest] = desk.of(MapPage)[-1:]
+    assert isinstance(newest, MapPage)
     assert balancer_of(newest.version) > max(balancer_of(term) for term in terms)
 
 

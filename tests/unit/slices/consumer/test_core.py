@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.model.ids import Position
-from evenflow.model.messages import CommitCopy, ConsumerCommit, EpochClose, Progress, SliceMap
+from evenflow.model.messages import CommitCopy, ConsumerCommit, EpochClose, MapPage, Progress
 from evenflow.slices.actions import NodeGone, WriterGone
 from evenflow.slices.consumer.core import ConsumerCore
 
@@ -22,7 +22,7 @@ def close(writer: int, epoch: int, items: int = 0) -> EpochClose:
 
 def core_with(*nodes: Progress, owners: tuple[int, ...] = (1, 1, 2, 2)) -> ConsumerCore:
     core = ConsumerCore("items", "query", 0, GRACE)
-    core.handle(SliceMap("items", 1, 1, ("n1", "n2"), owners, (1, 1, 1, 1)), 0.0)
+    core.handle(MapPage("items", 0, 1, 1, 4, ("n1", "n2"), owners, (1, 1, 1, 1)), 0.0)
     for one in nodes:
         core.handle(one, 0.0)
     return core
@@ -91,7 +91,7 @@ def test_drops_a_writer_of_which_nothing_is_left() -> None:
 
 def test_an_older_map_that_comes_late_is_ignored() -> None:
     core = core_with(progress("n1"), progress("n2"))
-    core.handle(SliceMap("items", 1, 0, (), (0, 0, 0, 0), (0, 0, 0, 0)), 0.0)
+    core.handle(MapPage("items", 0, 1, 0, 4, (), (0, 0, 0, 0), (0, 0, 0, 0)), 0.0)
     assert core.lacking() == ""
 
 

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 
 from evenflow.errors import ReadFailed
-from evenflow.model.batch import Batch, Item, encode_items
+from evenflow.model.batch import Item
 from evenflow.model.ids import NOWHERE, Position
+from evenflow.model.sample import Sample, encode_items
 from evenflow.slices.consumer import following
 from evenflow.slices.consumer.arrow_batches import record_batch
 from evenflow.slices.consumer.following import Following
-from evenflow.slices.consumer.row_numbers import numbered, spans_of
+from evenflow.slices.consumer.row_numbers import Span, join_spans, numbered
 
 WRITER = 9
 
@@ -68,8 +69,9 @@ class Domain:
             self.failures -= 1
             raise ReadFailed("items", [0], "no node answers")
         for epoch in set(share) - self.empty:
-            sample = Batch(encode_items(WRITER, 0, epoch, epoch, [Item("s", epoch, 0, b"")]))
-            yield numbered(record_batch([sample]), spans_of([sample]))
+            runs = {0: (epoch, [Item("s", epoch, 0, b"")])}
+            rows = record_batch(Sample(encode_items(WRITER, epoch, epoch, runs)).batches())
+            yield numbered(rows, join_spans([Span(0, WRITER, epoch, epoch)]))
 
     def close(self) -> None:
         self.closed += 1

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from evenflow.model.batch import Batch, Item, encode_items
+from evenflow.model.batch import Item
 from evenflow.model.ids import NOWHERE, Position
+from evenflow.model.sample import Sample, encode_items
 from evenflow.slices.consumer import served_batch
 from evenflow.slices.consumer.arrow_batches import record_batch
+from evenflow.slices.consumer.pieces import pieces_of
 from evenflow.slices.consumer.row_numbers import NUMBERED, numbered, spans_of
 from evenflow.slices.consumer.served_batch import ServedBatch, items_of, joined
 
@@ -18,11 +20,10 @@ END = Position({WRITER: 3})
 
 
 def served(first: int = 1) -> ServedBatch:
-    samples = [
-        Batch(encode_items(WRITER, 2, 1, first, ITEMS[:2])),
-        Batch(encode_items(WRITER, 7, 1, first, ITEMS[2:])),
-    ]
-    return ServedBatch(numbered(record_batch(samples), spans_of(samples)), NOWHERE, END)
+    runs = {2: (first, ITEMS[:2]), 7: (first, ITEMS[2:])}
+    batches = Sample(encode_items(WRITER, 1, 1, runs)).batches()
+    spans = spans_of(list(pieces_of(batches)))
+    return ServedBatch(numbered(record_batch(batches), spans), NOWHERE, END)
 
 
 def test_items_come_as_they_were_published() -> None:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evenflow.model.batch import Batch, Item, encode_items
+from evenflow.model.batch import Batch, Item
 from evenflow.model.messages import (
     Ack,
     CacheChunk,
     EpochClose,
+    MapPage,
     Order,
     ReplayAnswer,
     ReplayRequest,
-    SliceMap,
     SliceState,
     Step,
 )
-from evenflow.slices.actions import (
-    Action,
-    Send,
-    Subscribe,
-    Subscribed,
-)
+from evenflow.model.sample import Sample, encode_items
+from evenflow.model.slice_map import page_slices
+from evenflow.slices.actions import Send
 from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.settings import NodeSettings
 
@@ -36,9 +33,26 @@ NEXT_BALANCER = 2 << 20
 SETTINGS = NodeSettings(deliver_items=2, lease=30.0, stall=1.0, writer_grace=10.0)
 
 
+def sample_of(
+    runs: dict[int, tuple[int, int]],
+    writer: int = WRITER,
+    *,
+    serial: int = 1,
+    epoch: int = 1,
+    payload: bytes = b"x",
+) -> Sample:
+    """A sample with, for each slice, items from a first number on; an item's id is its number."""
+    items = {
+        slice_id: (first, [Item("s", first + i, 0, payload) for i in range(count)])
+        for slice_id, (first, count) in runs.items()
+    }
+    return Sample(encode_items(writer, serial, epoch, items))
+
+
 def batch(slice_id: int = 0, first: int = 1, count: int = 1, writer: int = WRITER) -> Batch:
-    items = [Item("s", first + i, 0, b"x") for i in range(count)]
-    return Batch(encode_items(writer, slice_id, 1, first, items))
+    """A batch, alone in its sample; the serial numbers of such samples ascend as they should."""
+    [one] = sample_of({slice_id: (first, count)}, writer, serial=first).batches()
+    return one
 
 
 def close(last: dict[int, int], writer: int = WRITER, slice_count: int = SLICES) -> EpochClose:
@@ -52,12 +66,14 @@ def order(step: Step, *slices: int, term: int = TERM, peer: str = OTHER) -> Orde
     return Order(TOPIC, ME, term, step, slices, peer)
 
 
-def slice_map(owners: dict[int, str], term: int, version: int) -> SliceMap:
+def map_page(
+    owners: dict[int, str], term: int, version: int, *, page: int = 0, slice_count: int = SLICES
+) -> MapPage:
     nodes = tuple(sorted(set(owners.values())))
-    of = tuple(nodes.index(owners[s]) + 1 if s in owners else 0 for s in range(SLICES))
-    return SliceMap(
-        TOPIC, 1, version, nodes, of, tuple(term * (s in owners) for s in range(SLICES))
-    )
+    slices = page_slices(page, slice_count)
+    of = tuple(nodes.index(owners[s]) + 1 if s in owners else 0 for s in slices)
+    terms = tuple(term * (s in owners) for s in slices)
+    return MapPage(TOPIC, page, 1, version, slice_count, nodes, of, terms)
 
 
 @dataclass
@@ -67,7 +83,7 @@ class Node:
     core: NodeCore = field(default_factory=lambda: NodeCore(TOPIC, ME, SLICES, SETTINGS, 0.0))
     now: float = 0.0
 
-    def does(self, actions: list[Action]) -> list[object]:
+    def does(self, actions: list[Send]) -> list[object]:
         return [action.message if isinstance(action, Send) else action for action in actions]
 
     def hears(self, *events: object) -> list[object]:
@@ -77,9 +93,10 @@ class Node:
         self.now += seconds
         return [one for one in self.does(self.core.poll(self.now)) if isinstance(one, kind)]
 
-    def gets(self, *batches: Batch, replayed: bool = False) -> None:
+    def gets(self, *batches: Batch | Sample, replayed: bool = False) -> None:
         for one in batches:
-            self.core.receive(one, self.now, replayed=replayed)
+            sample = one.sample if isinstance(one, Batch) else one
+            self.core.receive(sample, self.now, replayed=replayed)
 
     def works(self) -> list[int]:
         """The application processes all it can get; returns the numbers."""
@@ -97,7 +114,7 @@ class Node:
 def owner_of(*slices: int, floor: int = 0) -> Node:
     """A node that owns slices, knows a writer, and has heard from it where its numbers start."""
     node = Node()
-    node.hears(close({}), order(Step.TAKE, *slices), Subscribed(TERM))
+    node.hears(close({}), order(Step.TAKE, *slices))
     [request] = node.polls(kind=ReplayRequest)
     assert isinstance(request, ReplayRequest)
     node.hears(answer(dict.fromkeys(slices, floor)))
@@ -133,14 +150,13 @@ def reason(done: list[object]) -> str:
 def chunk(done: int, *batches: Batch, known: int = 1, writer: int = WRITER) -> CacheChunk:
     return CacheChunk(
         TOPIC, SESSION, OTHER, ME, 0, 1, 0, (3,), (writer,), (done,), (known,),
-        tuple(b.size for b in batches), b"".join(b.encoded for b in batches),
+        tuple(b.sample.size for b in batches), b"".join(b.sample.encoded for b in batches),
     )  # fmt: skip
 
 
 def taker() -> Node:
     """A node that has added slice 3 and is ordered to become active."""
     node = owner_of(0)
-    assert node.hears(order(Step.ADD, 3, term=SESSION)) == [Subscribe(frozenset({3}), SESSION)]
-    assert acks(node.hears(Subscribed(SESSION))) == [(Step.ADD, True)]
+    assert acks(node.hears(order(Step.ADD, 3, term=SESSION))) == [(Step.ADD, True)]
     assert acks(node.hears(order(Step.ACTIVATE, 3, term=SESSION))) == [(Step.ACTIVATE, True)]
     return node

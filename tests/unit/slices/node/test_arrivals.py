@@ -7,78 +7,51 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.model.messages import SliceState
-from evenflow.slices.node.arrivals import Arrivals
 from evenflow.slices.node.cache import HeldSlice
 from evenflow.testing.cluster import SimCluster
 
 
-def held_slice(term: int = 1, **last: int) -> HeldSlice:
+def held_slice(**last: int) -> HeldSlice:
     """Slice 3 with known writers ``w1``, ``w2`` and so on."""
-    held = HeldSlice(3, SliceState.AVAILABLE, term)
+    held = HeldSlice(3, SliceState.AVAILABLE, 1)
     for name, number in last.items():
-        track = held.track(int(name[1:]))
-        track.known, track.last = True, number
+        held.track(int(name[1:])).start(number)
     return held
 
 
 def test_growth_counts_and_what_was_there_before_does_not() -> None:
-    arrivals = Arrivals()
-    held = held_slice(w1=1_000)
-    assert arrivals.look([held]) == [0]
-    held.track(1).last = 1_050
-    held.track(2).last = 70
-    held.track(2).known = True
-    assert arrivals.look([held]) == [50]
-    held.track(2).last = 75
-    assert arrivals.look([held]) == [55]
+    held = held_slice(w1=1_000, w2=70)
+    assert held.arrived == 0
+    held.announce(held.track(1), 1_050)
+    held.announce(held.track(1), 1_040)
+    assert held.arrived == 50
+    held.announce(held.track(2), 75)
+    assert held.arrived == 55
 
 
 def test_a_position_that_is_not_known_yet_does_not_count() -> None:
-    arrivals = Arrivals()
-    held = held_slice(w1=10)
-    held.track(1).known = False
-    arrivals.look([held])
-    held.track(1).last = 900
-    assert arrivals.look([held]) == [0]
-    held.track(1).known = True
-    assert arrivals.look([held]) == [0]
-    held.track(1).last = 901
-    assert arrivals.look([held]) == [1]
+    held = held_slice()
+    held.announce(held.track(1), 900)
+    held.track(1).start(500)
+    assert held.arrived == 0
+    held.announce(held.track(1), 901)
+    assert held.arrived == 1
 
 
-def test_a_new_term_and_a_new_holding_begin_anew() -> None:
-    arrivals = Arrivals()
-    held = held_slice(w1=0)
-    arrivals.look([held])
-    held.track(1).last = 10
-    assert arrivals.look([held]) == [10]
-    assert arrivals.look([held_slice(2, w1=50)]) == [0]
-    assert arrivals.look([]) == []
-    assert arrivals.look([held_slice(2, w1=60)]) == [0]
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(1, 3), st.integers(0, 20), st.integers(0, 20), st.booleans()),
-        max_size=40,
-    )
-)
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 20), st.integers(0, 20)), max_size=40))
 def test_it_is_what_is_processed_and_what_waits(
-    steps: list[tuple[int, int, int, bool]],
+    steps: list[tuple[int, int, int]],
 ) -> None:
-    arrivals = Arrivals()
     held = held_slice(w1=0, w2=0, w3=0)
-    arrivals.look([held])
     processed = 0
-    for writer, come, done, look in steps:
+    for writer, come, done in steps:
         track = held.track(writer)
-        track.last += come
+        held.announce(track, track.last + come)
         step = min(done, track.last - track.done)
         track.done += step
         processed += step
-        if look:
-            waiting = sum(t.last - t.done for t in held.tracks.values())
-            assert arrivals.look([held]) == [processed + waiting]
+        waiting = sum(t.last - t.done for t in held.tracks.values())
+        assert held.arrived == processed + waiting
 
 
 def test_the_balancer_sees_what_arrives_at_a_node_that_processes_nothing() -> None:

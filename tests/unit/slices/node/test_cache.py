@@ -8,20 +8,31 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenflow.model.batch import Batch, Item, encode_items
+from evenflow.model.batch import Batch
 from evenflow.model.messages import SliceState
+from evenflow.model.sample import Sample
 from evenflow.slices.node.cache import SliceCache
+from evenflow.slices.node.track import Track
+
+from .alone import sample_of
 
 AVAILABLE, GIVING, TAKING = SliceState.AVAILABLE, SliceState.GIVING, SliceState.TAKING
 TERM = 1
 ROOMY = 1 << 20
-SIZE = len(encode_items(1, 0, 1, 1, [Item("s", 1, 0, b"x")]))
-"""Bytes of a batch of one item."""
 
 
-def batch(slice_id: int = 0, first: int = 1, count: int = 1, writer: int = 1) -> Batch:
-    items = [Item("s", first + i, 0, b"x") for i in range(count)]
-    return Batch(encode_items(writer, slice_id, 1, first, items))
+def sample(slice_id: int = 0, first: int = 1, count: int = 1, writer: int = 1) -> Sample:
+    return sample_of({slice_id: (first, count)}, writer, serial=first)
+
+
+SIZE = sample().size
+"""Bytes of a sample of one item."""
+
+
+def offer(cache: SliceCache, *args: int, **kwargs: int) -> Track:
+    """Offer a sample of one slice that is held."""
+    [(_, track, _, _)] = cache.offer(sample(*args, **kwargs))
+    return track
 
 
 def cache_of(*slices: int, limit: int = ROOMY, state: SliceState = AVAILABLE) -> SliceCache:
@@ -43,7 +54,7 @@ def drained(cache: SliceCache, limit: int = 100) -> list[Batch]:
 
 def test_what_is_offered_comes_out() -> None:
     cache = cache_of(0)
-    cache.offer(batch(first=1, count=3))
+    cache.offer(sample(first=1, count=3))
     assert (cache.backlog, cache.has_work) == (3, True)
     [out] = drained(cache)
     assert (out.first, out.last) == (1, 3)
@@ -52,28 +63,28 @@ def test_what_is_offered_comes_out() -> None:
 
 def test_items_of_a_slice_not_held_are_stray() -> None:
     cache = cache_of(0)
-    assert cache.offer(batch(slice_id=5, count=3)) is None
+    assert cache.offer(sample(slice_id=5, count=3)) == []
     assert (cache.stray, cache.size) == (3, 0)
 
 
 def test_what_comes_again_is_counted() -> None:
     cache = cache_of(0)
-    cache.offer(batch(count=3))
-    cache.offer(batch(count=3))
+    cache.offer(sample(count=3))
+    cache.offer(sample(count=3))
     assert (cache.repeated, cache.backlog) == (3, 3)
 
 
 def test_items_in_a_session_are_only_kept() -> None:
     for state in (GIVING, TAKING):
         cache = cache_of(0, state=state)
-        cache.offer(batch())
+        cache.offer(sample())
         assert cache.next(10) is None
         assert cache.backlog == 1
 
 
 def test_a_slice_that_becomes_giving_delivers_nothing_of_what_was_queued() -> None:
     cache = cache_of(0)
-    cache.offer(batch())
+    cache.offer(sample())
     cache.held[0].state = GIVING
     assert cache.next(10) is None
     cache.held[0].state = AVAILABLE
@@ -84,7 +95,7 @@ def test_a_slice_that_becomes_giving_delivers_nothing_of_what_was_queued() -> No
 def test_a_position_that_becomes_known_wakes_the_track() -> None:
     cache = SliceCache(ROOMY)
     held = cache.hold(0, AVAILABLE, TERM)
-    cache.offer(batch(first=1, count=4))
+    cache.offer(sample(first=1, count=4))
     assert cache.next(10) is None
     cache.start(held, 1, 2)
     [out] = drained(cache)
@@ -93,8 +104,8 @@ def test_a_position_that_becomes_known_wakes_the_track() -> None:
 
 def test_a_dropped_slice_leaves_nothing_behind() -> None:
     cache = cache_of(0, 1)
-    cache.offer(batch(slice_id=0))
-    cache.offer(batch(slice_id=1))
+    cache.offer(sample(slice_id=0))
+    cache.offer(sample(slice_id=1))
     cache.drop([0, 7])
     assert [out.slice for out in drained(cache)] == [1]
     assert cache.size == 0
@@ -102,11 +113,11 @@ def test_a_dropped_slice_leaves_nothing_behind() -> None:
 
 def test_a_slice_held_anew_starts_anew() -> None:
     cache = cache_of(0)
-    cache.offer(batch())
+    cache.offer(sample())
     cache.drop([0])
     held = cache.hold(0, AVAILABLE, TERM + 1)
     assert drained(cache) == []
-    cache.offer(batch())
+    cache.offer(sample())
     cache.start(held, 1, 0)
     assert len(drained(cache)) == 1
 
@@ -114,9 +125,9 @@ def test_a_slice_held_anew_starts_anew() -> None:
 def test_tracks_take_turns() -> None:
     cache = cache_of(0, 1)
     for first in range(1, 7):
-        cache.offer(batch(slice_id=0, first=first))
+        cache.offer(sample(slice_id=0, first=first))
     for first in (1, 2):
-        cache.offer(batch(slice_id=1, first=first))
+        cache.offer(sample(slice_id=1, first=first))
     assert [out.slice for out in drained(cache)] == [0, 1, 0, 1, 0, 0, 0, 0]
 
 
@@ -126,25 +137,24 @@ def test_tracks_take_turns() -> None:
 def test_a_full_cache_refuses_and_knows_what_it_refused() -> None:
     cache = cache_of(0, 1, limit=SIZE)
     for first in (1, 2):
-        cache.offer(batch(first=first))
+        cache.offer(sample(first=first))
     assert cache.satisfied
-    track = cache.offer(batch(slice_id=1, first=1, count=3))
-    assert track is not None
+    track = offer(cache, slice_id=1, first=1, count=3)
     assert (cache.refused, track.lacks, track.missing) == (3, True, 3)
     assert cache.size == 2 * SIZE
     assert len(drained(cache)) == 2
     assert not cache.satisfied
-    cache.offer(batch(slice_id=1, first=1, count=3))
+    cache.offer(sample(slice_id=1, first=1, count=3))
     assert len(drained(cache)) == 1
 
 
 def test_a_full_cache_that_cannot_go_on_takes_what_the_application_needs_next() -> None:
     cache = cache_of(0, limit=SIZE)
     for first in (2, 3, 4):
-        cache.offer(batch(first=first))
+        cache.offer(sample(first=first))
     assert (cache.has_work, cache.satisfied) == (False, False)
     assert cache.refused == 1
-    cache.offer(batch(first=1))
+    cache.offer(sample(first=1))
     assert [out.first for out in drained(cache)] == [1, 2, 3]
 
 
@@ -153,45 +163,111 @@ def test_a_full_cache_takes_nothing_else() -> None:
     cache = cache_of(0, 1, limit=SIZE)
     cache.held[1].state = TAKING
     for first in (2, 3):
-        cache.offer(batch(first=first))
+        cache.offer(sample(first=first))
     size = cache.size
-    cache.offer(batch(slice_id=0, first=5))
-    cache.offer(batch(slice_id=1, first=1))
-    cache.offer(batch(slice_id=0, first=1, writer=3))
+    cache.offer(sample(slice_id=0, first=5))
+    cache.offer(sample(slice_id=1, first=1))
+    cache.offer(sample(slice_id=0, first=1, writer=3))
     assert cache.size == size
     assert cache.refused == 3
 
 
-OFFERS = st.lists(
-    st.tuples(st.integers(0, 2), st.integers(1, 2), st.integers(1, 12), st.booleans()), max_size=60
+RUNS = st.dictionaries(
+    st.integers(0, 2), st.tuples(st.integers(1, 12), st.integers(1, 3)), min_size=1, max_size=3
 )
+OFFERS = st.lists(st.tuples(RUNS, st.integers(1, 2), st.booleans()), max_size=40)
 
 
-@given(offers=OFFERS, limit=st.integers(0, 8))
+@given(offers=OFFERS, limit=st.integers(0, 2_000))
 def test_memory_is_bounded_and_nothing_is_lost_for_good(
-    offers: list[tuple[int, int, int, bool]], limit: int
+    offers: list[tuple[dict[int, tuple[int, int]], int, bool]], limit: int
 ) -> None:
     """Whatever comes, in whatever order, and replay brings what was refused.
 
-    Above the limit there is at most the batch that passed it, and one that ends a standstill.
+    Above the limit there is at most the sample that passed it, and one that ends a standstill.
     """
-    cache = cache_of(0, 1, 2, limit=limit * SIZE)
+    cache = cache_of(0, 1, 2, limit=limit)
+    largest = max((sample_of(runs).size for runs, _, _ in offers), default=0)
     wanted: set[tuple[int, int, int]] = set()
     out: list[Batch] = []
-    for slice_id, writer, first, work in offers:
-        cache.offer(batch(slice_id, first, writer=writer))
-        assert cache.size <= (limit + 2) * SIZE
-        wanted |= {(slice_id, writer, n) for n in range(1, first + 1)}
+    for runs, writer, work in offers:
+        cache.offer(sample_of(runs, writer))
+        assert cache.size <= limit + 2 * largest
+        for slice_id, (first, count) in runs.items():
+            wanted |= {(slice_id, writer, n) for n in range(1, first + count)}
         if work and (one := cache.next(1)) is not None:
             out.append(one)
     for _ in range(len(wanted) + 1):
         out += drained(cache)
         for slice_id, writer, number in sorted(wanted):
-            cache.offer(batch(slice_id, number, writer=writer))
-            assert cache.size <= (limit + 2) * SIZE
+            cache.offer(sample(slice_id, number, writer=writer))
+            assert cache.size <= limit + 2 * max(largest, SIZE)
     out += drained(cache)
-    assert Counter((one.slice, one.writer, one.first) for one in out) == Counter(wanted)
+    numbers = [(b.slice, b.writer, n) for b in out for n in range(b.first, b.last + 1)]
+    assert Counter(numbers) == Counter(wanted)
+    assert (cache.size, cache.backlog) == (0, 0)
+
+
+def test_a_sample_counts_whole_as_long_as_one_of_its_rows_is_kept() -> None:
+    cache = cache_of(*range(10))
+    whole = sample_of({slice_id: (1 if slice_id else 2, 1) for slice_id in range(10)}, 1)
+    cache.offer(whole)
+    assert (cache.size, cache.backlog) == (whole.size, 10)
+    assert len(drained(cache)) == 9
+    assert (cache.size, cache.backlog) == (whole.size, 1)
+    cache.offer(sample(first=1))
+    assert [out.first for out in drained(cache)] == [1, 2]
     assert cache.size == 0
+
+
+PAYLOAD = bytes(200)
+
+
+def many(number: int, slices: int = 40) -> Sample:
+    """The ``number``-th sample of a writer that has one item of every slice in each."""
+    return sample_of(dict.fromkeys(range(slices), (number, 1)), 1, serial=number, payload=PAYLOAD)
+
+
+def test_a_slice_that_waits_does_not_keep_whole_samples_of_all_others_in_memory() -> None:
+    """Slice 0 lacks its first number; the others go on for ever, and nothing is refused."""
+    size = many(1).size
+    cache = cache_of(*range(40), limit=3 * size)
+    cache.offer(sample_of(dict.fromkeys(range(1, 40), (1, 1)), 1))
+    drained(cache)
+    for number in range(2, 30):
+        cache.offer(many(number))
+        assert cache.size <= cache.limit + size
+        assert len(drained(cache)) == 39
+    assert (cache.refused, cache.backlog) == (0, 28)
+    cache.offer(sample(0, 1))
+    assert [out.first for out in drained(cache)] == list(range(1, 30))
+    assert cache.size == 0
+
+
+def test_a_slice_that_fills_the_cache_stops_no_other() -> None:
+    """What waits for slice 0 alone is more than the cache has room for."""
+    cache = cache_of(*range(40), limit=20 * SIZE)
+    for number in range(2, 30):
+        cache.offer(sample(0, number))
+    full = cache.size
+    assert full > cache.limit
+    for number in range(1, 30):
+        cache.offer(sample_of({0: (40 + number, 1)} | dict.fromkeys(range(1, 40), (number, 1)), 1))
+        assert [out.slice for out in drained(cache)] == list(range(1, 40))
+        assert cache.size == full
+
+
+def test_what_ends_a_standstill_brings_only_what_the_application_can_have() -> None:
+    """Else each would leave something in a cache that is full already."""
+    cache = cache_of(*range(10), limit=SIZE)
+    cache.held[8].state = TAKING
+    for first in (3, 5):
+        cache.offer(sample(9, first))
+    runs = dict.fromkeys(range(9), (1, 1)) | {7: (2, 1)}
+    cache.offer(sample_of(runs, 1))
+    assert cache.refused == 2
+    assert [out.slice for out in drained(cache)] == list(range(7))
+    assert cache.size == 2 * SIZE
 
 
 @given(backlogs=st.lists(st.integers(1, 9), min_size=1, max_size=6))
@@ -199,7 +275,7 @@ def test_no_slice_waits_longer_than_one_turn_of_each_other(backlogs: list[int]) 
     cache = cache_of(*range(len(backlogs)))
     for slice_id, count in enumerate(backlogs):
         for first in range(1, count + 1):
-            cache.offer(batch(slice_id, first))
+            cache.offer(sample(slice_id, first))
     order = [out.slice for out in drained(cache)]
     assert Counter(order) == Counter(dict(enumerate(backlogs)))
     for slice_id, count in enumerate(backlogs):

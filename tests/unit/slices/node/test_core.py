@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 from evenflow.model.messages import (
@@ -12,10 +14,8 @@ from evenflow.model.messages import (
     SliceState,
     Step,
 )
-from evenflow.slices.actions import (
-    Subscribed,
-    WriterGone,
-)
+from evenflow.slices.actions import WriterGone
+from evenflow.slices.node.core import NodeCore
 
 from .alone import (
     ME,
@@ -31,9 +31,9 @@ from .alone import (
     batch,
     chunk,
     close,
+    map_page,
     order,
     owner_of,
-    slice_map,
     taker,
 )
 
@@ -101,7 +101,7 @@ def test_items_in_hand_of_a_slice_that_was_lost_and_taken_anew_say_nothing_of_it
     node.core.delivered(0.01)
     assert node.core.next_delivery(node.now) is not None
     node.hears(answer({}, refused={0: TERM + 1}))
-    node.hears(order(Step.TAKE, 0, term=TERM + 2), Subscribed(TERM + 2))
+    node.hears(order(Step.TAKE, 0, term=TERM + 2))
     assert node.core.delivered(0.01) == []
     node.hears(answer({0: 2}, last=6))
     node.gets(batch(first=3, count=2), batch(first=5, count=2), replayed=True)
@@ -183,7 +183,7 @@ def test_without_the_balancers_word_the_application_gets_nothing_more() -> None:
     assert node.works() == []
     [report] = node.polls(0.3, NodeReport)
     assert isinstance(report, NodeReport)
-    node.hears(Beat(TOPIC, 1, 0, (ME,), (report.number,)))
+    node.hears(Beat(TOPIC, 1, 0, (ME,), (report.number,), ()))
     assert node.works() == [1]
 
 
@@ -192,25 +192,56 @@ def test_a_node_that_stood_still_waits_for_the_map() -> None:
     node.gets(batch())
     [report] = node.polls(SETTINGS.stall + 1, NodeReport)
     assert isinstance(report, NodeReport)
-    node.hears(Beat(TOPIC, 1, TERM + 9, (ME,), (report.number,)))
+    node.hears(Beat(TOPIC, 1, TERM + 9, (ME,), (report.number,), ()))
     assert node.works() == []
-    node.hears(slice_map({0: ME}, term=TERM, version=TERM + 9))
+    node.hears(map_page({0: ME}, term=TERM, version=TERM + 9))
     assert node.works() == [1]
+
+
+@pytest.mark.parametrize("order_of_arrival", list(permutations(range(3))))
+@pytest.mark.parametrize("listening", [False, True])
+def test_a_node_that_stood_still_waits_for_every_page(
+    order_of_arrival: tuple[int, ...], listening: bool
+) -> None:
+    """Also when the beat is of a balancer that listens, and so names no page."""
+    node = Node(NodeCore(TOPIC, ME, 600, SETTINGS, 0.0))
+    node.hears(close({}, slice_count=600), order(Step.TAKE, 300))
+    node.polls()
+    node.hears(answer({300: 0}))
+    node.gets(batch(300))
+    pages = [map_page({300: ME}, TERM, TERM + 9, page=page, slice_count=600) for page in range(3)]
+    [report] = node.polls(SETTINGS.stall + 1, NodeReport)
+    assert isinstance(report, NodeReport)
+    named = () if listening else (TERM + 9,) * 3
+    node.hears(Beat(TOPIC, 1, TERM + 9, (ME,), (report.number,), named))
+    for page in order_of_arrival:
+        assert node.works() == []
+        node.hears(pages[page])
+    assert node.works() == [1]
+
+
+def test_a_page_concerns_its_own_slices_alone() -> None:
+    node = Node(NodeCore(TOPIC, ME, 600, SETTINGS, 0.0))
+    node.hears(order(Step.TAKE, 0, 300))
+    node.hears(map_page({300: OTHER}, TERM + 1, TERM + 9, page=1, slice_count=600))
+    assert (node.state(0), node.state(300)) == (SliceState.AVAILABLE, None)
+    node.hears(map_page({0: OTHER}, TERM + 1, TERM + 8, page=0, slice_count=600))
+    assert node.state(0) is None
 
 
 def test_a_node_that_stood_still_and_lost_its_slices_gives_them_up() -> None:
     node = owner_of(0)
     node.gets(batch())
     node.polls(5.0)
-    node.hears(slice_map({0: OTHER}, term=TERM + 1, version=TERM + 9))
+    node.hears(map_page({0: OTHER}, term=TERM + 1, version=TERM + 9))
     assert node.state(0) is None
     assert node.works() == []
 
 
 def test_an_old_map_changes_nothing() -> None:
     node = owner_of(0)
-    node.hears(slice_map({0: ME}, term=TERM, version=TERM + 9))
-    node.hears(slice_map({0: OTHER}, term=TERM + 1, version=TERM + 8))
+    node.hears(map_page({0: ME}, term=TERM, version=TERM + 9))
+    node.hears(map_page({0: OTHER}, term=TERM + 1, version=TERM + 8))
     assert node.state(0) is SliceState.AVAILABLE
 
 
@@ -236,7 +267,7 @@ def test_a_leaving_node_says_so_at_once_and_looks_for_company() -> None:
     assert isinstance(report, NodeReport)
     assert report.leaving
     assert not node.core.has_company(node.now)
-    node.hears(Beat(TOPIC, 1, 0, (ME, OTHER), (1, 1)))
+    node.hears(Beat(TOPIC, 1, 0, (ME, OTHER), (1, 1), ()))
     assert node.core.has_company(node.now)
     assert not node.core.has_company(node.now + 2.5)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from evenflow.model.batch import Batch, Item, encode_items
 from evenflow.model.messages import SliceState
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.delivery import Delivery
 
-WRITER = 7
+from .alone import WRITER, sample_of
 
 
 def hold(cache: SliceCache, slice_id: int, term: int, *numbers: int) -> None:
@@ -17,8 +16,7 @@ def hold(cache: SliceCache, slice_id: int, term: int, *numbers: int) -> None:
     held = cache.hold(slice_id, SliceState.AVAILABLE, term)
     cache.start(held, WRITER, numbers[0] - 1)
     for number in numbers:
-        items = [Item("s", number, 0, b"12345")]
-        cache.offer(Batch(encode_items(WRITER, slice_id, 1, number, items)))
+        cache.offer(sample_of({slice_id: (number, 1)}, payload=b"12345"))
 
 
 @pytest.fixture

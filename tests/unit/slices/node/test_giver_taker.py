@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.errors import DecodeError
-from evenflow.model.batch import Batch, Item, encode_items
 from evenflow.model.messages import SliceState, Step
+from evenflow.model.sample import Sample
 from evenflow.slices.node import giver_taker
 from evenflow.slices.node.cache import HeldSlice
-from evenflow.slices.node.giver_taker import GIVER, TAKER, Giver, SessionState, Taker, batches_in
+from evenflow.slices.node.giver_taker import GIVER, TAKER, Giver, SessionState, Taker, samples_in
+
+from .alone import sample_of
 
 TERM, SLICES = 77, frozenset({1, 4})
 
@@ -52,8 +54,8 @@ def test_a_step_done_again_changes_nothing(
 ) -> None:
     """An order that comes again, because its acknowledgement was lost, is answered again."""
     for (state, step), after in table.items():
-        if state in (SessionState.FREEZING, SessionState.ADDING):
-            continue  # these go on by themselves
+        if state is SessionState.FREEZING:
+            continue  # goes on by itself
         assert table.get((after, step), after) is after
 
 
@@ -76,28 +78,46 @@ def test_what_was_cancelled_stays_cancelled() -> None:
 # -- chunks --------------------------------------------------------------------------------------
 
 
-def batch(slice_id: int, writer: int, first: int, count: int, size: int = 10) -> Batch:
-    items = [Item("s", first + i, 0, bytes(size)) for i in range(count)]
-    return Batch(encode_items(writer, slice_id, 1, first, items))
+def samples(number: int, size: int = 10) -> list[Sample]:
+    """The samples of writers 1 and 2: two items of each slice in every one."""
+    return [
+        sample_of(
+            {slice_id: (2 * slice_id + 1 + 2 * index, 2) for slice_id in SLICES},
+            writer,
+            serial=index + 1,
+            payload=bytes(size),
+        )
+        for index in range(number)
+        for writer in (1, 2)
+    ]
 
 
-def holding(batches: int = 3, size: int = 10) -> list[HeldSlice]:
-    """Two slices of two writers, each with the same cache, one position of them uncertain."""
-    held = []
-    for slice_id in sorted(SLICES):
-        one = HeldSlice(slice_id, SliceState.GIVING, 1)
+def holding(number: int = 3, size: int = 10) -> list[HeldSlice]:
+    """Two slices of two writers, each with the same samples, one position of them uncertain."""
+    held = {slice_id: HeldSlice(slice_id, SliceState.GIVING, 1) for slice_id in sorted(SLICES)}
+    for slice_id, one in held.items():
         for writer in (1, 2):
-            track = one.track(writer)
-            track.start(2 * slice_id, known=(slice_id, writer) != (4, 2))
-            for index in range(batches):
-                track.offer(batch(slice_id, writer, 2 * slice_id + 1 + 2 * index, 2, size))
-        held.append(one)
-    return held
+            one.track(writer).start(2 * slice_id, known=(slice_id, writer) != (4, 2))
+    for sample in samples(number, size):
+        for batch in sample.batches():
+            held[batch.slice].track(batch.writer).offer(batch)
+    return list(held.values())
 
 
-def merged(taker: Taker) -> list[tuple[int, int, int, int]]:
-    chunks = taker.complete()
-    return [(b.slice, b.writer, b.first, b.last) for chunk in chunks for b in batches_in(chunk)]
+Run = tuple[int, int, int, int]
+
+
+def runs_in(chunk: giver_taker.CacheChunk) -> list[Run]:
+    return [(b.slice, b.writer, b.first, b.last) for s in samples_in(chunk) for b in s.batches()]
+
+
+def kept_by(held: list[HeldSlice]) -> set[Run]:
+    tracks = [(one.slice, *row) for one in held for row in one.tracks.items()]
+    return {(s, w, b.first, b.last) for s, w, track in tracks for b in track.batches()}
+
+
+def merged(taker: Taker) -> list[Run]:
+    return [run for chunk in taker.complete() for run in runs_in(chunk)]
 
 
 def test_positions_of_every_track_are_in_the_first_chunk_certain_or_not() -> None:
@@ -107,40 +127,80 @@ def test_positions_of_every_track_are_in_the_first_chunk_certain_or_not() -> Non
 
 
 def test_an_empty_cache_is_one_chunk() -> None:
-    chunks = giver_in(SessionState.REMOVED).chunks("items", "giver~1", holding(batches=0), ())
+    chunks = giver_in(SessionState.REMOVED).chunks("items", "giver~1", holding(0), ())
     assert [(chunk.index, chunk.total, chunk.lengths) for chunk in chunks] == [(0, 1, ())]
 
 
 def test_chunks_are_bounded_and_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(giver_taker, "CHUNK_BYTES", 500)
-    held = holding(batches=5, size=40)
+    held = holding(5, size=40)
     chunks = giver_in(SessionState.REMOVED).chunks("items", "giver~1", held, ())
     assert len(chunks) > 3
     assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
     assert {chunk.total for chunk in chunks} == {len(chunks)}
     assert all(len(chunk.batches) <= 500 for chunk in chunks)
     assert all(not chunk.slices for chunk in chunks[1:])
-    sent = [b.encoded for chunk in chunks for b in batches_in(chunk)]
-    kept = [b.encoded for one in held for track in one.tracks.values() for b in track.batches()]
-    assert sent == kept
+    sent = [run for chunk in chunks for run in runs_in(chunk)]
+    assert len(sent) == len(set(sent))
+    assert set(sent) == kept_by(held)
 
 
-def test_a_batch_larger_than_a_chunk_travels_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_slice_is_sent_in_the_order_of_its_numbers() -> None:
+    held = holding(5)
+    late = sample_of({1: (15, 2)}, 1, serial=7)
+    early = sample_of({1: (13, 2), 4: (19, 2)}, 1, serial=6)
+    for sample in (late, early):
+        held[0].track(1).offer(sample.batches()[0])
+    held[1].track(1).offer(early.batches()[1])
+    chunks = giver_in(SessionState.REMOVED).chunks("items", "giver~1", held, ())
+    sent = [run for chunk in chunks for run in runs_in(chunk)]
+    for key in {run[:2] for run in sent}:
+        numbers = [run[2] for run in sent if run[:2] == key]
+        assert numbers == sorted(numbers)
+    assert set(sent) == kept_by(held)
+
+
+def test_samples_are_cut_to_the_slices_of_the_session() -> None:
+    """And each comes once, however many slices refer to it; mostly wanted ones come whole."""
+    held = [HeldSlice(slice_id, SliceState.GIVING, 1) for slice_id in sorted(SLICES)]
+    mixed = sample_of(dict.fromkeys(range(20), (1, 2)), 1, serial=1)
+    mostly = sample_of({0: (3, 1), 1: (3, 5), 4: (3, 5)}, 1, serial=2)
+    for sample in (mixed, mostly):
+        for batch in sample.batches():
+            for one in held:
+                if one.slice == batch.slice:
+                    one.track(1).offer(batch)
+    [chunk] = giver_in(SessionState.REMOVED).chunks("items", "giver~1", held, ())
+    cut, whole = samples_in(chunk)
+    assert [(b.slice, b.first, b.last) for b in cut.batches()] == [(1, 1, 2), (4, 1, 2)]
+    assert whole.encoded == mostly.encoded
+
+
+def test_of_what_is_processed_nothing_is_sent() -> None:
+    held = holding(4)
+    for one in held:
+        for writer in (1, 2):
+            one.track(writer).start(2 * one.slice + 4)
+    chunks = giver_in(SessionState.REMOVED).chunks("items", "giver~1", held, ())
+    assert {run[2] for chunk in chunks for run in runs_in(chunk)} == {7, 9, 13, 15}
+
+
+def test_a_sample_larger_than_a_chunk_travels_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(giver_taker, "CHUNK_BYTES", 50)
-    chunks = giver_in(SessionState.REMOVED).chunks("items", "giver~1", holding(batches=2), ())
-    assert [len(chunk.lengths) for chunk in chunks] == [1] * 8
+    chunks = giver_in(SessionState.REMOVED).chunks("items", "giver~1", holding(2), ())
+    assert [len(chunk.lengths) for chunk in chunks] == [1] * 4
 
 
 def test_beyond_the_bound_only_what_nobody_could_replay_is_handed_over() -> None:
-    held = holding(batches=5, size=40)
-    size = next(iter(held[0].tracks.values())).ready[0].size
+    held = holding(5, size=40)
+    size = samples(1, 40)[0].size
     chunks = giver_taker.chunk_cache(
         "items", giver_in(SessionState.REMOVED), "giver~1", held, {2}, 7 * size
     )
-    sent = [(b.slice, b.writer, b.first) for chunk in chunks for b in batches_in(chunk)]
-    everything = [(s, first) for s in (1, 4) for first in range(2 * s + 1, 2 * s + 11, 2)]
-    assert [(s, first) for s, writer, first in sent if writer == 1] == everything
-    assert [row for row in sent if row[1] == 2] == [(1, 2, 3), (1, 2, 5)]
+    sent = [run for chunk in chunks for run in runs_in(chunk)]
+    everything = {run for run in kept_by(held) if run[1] == 1}
+    assert {run for run in sent if run[1] == 1} == everything
+    assert {run[2] for run in sent if run[1] == 2} == {3, 5, 9, 11}
     assert chunks[0].writers == (1, 2, 1, 2)
 
 
@@ -156,7 +216,7 @@ def test_the_same_chunks_however_often_they_are_asked_for() -> None:
     giver = giver_in(SessionState.REMOVED)
     held = holding()
     first = giver.chunks("items", "giver~1", held, ())
-    held[0].track(1).offer(batch(1, 1, 9, 1))
+    held[0].track(1).offer(sample_of({1: (9, 1)}, 1).batches()[0])
     assert giver.chunks("items", "giver~1", held, ()) == first
     giver.repeated = 2
     assert {chunk.repeated for chunk in giver.chunks("items", "giver~1", held, ())} == {2}
@@ -165,7 +225,7 @@ def test_the_same_chunks_however_often_they_are_asked_for() -> None:
 @given(order=st.randoms(use_true_random=False), repeats=st.integers(0, 3))
 def test_chunks_come_together_in_any_order_and_number(order: random.Random, repeats: int) -> None:
     chunks = list(_small_chunks())
-    expected = [(b.slice, b.writer, b.first, b.last) for c in chunks for b in batches_in(c)]
+    expected = [run for chunk in chunks for run in runs_in(chunk)]
     coming = chunks + [order.choice(chunks) for _ in range(repeats)]
     order.shuffle(coming)
     taker = taker_in(SessionState.ACTIVE)
@@ -193,9 +253,8 @@ def test_nothing_is_merged_but_by_an_active_taker(state: SessionState) -> None:
     assert merged(taker) == []
 
 
-@pytest.mark.parametrize("state", [SessionState.ADDING, SessionState.ADDED])
-def test_chunks_that_come_before_the_order_wait_for_it(state: SessionState) -> None:
-    taker = taker_in(state)
+def test_chunks_that_come_before_the_order_wait_for_it() -> None:
+    taker = taker_in(SessionState.ADDED)
     for chunk in _small_chunks():
         taker.receive(chunk)
     taker.state = SessionState.ACTIVE
@@ -203,7 +262,7 @@ def test_chunks_that_come_before_the_order_wait_for_it(state: SessionState) -> N
 
 
 def test_a_damaged_chunk_is_found() -> None:
-    [chunk] = giver_in(SessionState.REMOVED).chunks("items", "giver~1", holding(batches=1), ())
+    [chunk] = giver_in(SessionState.REMOVED).chunks("items", "giver~1", holding(1), ())
     damaged = replace(chunk, batches=b"\xff" * len(chunk.batches))
     with pytest.raises(DecodeError):
-        batches_in(damaged)
+        samples_in(damaged)

@@ -16,11 +16,7 @@ from evenflow.model.messages import (
     SliceState,
     Step,
 )
-from evenflow.slices.actions import (
-    Subscribe,
-    Subscribed,
-    Unsubscribe,
-)
+from evenflow.slices.node.giver_taker import samples_in
 from evenflow.slices.node.orders import REMEMBERED_SESSIONS
 
 from .alone import (
@@ -38,27 +34,27 @@ from .alone import (
     batch,
     chunk,
     close,
+    map_page,
     order,
     owner_of,
     reason,
-    slice_map,
+    sample_of,
     taker,
 )
 
 # -- taking over ---------------------------------------------------------------------------------
 
 
-def test_a_takeover_is_acknowledged_when_its_reader_is_matched() -> None:
+def test_a_takeover_is_acknowledged_at_once_and_again() -> None:
     node = Node()
-    done = node.hears(order(Step.TAKE, 1, 2))
-    assert done == [Subscribe(frozenset({1, 2}), TERM)]
-    assert acks(node.hears(Subscribed(TERM))) == [(Step.TAKE, True)]
-    assert acks(node.hears(order(Step.TAKE, 1, 2))) == [(Step.TAKE, True)]
+    for _ in range(2):
+        assert acks(node.hears(order(Step.TAKE, 1, 2))) == [(Step.TAKE, True)]
+    assert node.state(1) is node.state(2) is SliceState.AVAILABLE
 
 
 def test_nothing_is_delivered_before_the_publisher_has_named_the_floor() -> None:
     node = Node()
-    node.hears(close({}), order(Step.TAKE, 0), Subscribed(TERM))
+    node.hears(close({}), order(Step.TAKE, 0))
     node.gets(batch(first=1, count=4))
     assert node.works() == []
     [request] = node.polls(kind=ReplayRequest)
@@ -70,7 +66,7 @@ def test_nothing_is_delivered_before_the_publisher_has_named_the_floor() -> None
 
 def test_a_taken_slice_of_an_older_term_is_refused() -> None:
     node = owner_of(0)
-    node.hears(slice_map({0: OTHER}, term=TERM + 5, version=TERM + 6))
+    node.hears(map_page({0: OTHER}, term=TERM + 5, version=TERM + 6))
     assert node.state(0) is None
     assert reason(node.hears(order(Step.TAKE, 0))) == "a newer term is known here"
     assert node.state(0) is None
@@ -78,15 +74,15 @@ def test_a_taken_slice_of_an_older_term_is_refused() -> None:
 
 def test_a_refusal_of_a_publisher_is_remembered_too() -> None:
     node = owner_of(0, 1)
-    done = node.hears(answer({}, refused={0: TERM + 5}))
-    assert done == [Unsubscribe(frozenset({0}))]
+    node.hears(answer({}, refused={0: TERM + 5}))
+    assert node.state(0) is None
     assert node.state(1) is SliceState.AVAILABLE
     assert reason(node.hears(order(Step.TAKE, 0, term=TERM + 4))) == "a newer term is known here"
 
 
 def test_orders_of_a_former_balancer_begin_nothing() -> None:
     node = owner_of(0)
-    node.hears(Beat(TOPIC, 9, NEXT_BALANCER, (), ()))
+    node.hears(Beat(TOPIC, 9, NEXT_BALANCER, (), (), ()))
     for step, slice_id in ((Step.TAKE, 3), (Step.FREEZE, 0), (Step.ADD, 3)):
         late = order(step, slice_id, term=TERM + 9)
         assert reason(node.hears(late)) == "a newer balancer is known here"
@@ -97,7 +93,7 @@ def test_a_node_reports_at_once_that_it_hears_a_new_balancer() -> None:
     node = owner_of(0)
     node.polls()
     assert node.polls(0.01, NodeReport) == []
-    node.hears(Beat(TOPIC, 9, NEXT_BALANCER, (), ()))
+    node.hears(Beat(TOPIC, 9, NEXT_BALANCER, (), (), ()))
     [report] = node.polls(0.01, NodeReport)
     assert isinstance(report, NodeReport)
     assert report.seen_term == NEXT_BALANCER
@@ -106,7 +102,7 @@ def test_a_node_reports_at_once_that_it_hears_a_new_balancer() -> None:
 def test_taking_what_was_being_given_ends_the_session() -> None:
     node = owner_of(0, 1)
     node.hears(order(Step.FREEZE, 0, 1, term=TERM + 1))
-    node.hears(order(Step.TAKE, 0, 1, term=TERM + 2), Subscribed(TERM + 2))
+    node.hears(order(Step.TAKE, 0, 1, term=TERM + 2))
     assert node.state(0) is SliceState.AVAILABLE
     assert "CANCELLED" in reason(node.hears(order(Step.REMOVE, 0, 1, term=TERM + 1)))
 
@@ -116,7 +112,7 @@ def test_a_giver_that_gets_its_slices_back_repeats_nothing() -> None:
     node.gets(batch(first=1, count=4))
     assert node.works() == [1, 2, 3, 4]
     node.hears(order(Step.FREEZE, 0, term=TERM + 1))
-    node.hears(order(Step.TAKE, 0, term=TERM + 2), Subscribed(TERM + 2))
+    node.hears(order(Step.TAKE, 0, term=TERM + 2))
     node.gets(batch(first=1, count=5), replayed=True)
     assert node.works() == []
     node.hears(answer({0: 1}, last=5))
@@ -138,16 +134,31 @@ def test_a_giver_step_by_step() -> None:
     [commit] = [one for one in done if isinstance(one, Commit)]
     assert (commit.slices, commit.terms, commit.upto) == ((0,), (TERM,), (2,))
     assert node.works() == []
-    done = node.hears(order(Step.REMOVE, 0, term=session))
-    assert (acks(done), done[1]) == ([(Step.REMOVE, True)], Unsubscribe(frozenset({0})))
+    assert acks(node.hears(order(Step.REMOVE, 0, term=session))) == [(Step.REMOVE, True)]
     [chunk] = node.hears(order(Step.SEND_CACHE, 0, term=session))
     assert isinstance(chunk, CacheChunk)
     assert (chunk.slices, chunk.writers, chunk.done, chunk.known) == ((0,), (WRITER,), (2,), (1,))
-    assert chunk.batches == batch(0, first=3, count=2).encoded
+    assert chunk.batches == batch(0, first=3, count=2).sample.encoded
     assert node.state(0) is SliceState.GIVING
-    done = node.hears(slice_map({0: OTHER, 1: ME}, term=session, version=session + 1))
-    assert done == [Unsubscribe(frozenset({0}))]
+    node.hears(map_page({0: OTHER, 1: ME}, term=session, version=session + 1))
+    assert node.state(0) is None
     assert node.state(1) is SliceState.AVAILABLE
+
+
+def test_what_still_comes_to_a_giver_goes_with_its_cache_and_not_after_it() -> None:
+    """Publishers send to the giver until they hear of the new owner."""
+    node = owner_of(0, 1)
+    session = TERM + 1
+    node.hears(order(Step.FREEZE, 0, term=session), order(Step.REMOVE, 0, term=session))
+    node.gets(sample_of({0: (1, 2), 1: (1, 9)}))
+    [first] = node.hears(order(Step.SEND_CACHE, 0, term=session))
+    node.gets(sample_of({0: (3, 2)}))
+    [again] = node.hears(order(Step.SEND_CACHE, 0, term=session))
+    assert again == first
+    assert isinstance(first, CacheChunk)
+    [sent] = samples_in(first)
+    assert [(b.slice, b.first, b.last) for b in sent.batches()] == [(0, 1, 2)]
+    assert node.works() == list(range(1, 10))
 
 
 def test_freeze_waits_for_what_the_application_has_in_hand() -> None:
@@ -172,7 +183,7 @@ def test_a_giver_hands_over_even_a_position_that_it_is_not_sure_of() -> None:
     node = owner_of(0)
     node.gets(batch(first=1, count=2))
     node.works()
-    node.hears(order(Step.TAKE, 0, term=TERM + 1), Subscribed(TERM + 1))
+    node.hears(order(Step.TAKE, 0, term=TERM + 1))
     for step in (Step.FREEZE, Step.REMOVE):
         node.hears(order(step, 0, term=TERM + 2))
     [chunk] = node.hears(order(Step.SEND_CACHE, 0, term=TERM + 2))
@@ -227,6 +238,40 @@ def test_a_taker_merges_own_and_givers_items_once() -> None:
     [request] = node.polls(kind=ReplayRequest)
     assert isinstance(request, ReplayRequest)
     assert (request.slices, request.terms, request.have) == ((3,), (SESSION,), (6,))
+
+
+def test_a_taker_keeps_what_comes_before_it_is_active() -> None:
+    node = owner_of(0)
+    assert acks(node.hears(order(Step.ADD, 3, term=SESSION))) == [(Step.ADD, True)]
+    assert acks(node.hears(order(Step.ADD, 3, term=SESSION))) == [(Step.ADD, True)]
+    node.gets(sample_of({0: (1, 1), 3: (3, 2)}))
+    assert node.works() == [1]
+    assert (node.state(3), node.core.cache.backlog) == (SliceState.TAKING, 2)
+    node.hears(order(Step.ACTIVATE, 3, term=SESSION), chunk(2))
+    assert node.works() == [3, 4]
+
+
+def test_a_taker_takes_only_what_was_moved_of_a_sample() -> None:
+    """A sample that is mostly of the session's slices comes whole."""
+    node = taker()
+    node.gets(batch(0, first=1, count=2))
+    sample = sample_of({0: (3, 1), 2: (1, 1), 3: (3, 4), 5: (1, 1)})
+    node.hears(replace(chunk(4), lengths=(sample.size,), batches=sample.encoded))
+    cache = node.core.cache
+    assert (cache.backlog, cache.stray, cache.repeated) == (4, 0, 2)
+    assert cache.held[0].track(WRITER).next == 3
+    [merged] = node.hears(order(Step.CANCEL, 3, term=SESSION))
+    assert isinstance(merged, Ack)
+    assert merged.moved == 2
+    assert sorted(node.works()) == [1, 2, 5, 6]
+
+
+def test_what_came_with_a_cache_has_not_arrived_here() -> None:
+    node = taker()
+    node.hears(chunk(2, batch(3, first=3, count=4)))
+    assert node.core.cache.held[3].arrived == 0
+    node.gets(batch(3, first=7, count=2))
+    assert node.core.cache.held[3].arrived == 2
 
 
 def test_a_taker_commits_what_the_giver_had_processed() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from evenflow.model.batch import Batch, Item, encode_items
 from evenflow.model.messages import EpochClose, ReplayAnswer, SliceState
-from evenflow.slices.actions import Unsubscribe
 from evenflow.slices.node.ownership import Ownership, Settled
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.slices.node.writers import Writers
 
-WRITER, SLICES = 7, 4
+from .alone import WRITER, sample_of
+
+SLICES = 4
 
 
 @pytest.fixture
@@ -64,9 +64,9 @@ def test_what_is_dropped_is_neither_held_nor_asked_for(
     writers.cache.hold(0, SliceState.AVAILABLE, 1)
     ownership.begin(frozenset({0}), 1, 0.0)
     ownership.changed = False
-    assert ownership.drop(frozenset()) == []
+    ownership.drop(frozenset())
     assert not ownership.changed
-    assert ownership.drop(frozenset({0})) == [Unsubscribe(frozenset({0}))]
+    ownership.drop(frozenset({0}))
     assert (writers.cache.held, ownership.changed) == ({}, True)
     assert not writers.replay_requests.is_pending(frozenset({0}))
 
@@ -80,7 +80,6 @@ def test_a_change_of_owner_settles_when_nothing_is_missing(
     assert ownership.take_settled() == []
     answer(writers, floor=1, last=3)
     assert ownership.take_settled() == []
-    items = [Item("s", number, 0, b"x") for number in (2, 3)]
-    writers.receive(Batch(encode_items(WRITER, 0, 1, 2, items)), 0.0, replayed=True)
+    writers.receive(sample_of({0: (2, 2)}), 0.0, replayed=True)
     assert ownership.take_settled() == [Settled(1, replayed=2, lost=0)]
     assert ownership.take_settled() == []

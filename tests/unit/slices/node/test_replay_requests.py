@@ -14,7 +14,7 @@ def replay_requests() -> ReplayRequests:
 
 def test_a_position_is_asked_for_at_once() -> None:
     requests = replay_requests()
-    requests.at_once(WRITER, 5, now=10.0)
+    requests.at_once(WRITER, [5], now=10.0)
     assert requests.poll(10.0) == [(WRITER, [5])]
 
 
@@ -34,7 +34,7 @@ def test_more_missing_numbers_do_not_prolong_the_grace() -> None:
 
 def test_a_question_is_repeated_until_it_is_on_replay_answer() -> None:
     requests = replay_requests()
-    requests.at_once(WRITER, 5, now=10.0)
+    requests.at_once(WRITER, [5], now=10.0)
     requests.poll(10.0)
     assert requests.poll(10.0 + RETRY - 0.001) == []
     assert requests.poll(10.0 + RETRY) == [(WRITER, [5])]
@@ -44,9 +44,8 @@ def test_a_question_is_repeated_until_it_is_on_replay_answer() -> None:
 
 def test_what_is_due_at_one_publisher_is_one_question() -> None:
     requests = replay_requests()
-    for slice_id in (3, 1, 2):
-        requests.at_once(WRITER, slice_id, now=10.0)
-    requests.at_once(OTHER, 1, now=10.0)
+    requests.at_once(WRITER, [3, 1, 2], now=10.0)
+    requests.at_once(OTHER, [1], now=10.0)
     requests.soon(WRITER, 9, now=10.0)
     questions = {writer: sorted(slices) for writer, slices in requests.poll(10.0)}
     assert questions == {WRITER: [1, 2, 3], OTHER: [1]}
@@ -54,17 +53,16 @@ def test_what_is_due_at_one_publisher_is_one_question() -> None:
 
 def test_asking_at_once_overtakes_a_waiting_question() -> None:
     requests = replay_requests()
-    requests.at_once(WRITER, 5, now=10.0)
+    requests.at_once(WRITER, [5], now=10.0)
     requests.poll(10.0)
-    requests.at_once(WRITER, 5, now=10.1)
+    requests.at_once(WRITER, [5], now=10.1)
     assert requests.poll(10.1) == [(WRITER, [5])]
 
 
 def test_slices_and_writers_are_forgotten() -> None:
     requests = replay_requests()
     for writer in (WRITER, OTHER):
-        for slice_id in (1, 2):
-            requests.at_once(writer, slice_id, now=10.0)
+        requests.at_once(writer, [1, 2], now=10.0)
     requests.forget_writer(OTHER)
     requests.forget_slices({2, 7})
     assert requests.poll(10.0) == [(WRITER, [1])]
@@ -79,9 +77,41 @@ def test_open_tells_of_the_slices_asked_for() -> None:
     assert not requests.is_pending(frozenset({1, 2}))
 
 
+def test_what_is_pending_is_counted_when_it_no_longer_is() -> None:
+    requests = replay_requests()
+    requests.at_once(WRITER, [1, 2, 3], now=10.0)
+    requests.at_once(OTHER, [], now=10.0)
+    assert set(requests.pending_of(WRITER)) == {1, 2, 3}
+    assert not requests.pending_of(OTHER)
+    requests.resolve(WRITER, 1)
+    requests.resolve(WRITER, 1)
+    requests.forget_slices(frozenset({2, 9}))
+    requests.forget_writer(WRITER)
+    assert requests.resolved == 3
+
+
 def test_an_answer_to_nothing_does_no_harm() -> None:
     requests = replay_requests()
     requests.resolve(WRITER, 1)
-    requests.at_once(WRITER, 2, now=10.0)
+    requests.at_once(WRITER, [2], now=10.0)
     requests.resolve(WRITER, 1)
     assert requests.poll(10.0) == [(WRITER, [2])]
+
+
+def test_a_publisher_whose_replay_comes_in_is_not_asked_again_meanwhile() -> None:
+    requests = replay_requests()
+    requests.at_once(WRITER, [5], now=10.0)
+    requests.poll(10.0)
+    requests.on_replay(WRITER, now=10.2)
+    assert requests.poll(10.0 + RETRY) == []
+    assert requests.poll(10.2 + RETRY) == [(WRITER, [5])]
+
+
+def test_where_numbers_start_is_asked_also_while_a_replay_comes_in() -> None:
+    requests = replay_requests()
+    requests.soon(WRITER, 5, now=10.0)
+    requests.on_replay(WRITER, now=10.1)
+    requests.at_once(WRITER, [6], now=10.1)
+    assert requests.poll(10.1) == [(WRITER, [5, 6])]
+    requests.on_replay(WRITER, now=10.2)
+    assert requests.poll(10.45) == []

@@ -7,21 +7,31 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from evenflow.model.batch import Batch, Item, encode_items
+from evenflow.model.batch import Batch
+from evenflow.slices.node.kept_samples import KeptSamples, copy_out
 from evenflow.slices.node.track import Track
 
-WRITER, SLICE, EPOCH = 7, 3, 1
+from .alone import batch as batch_of
+from .alone import sample_of
 
 
 def batch(first: int, last: int) -> Batch:
-    items = [Item("someone", number, 0, b"payload") for number in range(first, last + 1)]
-    return Batch(encode_items(WRITER, SLICE, EPOCH, first, items))
+    return batch_of(3, first, last - first + 1)
+
+
+def new_track() -> Track:
+    return Track(KeptSamples())
 
 
 def known_track(done: int = 0) -> Track:
-    track = Track()
+    track = new_track()
     track.start(done)
     return track
+
+
+def kept(track: Track) -> tuple[int, int]:
+    """Bytes and rows that a track keeps."""
+    return track._kept.size, track._kept.rows
 
 
 def taken(track: Track, limit: int = 1_000) -> list[int]:
@@ -37,7 +47,7 @@ def test_items_come_out_in_order() -> None:
     for first, last in ((1, 3), (4, 4), (5, 9)):
         assert track.offer(batch(first, last)) == 0
     assert taken(track) == list(range(1, 10))
-    assert (track.size, track.backlog, track.lacks) == (0, 0, False)
+    assert (kept(track), track.backlog, track.lacks) == ((0, 0), 0, False)
 
 
 def test_what_came_too_early_waits_for_the_gap() -> None:
@@ -53,9 +63,9 @@ def test_what_came_too_early_waits_for_the_gap() -> None:
 def test_a_batch_that_comes_again_is_dropped(again: tuple[int, int]) -> None:
     track = known_track()
     track.offer(batch(*again))
-    size = track.size
+    before = kept(track)
     assert track.offer(batch(*again)) == 3
-    assert track.size == size
+    assert kept(track) == before
 
 
 def test_of_a_batch_that_overlaps_only_the_new_part_is_taken() -> None:
@@ -70,11 +80,11 @@ def test_a_limit_cuts_batches() -> None:
     track.offer(whole)
     parts = [track.take(2), track.take(2), track.take(2), track.take(2)]
     assert [part and part.ids.tolist() for part in parts] == [[1, 2], [3, 4], [5], None]
-    assert track.size == 0
+    assert kept(track) == (0, 0)
 
 
 def test_nothing_is_delivered_before_the_position_is_known() -> None:
-    track = Track()
+    track = new_track()
     track.offer(batch(1, 3))
     assert track.take(10) is None
     assert track.start(2) == 0
@@ -82,7 +92,7 @@ def test_nothing_is_delivered_before_the_position_is_known() -> None:
 
 
 def test_at_least_so_much_is_not_a_known_position() -> None:
-    track = Track()
+    track = new_track()
     track.offer(batch(1, 3))
     track.start(1, known=False)
     assert track.take(10) is None
@@ -92,13 +102,13 @@ def test_at_least_so_much_is_not_a_known_position() -> None:
 
 
 def test_start_drops_what_is_processed_and_joins_what_waited() -> None:
-    track = Track()
+    track = new_track()
     track.offer(batch(1, 2))
     track.offer(batch(5, 6))
     assert track.start(4) == 2
     assert (track.done, track.lacks) == (4, False)
     assert taken(track) == [5, 6]
-    assert track.size == 0
+    assert kept(track) == (0, 0)
 
 
 def test_start_never_goes_back() -> None:
@@ -139,6 +149,32 @@ def test_batches_are_everything_not_handed_out() -> None:
     assert [(b.first, b.last) for b in track.batches()] == [(1, 2), (5, 6), (8, 9)]
 
 
+def test_a_cleared_track_keeps_nothing() -> None:
+    track = known_track()
+    for first, last in ((1, 2), (5, 6)):
+        track.offer(batch(first, last))
+    track.clear()
+    assert (kept(track), track.batches()) == ((0, 0), [])
+
+
+def test_what_is_copied_out_is_the_same() -> None:
+    track = known_track()
+    samples = [sample_of({2: (1, 9), 3: (first, 3), 8: (1, 9)}) for first in (1, 4, 9)]
+    for sample in samples:
+        track.offer(sample.batches()[1])
+    assert track.take(2) is not None
+    size, rows = kept(track)
+    before = [list(b) for b in track.batches()]
+    copy_out(track._kept, [track])
+    assert [list(b) for b in track.batches()] == before
+    assert not {b.sample for b in track.batches()} & set(samples)
+    assert kept(track)[0] < size / 2
+    assert kept(track)[1] == rows == 7
+    track.offer(batch(7, 8))
+    assert taken(track) == [3, 4, 5, 6, 7, 8, 9, 10, 11]
+    assert kept(track) == (0, 0)
+
+
 class AgainstSets(RuleBasedStateMachine):
     """Batches of a publisher, cut anyhow but always alike, in any order and any number of times."""
 
@@ -147,10 +183,12 @@ class AgainstSets(RuleBasedStateMachine):
         self.batches: list[Batch] = []
         first = 1
         for count in counts:
-            self.batches.append(batch(first, first + count - 1))
+            # Among other slices, so that they are copied out of their samples.
+            sample = sample_of({1: (first, 5), 3: (first, count)}, serial=first)
+            self.batches.append(sample.batches()[1])
             first += count
         self.newest = first - 1
-        self.track = Track()
+        self.track = new_track()
         self.here: set[int] = set()
         self.announced = 0
         self.floor = 0
@@ -199,6 +237,10 @@ class AgainstSets(RuleBasedStateMachine):
         self.in_hand.append(part)
 
     @rule()
+    def copy(self) -> None:
+        copy_out(self.track._kept, [self.track])
+
+    @rule()
     def complete(self) -> None:
         if self.in_hand:
             part = self.in_hand.pop(0)
@@ -220,8 +262,9 @@ class AgainstSets(RuleBasedStateMachine):
         assert self.track.next == complete + 1
         assert self.track.last == max(self.announced, self.floor)
         assert self.track.lacks == (complete < self.track.last)
-        assert self.track.size >= 0
-        assert bool(self.track.size) == bool(waiting)
+        samples = {b.sample for b in self.track.batches()}
+        rows = sum(b.count for b in self.track.batches())
+        assert kept(self.track) == (sum(sample.size for sample in samples), rows)
 
 
 TestAgainstSets = AgainstSets.TestCase

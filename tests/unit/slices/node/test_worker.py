@@ -6,7 +6,7 @@ from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING
 
 from evenflow.model.messages import Commit
-from evenflow.slices.actions import Action, Send
+from evenflow.slices.actions import Send
 from evenflow.slices.node.worker import Worker
 
 from .alone import Node, batch, owner_of
@@ -22,7 +22,7 @@ class Running:
         self.node: Node = owner_of(0)
         self.node.gets(batch(first=1, count=4))
         self.stopping, self.idle = Event(), Event()
-        self.performed: list[Action] = []
+        self.performed: list[Send] = []
         # The lease of the core counts from 0, the worker looks at the real clock.
         self.node.core.next_delivery = lambda _: self.node.core.delivery.begin(0.0)  # type: ignore[method-assign]
         self.worker = Worker(

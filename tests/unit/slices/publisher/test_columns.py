@@ -1,4 +1,4 @@
-"""Items as columns: every way to give them, and sorting them by slice."""
+"""Items as columns: every way to give them, and bringing them into an order."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.errors import UsageError
-from evenflow.model.batch import Batch, Item, encode_columns
+from evenflow.model.batch import Item
+from evenflow.model.sample import Sample, encode_sample
 from evenflow.slices.publisher.columns import Table, number_column, payload_column, sender_column
+from evenflow.slices.publisher.gathering import Columns
 
 ITEMS = [b"one", b"", b"three"]
 
 
 def contents(column: Any) -> list[bytes]:
     return [bytes(one) for one in column.to_pylist()]
+
+
+def rows_of(columns: Columns) -> list[Item]:
+    encoded = encode_sample(1, 1, 1, [0], [len(columns.ids)], [1], *columns)
+    return list(Sample(encoded).rows)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +63,9 @@ def test_payloads_of_one_length(given: Any) -> None:
         (pa.array([b"x", None]), "1 payloads are null"),
         (np.zeros(3), "one payload a row"),
         (np.zeros((3, 2)), "one payload a row"),
+        ([b"x", 3], "payloads must be bytes"),
+        (["\ud800"], "payloads must be bytes"),
+        (7, "payloads must be bytes"),
     ],
 )
 def test_wrong_payloads_are_refused(given: Any, said: str) -> None:
@@ -84,7 +94,15 @@ def test_one_sender_is_everybodys() -> None:
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [([None], "null"), ([3], "must be strings"), (pa.array([1.5]), "must be strings")],
+    [
+        ([None], "null"),
+        ([3], "must be strings"),
+        (pa.array([1.5]), "must be strings"),
+        (["\ud800"], "must be strings"),
+        ("\ud800", "must be strings"),
+        (np.array([3]), "must be strings"),
+        (3, "must be strings"),
+    ],
 )
 def test_wrong_senders_are_refused(given: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said):
@@ -116,14 +134,10 @@ _item = st.builds(
     st.integers(0, 2**62),
     st.binary(max_size=5),
 )
-_rows = st.lists(st.tuples(st.integers(0, 70_000), _item), min_size=1, max_size=30)
 
 
-@given(_rows, st.data())
-def test_sorting_by_slice_keeps_every_item_and_its_order(
-    rows: list[tuple[int, Item]], data: st.DataObject
-) -> None:
-    items = [item for _, item in rows]
+@given(st.lists(_item, min_size=1, max_size=30), st.data())
+def test_items_keep_their_columns_in_any_order(items: list[Item], data: st.DataObject) -> None:
     table = Table(
         number_column("ids", [item.id for item in items]),
         number_column("times", [item.time for item in items]),
@@ -135,29 +149,20 @@ def test_sorting_by_slice_keeps_every_item_and_its_order(
     ]
     start = data.draw(st.integers(0, len(items) - 1))
     end = data.draw(st.integers(start + 1, len(items)))
-    slices = np.array([slice_id for slice_id, _ in rows[start:end]], np.int32)
-    found = {
-        slice_id: list(Batch(encode_columns(1, slice_id, 1, 1, *columns)))
-        for slice_id, columns in table.rows(start, end).by_slice(slices)
-    }
-    expected: dict[int, list[Item]] = {}
-    for slice_id, item in rows[start:end]:
-        expected.setdefault(slice_id, []).append(item)
-    assert found == expected
+    order = data.draw(st.permutations(range(end - start)))
+    for rows in (table.rows(start, end), table.rows(start, end).copied()):
+        assert rows_of(rows.columns(np.array(order))) == [items[start + row] for row in order]
 
 
-def test_payloads_of_one_length_are_sorted_too() -> None:
+def test_payloads_of_one_length_are_brought_into_an_order_too() -> None:
     table = Table(
         number_column("ids", [0, 1, 2]),
         number_column("times", [0, 1, 2]),
         sender_column("a", 3),
         payload_column(np.array([[1, 2], [3, 4], [5, 6]], np.uint8)),
     )
-    found = {
-        slice_id: bytes(columns.payloads)
-        for slice_id, columns in table.by_slice(np.array([1, 0, 1], np.int32))
-    }
-    assert found == {0: b"\3\4", 1: b"\1\2\5\6"}
+    columns = table.rows(1, 3).columns(np.array([1, 0]))
+    assert rows_of(columns) == [Item("a", 2, 2, b"\5\6"), Item("a", 1, 1, b"\3\4")]
 
 
 def test_tables_joined_are_one_after_the_other() -> None:
@@ -174,8 +179,13 @@ def test_tables_joined_are_one_after_the_other() -> None:
     assert joined.times.tolist() == [5, 6] * 3
     assert joined.senders.to_pylist() == ["a", "b"] * 3
     assert contents(joined.payloads) == [b"\1", b"\2", b"x", b"", b"y", b"z"]
-    [(slice_id, columns)] = joined.by_slice(np.zeros(6, np.int32))
-    assert (slice_id, bytes(columns.payloads)) == (0, b"\1\2xyz")
+    columns = joined.columns(np.arange(6))
+    assert bytes(columns.payloads) == b"\1\2xyz"
+
+
+def test_a_table_joined_with_none_is_itself() -> None:
+    table = Table(np.array([1]), np.array([5]), sender_column("a", 1), payload_column([b"x"]))
+    assert Table.joined([table]) is table
 
 
 def test_a_copied_table_does_not_change_with_what_it_was_made_of() -> None:

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from evenflow.slices.publisher.batching import Batching
+from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.epochs import ACK_WAIT_S, Epochs
 
-from .items import AT_ONCE, item
+from .items import AT_ONCE, add, core_with, item
 
-EPOCH_S = 0.1
-
-
-def batching_and_epochs() -> tuple[Batching, Epochs]:
-    batching = Batching(1, 4, AT_ONCE)
-    return batching, Epochs("items", 1, 4, batching, EPOCH_S)
+EPOCH_S = AT_ONCE.epoch_s
 
 
-def ended_epoch(*slices: int) -> tuple[Batching, Epochs]:
-    """An epoch with an item in each of these slices that has ended and waits for its readers."""
-    batching, epochs = batching_and_epochs()
-    for slice_id in slices:
-        batching.add(slice_id, item(), 0.0)
-        epochs.item_accepted(0.0)
-    epochs.end(len(slices))
-    epochs.await_acks(slices, EPOCH_S)
-    return batching, epochs
+def core_and_epochs() -> tuple[PublisherCore, Epochs]:
+    core = core_with()
+    return core, core.epochs
+
+
+def ended_epoch(*nodes: str) -> tuple[PublisherCore, Epochs]:
+    """An epoch with an item that was written to these nodes, has ended, and waits for them."""
+    core, epochs = core_and_epochs()
+    add(core, 0, item())
+    core.end_epoch(EPOCH_S)
+    epochs.await_acks(nodes, EPOCH_S)
+    return core, epochs
 
 
 def test_an_epoch_lasts_from_its_first_item() -> None:
-    _, epochs = batching_and_epochs()
+    _, epochs = core_and_epochs()
     assert (epochs.deadline(), epochs.is_due(1e9)) == (None, False)
     epochs.item_accepted(5.0)
     epochs.item_accepted(5.05)
@@ -39,54 +39,67 @@ def test_an_epoch_lasts_from_its_first_item() -> None:
 
 
 def test_who_waits_for_an_epoch_ends_it_once() -> None:
-    _, epochs = batching_and_epochs()
+    _, epochs = core_and_epochs()
     epochs.hurry()
     assert epochs.is_due(0.0)
+    assert epochs.deadline() == -math.inf
     epochs.end(0)
-    assert not epochs.is_due(0.0)
+    assert (epochs.is_due(0.0), epochs.deadline()) == (False, None)
+
+
+def test_who_waits_while_an_epoch_is_announced_need_not_wait_another_one() -> None:
+    core, epochs = ended_epoch("a")
+    epochs.hurry()
+    assert epochs.deadline() is None
+    core.close_epoch(0.15)
+    assert epochs.deadline() == -math.inf
 
 
 def test_the_newest_epoch_is_the_one_with_items() -> None:
-    batching, epochs = batching_and_epochs()
+    core, epochs = core_and_epochs()
     assert (epochs.newest, epochs.ended) == (0, 0)
-    batching.add(1, item(), 0.0)
+    add(core, 1, item())
     assert (epochs.newest, epochs.ended) == (1, 0)
-    epochs.end(1)
+    core.end_epoch(EPOCH_S)
     assert (epochs.newest, epochs.ended) == (1, 1)
 
 
-def test_is_announced_as_soon_as_every_slice_has_acknowledged() -> None:
-    _, epochs = ended_epoch(0, 2, 3)
-    acknowledged = {3, 0}
+def test_is_announced_as_soon_as_every_node_has_acknowledged() -> None:
+    _, epochs = ended_epoch("a", "b", "c")
+    acknowledged = {"c", "a"}
     assert not epochs.is_announceable(EPOCH_S, acknowledged.__contains__)
-    acknowledged.add(2)
+    acknowledged.add("b")
     assert epochs.is_announceable(EPOCH_S, acknowledged.__contains__)
 
 
-def test_a_slice_that_has_acknowledged_is_not_asked_again() -> None:
-    _, epochs = ended_epoch(0, 2)
-    asked: list[int] = []
+def test_what_was_written_to_nobody_is_announced_at_once() -> None:
+    _, epochs = ended_epoch()
+    assert epochs.is_announceable(EPOCH_S, lambda _: False)
 
-    def only_two(slice_id: int) -> bool:
-        asked.append(slice_id)
-        return slice_id == 2
 
-    epochs.is_announceable(EPOCH_S, only_two)
-    epochs.is_announceable(EPOCH_S, only_two)
-    assert asked == [2, 0, 0]
+def test_a_node_that_has_acknowledged_is_not_asked_again() -> None:
+    _, epochs = ended_epoch("a", "b")
+    asked: list[str] = []
+
+    def only_b(node: str) -> bool:
+        asked.append(node)
+        return node == "b"
+
+    epochs.is_announceable(EPOCH_S, only_b)
+    epochs.is_announceable(EPOCH_S, only_b)
+    assert asked == ["b", "a", "a"]
 
 
 def test_is_announced_in_any_case_when_the_time_is_over() -> None:
-    _, epochs = ended_epoch(0)
+    _, epochs = ended_epoch("a")
     late = EPOCH_S + ACK_WAIT_S
     assert not epochs.is_announceable(late - 0.001, lambda _: False)
     assert epochs.is_announceable(late, lambda _: False)
 
 
 def test_no_epoch_ends_while_another_waits_to_be_announced() -> None:
-    batching, epochs = ended_epoch(0)
-    batching.add(1, item(), EPOCH_S)
-    epochs.item_accepted(EPOCH_S)
+    core, epochs = ended_epoch("a")
+    add(core, 1, item(), EPOCH_S)
     epochs.hurry()
     assert (epochs.is_ending, epochs.is_due(9.0), epochs.deadline()) == (True, False, None)
     close = epochs.close(0.15)
@@ -96,13 +109,13 @@ def test_no_epoch_ends_while_another_waits_to_be_announced() -> None:
 
 
 def test_nothing_is_announceable_before_an_epoch_has_ended() -> None:
-    _, epochs = batching_and_epochs()
+    _, epochs = core_and_epochs()
     assert not epochs.is_announceable(1e9, lambda _: True)
 
 
 def test_a_commit_of_consumers_is_news() -> None:
-    batching, epochs = ended_epoch(0)
-    batching.retention.commit(0, 1)
+    core, epochs = ended_epoch("a")
+    core.retention.commit([0], [1])
     assert epochs.close(0.15) is not None
     assert epochs.close(0.25) is None
     epochs.committed = 1

@@ -1,64 +1,24 @@
-"""Debts to nodes: paid once, in order, when the node is there."""
+"""Debts to nodes: paid once, in order, cut to what is wanted, when the node is there."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pytest
 
 from evenflow.clock import SystemClock
+from evenflow.domain import channels
 from evenflow.errors import ConfigError
-from evenflow.model.batch import Batch, Item, encode_item
 from evenflow.model.messages import ReplayAnswer
+from evenflow.model.sample import Sample, encode_items
 from evenflow.slices.publisher.replayer import Replayer
+from evenflow.slices.publisher.retention import Lacking, Retained
 
-LIMIT_S = 20.0
+from .fakes import LIMIT_S, FakeParticipant
+from .items import SLICES, item
 
-
-class FakeWriter:
-    """Records what is written, when its node is there and has room."""
-
-    def __init__(self) -> None:
-        self.readers = 0
-        self.has_room = True
-        self.written: list[Any] = []
-        self.tried = threading.Event()
-        self.changed = threading.Condition()
-
-    def write(self, message: Any) -> bool:
-        with self.changed:
-            self.written.append(message)
-            self.changed.notify_all()
-        return True
-
-    def write_encoded(self, encoded: bytes) -> bool:
-        self.tried.set()
-        return self.has_room and self.write(encoded)
-
-    def matched(self) -> int:
-        self.tried.set()
-        return self.readers
-
-    def wait_for(self, count: int) -> list[Any]:
-        with self.changed:
-            assert self.changed.wait_for(lambda: len(self.written) >= count, LIMIT_S)
-            return list(self.written)
-
-    def close(self) -> None:
-        pass
-
-
-class FakeParticipant:
-    def __init__(self) -> None:
-        self.writers: dict[tuple[str, str], FakeWriter] = {}
-
-    def writer(self, channel: Any, partition: str) -> FakeWriter:
-        return self.writers.setdefault((channel.name, partition), FakeWriter())
-
-    def replay(self, node: str) -> FakeWriter:
-        return self.writers["evenflow/replay/items", node]
+REPLAY = channels.replay("items")
 
 
 @pytest.fixture
@@ -67,38 +27,42 @@ def participant() -> FakeParticipant:
 
 
 @pytest.fixture
-def floors() -> dict[int, int]:
-    return {}
+def floors() -> np.ndarray:
+    return np.zeros(SLICES, np.int64)
 
 
 @pytest.fixture
-def replayer(participant: FakeParticipant, floors: dict[int, int]) -> Iterator[Replayer]:
-    opened = Replayer(
-        participant,  # type: ignore[arg-type]
-        "items",
-        lambda slice_id: floors.get(slice_id, 0),
-        SystemClock(),
-    )
+def replayer(participant: FakeParticipant, floors: np.ndarray) -> Iterator[Replayer]:
+    opened = Replayer(participant, "items", floors, SystemClock())  # type: ignore[arg-type]
     yield opened
     opened.close()
 
 
-def batches(*numbers: int) -> tuple[bytes, ...]:
-    return tuple(encode_item(1, 0, 1, number, Item("", number, 0, b"")) for number in numbers)
+def retained(serial: int, runs: dict[int, tuple[int, int]]) -> Retained:
+    """A sample with some items of slices: the number of the first, and how many."""
+    items = {s: (first, [item(n) for n in range(count)]) for s, (first, count) in runs.items()}
+    sample = Sample(encode_items(1, serial, 1, items))
+    firsts = sample.firsts.astype(np.int64)
+    return Retained(serial, 1, sample.encoded, sample.slices.astype(np.int64), firsts, sample.lasts)
 
 
-def numbers(written: list[Any]) -> list[int]:
-    return [Batch(encoded).first for encoded in written]
+def lacking(*numbers: int) -> tuple[Lacking, ...]:
+    """Samples of one item of slice 0 each, numbered like their serials."""
+    return tuple(Lacking(retained(n, {0: (n, 1)}), np.array([True])) for n in numbers)
+
+
+def numbers(written: Sequence[bytes]) -> list[int]:
+    return [int(Sample(encoded).firsts[0]) for encoded in written]
 
 
 def test_a_request_repeated_while_under_way_adds_nothing(
     replayer: Replayer, participant: FakeParticipant
 ) -> None:
-    owed = batches(*range(1, 201))
+    owed = lacking(*range(1, 201))
     replayer.resend("a", owed[:150])
     replayer.resend("a", owed)
     replayer.resend("a", owed[50:])
-    writer = participant.replay("a")
+    writer = participant.of(REPLAY, "a")
     writer.readers = 1
     assert numbers(writer.wait_for(200)) == list(range(1, 201))
     replayer.close()
@@ -106,43 +70,76 @@ def test_a_request_repeated_while_under_way_adds_nothing(
 
 
 def test_what_is_committed_meanwhile_is_left_out(
-    replayer: Replayer, participant: FakeParticipant, floors: dict[int, int]
+    replayer: Replayer, participant: FakeParticipant, floors: np.ndarray
 ) -> None:
-    replayer.resend("a", batches(1, 2, 3, 4))
+    replayer.resend("a", lacking(1, 2, 3, 4))
     floors[0] = 2
-    writer = participant.replay("a")
+    writer = participant.of(REPLAY, "a")
     writer.readers = 1
     assert numbers(writer.wait_for(2)) == [3, 4]
+
+
+def test_a_sample_of_which_little_is_wanted_is_cut_to_that(
+    replayer: Replayer, participant: FakeParticipant, floors: np.ndarray
+) -> None:
+    sample = retained(7, {0: (1, 5), 1: (4, 2), 2: (9, 5), 3: (1, 1)})
+    replayer.resend("a", (Lacking(sample, np.array([False, True, False, False])),))
+    replayer.resend("a", (Lacking(sample, np.array([False, False, False, True])),))
+    floors[3] = 1
+    writer = participant.of(REPLAY, "a")
+    writer.readers = 1
+    [sent] = map(Sample, writer.wait_for(1))
+    assert (sent.serial, sent.epoch, sent.writer) == (7, 1, 1)
+    assert (sent.slices.tolist(), sent.firsts.tolist(), sent.counts.tolist()) == ([1], [4], [2])
+    assert list(sent.rows) == [item(0), item(1)]
+
+
+def test_what_is_asked_for_twice_is_sent_together(
+    replayer: Replayer, participant: FakeParticipant
+) -> None:
+    sample = retained(1, {0: (1, 1), 1: (1, 1), 2: (1, 9)})
+    replayer.resend("a", (Lacking(sample, np.array([True, False, False])),))
+    replayer.resend("a", (Lacking(sample, np.array([False, True, False])),))
+    writer = participant.of(REPLAY, "a")
+    writer.readers = 1
+    [sent] = map(Sample, writer.wait_for(1))
+    assert sent.slices.tolist() == [0, 1]
+
+
+def test_a_sample_that_is_wanted_mostly_is_sent_as_it_is(
+    replayer: Replayer, participant: FakeParticipant
+) -> None:
+    sample = retained(1, {0: (1, 5), 1: (1, 2)})
+    replayer.resend("a", (Lacking(sample, np.array([True, False])),))
+    writer = participant.of(REPLAY, "a")
+    writer.readers = 1
+    assert writer.wait_for(1) == [sample.encoded]
 
 
 def test_a_node_without_room_does_not_hold_up_another(
     replayer: Replayer, participant: FakeParticipant
 ) -> None:
     for node in "ab":
-        participant.writer(_Replay, node).readers = 1
-    stuck = participant.replay("a")
-    stuck.has_room = False
-    replayer.resend("a", batches(1, 2))
+        participant.writer(REPLAY, node).readers = 1
+    stuck = participant.of(REPLAY, "a")
+    stuck.full = True
+    replayer.resend("a", lacking(1, 2))
     assert stuck.tried.wait(LIMIT_S)
-    replayer.resend("b", batches(3, 4))
-    assert numbers(participant.replay("b").wait_for(2)) == [3, 4]
-    stuck.has_room = True
+    replayer.resend("b", lacking(3, 4))
+    assert numbers(participant.of(REPLAY, "b").wait_for(2)) == [3, 4]
+    stuck.full = False
     assert numbers(stuck.wait_for(2)) == [1, 2]
 
 
-class _Replay:
-    name = "evenflow/replay/items"
-
-
-def test_answers_do_not_wait_for_the_batches(
+def test_answers_do_not_wait_for_the_samples(
     replayer: Replayer, participant: FakeParticipant
 ) -> None:
     answer = ReplayAnswer("items", 1, "a", 7, (), (), (), (), ())
-    replayer.resend("a", batches(1))
+    replayer.resend("a", lacking(1))
     replayer.answer("a", answer)
-    assert participant.writers["evenflow/answers", "a"].wait_for(1) == [answer]
+    assert participant.of(channels.ANSWERS, "a").wait_for(1) == [answer]
 
 
 def test_a_node_with_an_impossible_name_is_refused(replayer: Replayer) -> None:
     with pytest.raises(ConfigError):
-        replayer.resend("*", batches(1))
+        replayer.resend("*", lacking(1))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenflow.model.messages import Progress, SliceMap
+from evenflow.model.messages import MapPage, Progress
+from evenflow.model.slice_map import SliceMap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,15 +15,15 @@ class Directory:
     """The owners of a topic's slices and their addresses."""
 
     def __init__(self) -> None:
-        self._map: SliceMap | None = None
+        self._map = SliceMap()
         self._addresses: dict[str, str] = {}
 
-    def handle(self, message: SliceMap | Progress) -> None:
-        """Take in a map or a node's progress."""
+    def handle(self, message: MapPage | Progress) -> None:
+        """Take in a page of the map or a node's progress."""
         if isinstance(message, Progress):
             self._addresses[message.node] = message.address
-        elif self._map is None or message.version >= self._map.version:
-            self._map = message
+        else:
+            self._map.apply(message)
 
     def on_node_gone(self, node: str) -> None:
         """A node is no longer there."""
@@ -35,13 +36,8 @@ class Directory:
     def owners(self, slices: Iterable[int]) -> dict[str, list[int]]:
         """Slices by the address of their owner; those without one are left out."""
         found: dict[str, list[int]] = {}
-        slice_map = self._map
-        if slice_map is None:
-            return found
-        names = ("", *slice_map.nodes)
-        for slice_id in slices:
-            if slice_id < len(slice_map.owners):
-                address = self._addresses.get(names[slice_map.owners[slice_id]], "")
-                if address:
-                    found.setdefault(address, []).append(slice_id)
+        for node, owned in self._map.owners_of(slices).items():
+            address = self._addresses.get(node, "")
+            if address:
+                found.setdefault(address, []).extend(owned)
         return found

@@ -1,9 +1,10 @@
 """The service of a serving node: items as Arrow record batches, by Arrow Flight.
 
-``do_get(ticket)`` writers the items of a :class:`~evenflow.slices.consumer.ticket.Range`. The
+``do_get(ticket)`` streams the items of a :class:`~evenflow.slices.consumer.ticket.Range`. The
 choice is made at once, under the node's lock, and the stream then runs without it: batches do not
-change. Each record batch carries in its metadata which numbers its rows have (:mod:`~.runs`), so a
-reader whose stream breaks off asks for the rest, here or elsewhere.
+change. Each record batch carries in its metadata which numbers its rows have
+(:mod:`evenflow.slices.consumer.row_numbers`), so a reader whose stream breaks off asks for the
+rest, here or elsewhere.
 
 ``get_flight_info(descriptor)`` says who owns the slices now: an endpoint for each owner. Any node
 can be asked.
@@ -29,7 +30,7 @@ from evenflow.domain.codec import codec_of
 from evenflow.errors import DecodeError, DomainError
 from evenflow.model.messages import SliceReads
 from evenflow.slices.consumer.arrow_batches import SCHEMA, record_batches
-from evenflow.slices.consumer.row_numbers import encode_spans, spans_of
+from evenflow.slices.consumer.row_numbers import spans_of
 from evenflow.slices.consumer.ticket import READS, Range, Refusal, decode_ticket, encode_ticket
 
 if TYPE_CHECKING:
@@ -129,8 +130,8 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
 
 
 def _stream(batches: list[Batch]) -> Iterator[tuple[Any, bytes]]:
-    for record, parts in record_batches(batches):
-        yield record, encode_spans(spans_of(parts))
+    for record, pieces in record_batches(batches):
+        yield record, spans_of(pieces).encode()
 
 
 def address_of(interface: str) -> str:

@@ -21,23 +21,24 @@ is here is all there is.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import CommitCopy, ConsumerCommit, EpochClose, Progress, SliceState
 from evenflow.slices.consumer.registry import Consumers
 from evenflow.slices.consumer.ticket import Refusal
+from evenflow.slices.node.serving.closes import Closes, is_satisfied
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.model.batch import Batch
+    from evenflow.model.sample import Sample
     from evenflow.slices.consumer.ticket import Range
-    from evenflow.slices.node.cache import SliceCache
+    from evenflow.slices.node.cache import HeldSlice, SliceCache
 
-MOST_CLOSES: Final = 64
-"""Closes of one writer that are remembered; cumulative, so older ones can be spared."""
 PROGRESS_EVERY: Final = 0.02
 """How often a node looks how far it is, at most."""
 PROGRESS_REPEAT: Final = 1.0
@@ -55,7 +56,11 @@ class ServingRules:
         self._topic = topic
         self._node = node
         self._cache = cache
-        self._closes: dict[int, deque[EpochClose]] = {}
+        self._seen: list[HeldSlice] = []
+        """The slices that this node owned when it was last looked."""
+        self._owned: dict[int, HeldSlice] = {}
+        """The same by their numbers."""
+        self._closes: dict[int, Closes] = {}
         self._floors: dict[int, int] = {}
         """Epoch up to which a writer's items are forgotten."""
         self._final: set[int] = set()
@@ -70,17 +75,11 @@ class ServingRules:
 
     def on_epoch_closed(self, close: EpochClose) -> None:
         """A publisher closed an epoch, or repeats the newest one."""
-        closes = self._closes.setdefault(close.writer, deque())
         self._final.discard(close.writer)
-        if closes and closes[-1].epoch >= close.epoch:
-            # A repetition names fewer slices, because more is committed.
-            if closes[-1].epoch == close.epoch:
-                closes[-1] = close
-        else:
-            closes.append(close)
-            if len(closes) > MOST_CLOSES:
-                # The oldest may be the one that is whole; the next has waited longest.
-                del closes[1]
+        closes = self._closes.get(close.writer)
+        if closes is None:
+            closes = self._closes[close.writer] = Closes(close.writer, self._owned)
+        closes.add(close)
         self._forget(close.writer, close.committed)
 
     def on_consumer_message(self, message: ConsumerCommit | Progress) -> CommitCopy | None:
@@ -130,89 +129,112 @@ class ServingRules:
         if epoch > self._floors.get(writer, 0):
             self._floors[writer] = epoch
             self._cache.forget(writer, epoch)
-            closes = self._closes.get(writer, deque())
-            while len(closes) > 1 and closes[0].epoch <= epoch:
-                closes.popleft()
+            if writer in self._closes:
+                self._closes[writer].forget(epoch)
 
     def whole(self, writer: int, slices: frozenset[int]) -> int:
         """The newest closed epoch of a writer up to which nothing of these slices is missing."""
-        return self._whole_and_next(writer, slices)[0]
-
-    def _whole_and_next(self, writer: int, slices: frozenset[int]) -> tuple[int, int]:
-        """The newest epoch of a writer that is whole, and the one that is the next to be."""
         closes = self._closes.get(writer)
-        if not closes:
-            floor = self._floors.get(writer, 0)
-            return floor, floor
-        following = closes[-1].epoch
-        if writer in self._final:
-            return following, following
-        for close in reversed(closes):
-            if self._satisfied(close, slices):
-                return close.epoch, following
-            following = close.epoch
-        return self._floors.get(writer, 0), following
-
-    def _satisfied(self, close: EpochClose, slices: frozenset[int]) -> bool:
+        if closes and writer in self._final:
+            return closes.newest
         held = self._cache.held
-        for slice_id, last in zip(close.slices, close.last, strict=True):
-            if slice_id in slices:
-                track = held[slice_id].tracks.get(close.writer)
-                if track is None or track.next <= last:
-                    return False
-        return True
+        return next(
+            (close.epoch for close in reversed(closes or ()) if is_satisfied(close, slices, held)),
+            self._floors.get(writer, 0),
+        )
 
-    def is_urgent(self, batch: Batch) -> bool:
-        """Whether a batch belongs to the next epoch to become whole: room is made for it always.
+    def _is_whole(self, writer: int, slices: frozenset[int], epoch: int) -> bool:
+        """Whether nothing of these slices is missing up to an epoch."""
+        if slices <= self._owned.keys() and self._whole_and_next(writer)[0] >= epoch:
+            return True
+        return self.whole(writer, slices) >= epoch
+
+    def _whole_and_next(self, writer: int) -> tuple[int, int]:
+        """The newest epoch of a writer that is whole in all own slices, and the next to be."""
+        closes = self._closes.get(writer)
+        floor = self._floors.get(writer, 0)
+        if not closes:
+            return floor, floor
+        if writer in self._final:
+            return closes.newest, closes.newest
+        return closes.whole_and_next(floor)
+
+    def _look_at_own(self) -> None:
+        """See whether this node owns other slices than before; all else is told by its writers."""
+        available = SliceState.AVAILABLE
+        found = [held for held in self._cache.held.values() if held.state is available]
+        # A slice that was away and is back is another object, although its number is the same.
+        if found != self._seen:
+            self._seen = found
+            self._owned = {held.slice: held for held in found}
+            for closes in self._closes.values():
+                closes.restart(self._owned)
+
+    def is_urgent(self, sample: Sample) -> bool:
+        """Whether a sample belongs to the next epoch to become whole: room is made for it always.
 
         A full cache empties only when an epoch is read and committed, so what that epoch lacks
         must come in, and only that.
         """
-        return batch.epoch <= self._urgent.get(batch.writer, 0)
-
-    def _available(self) -> frozenset[int]:
-        return frozenset(held.slice for held in self._cache.available())
+        return sample.epoch <= self._urgent.get(sample.writer, 0)
 
     # -- answers ----------------------------------------------------------------------------------
 
     def select(self, asked: Range) -> list[Batch] | Refusal:
-        """The batches of a range, each slice and writer in order; or why not."""
+        """The batches of a range, or why not.
+
+        Batches of one sample stand together, so that readers take it as it is. Each slice and
+        writer is in the order of its numbers: a reader that breaks off goes on behind the last.
+        """
         held = self._cache.held
-        lacking = [s for s in asked.slices if s not in held or held[s].state is SliceState.TAKING]
-        if lacking:
-            return Refusal("moved", f"slice {lacking[0]} is not here")
         slices = frozenset(asked.slices)
+        lacking = [s for s in slices if s not in held or held[s].state is SliceState.TAKING]
+        if lacking:
+            return Refusal("moved", f"slice {min(lacking)} is not here")
         wanted = [
             (writer, asked.start.get(writer, 0), epoch)
             for writer, epoch in asked.end.items()
             if epoch > asked.start.get(writer, 0)
         ]
+        self._look_at_own()
         for writer, start, end in wanted:
             if 0 < start < self._floors.get(writer, 0):
                 return Refusal("forgotten", f"writer {WriterId.text(writer)} from epoch {start}")
-            if self.whole(writer, slices) < end and not self._is_all(writer, asked):
+            if not (self._is_whole(writer, slices, end) or self._is_all(writer, asked)):
                 return Refusal("later", f"epoch {end} of {WriterId.text(writer)} is not whole here")
+        ordered = sorted(slices)
         return [
             batch
-            for slice_id in asked.slices
             for writer, start, end in wanted
-            for batch in self._kept(slice_id, writer, start, end, asked)
+            for batch in self._by_sample(ordered, writer, start, end, asked)
         ]
 
     def _is_all(self, writer: int, asked: Range) -> bool:
         """Whether what is here of a writer is all there is."""
         return writer in self._final or (writer in asked.final and writer not in self._closes)
 
-    def _kept(
-        self, slice_id: int, writer: int, start: int, end: int, asked: Range
+    def _by_sample(
+        self, slices: list[int], writer: int, start: int, end: int, asked: Range
     ) -> Iterable[Batch]:
-        track = self._cache.held[slice_id].tracks.get(writer)
-        after = asked.after.get((slice_id, writer), 0)
-        for batch in track.ready if track else ():
-            if batch.epoch > end:
-                break
-            if batch.epoch > start and batch.last > after:
-                yield batch.between(after + 1, batch.last)
+        """A writer's batches in the order of their samples, those of a sample by slice."""
+        held = self._cache.held
+        samples: defaultdict[int, list[Batch]] = defaultdict(list)
+        for slice_id in slices:
+            track = held[slice_id].tracks.get(writer)
+            if track is None or not track.ready:
+                continue
+            batches: Iterable[Batch] = track.ready
+            after = asked.after.get((slice_id, writer), 0)
+            first, last = track.ready[0], track.ready[-1]
+            if first.epoch <= start or last.epoch > end or first.first <= after:
+                batches = _between(batches, start, end, after)
+            serial = 0
+            for batch in batches:
+                # Serial numbers ascend with those of the items; if not, the items' own count.
+                if batch.sample.serial > serial:
+                    serial = batch.sample.serial
+                samples[serial].append(batch)
+        return chain.from_iterable(samples[serial] for serial in sorted(samples))
 
     # -- time -------------------------------------------------------------------------------------
 
@@ -223,8 +245,8 @@ class ServingRules:
         self._next_look = now + PROGRESS_EVERY
         for writer in self._final:
             self._forget(writer, self.consumers.floor(writer))
-        available = self._available()
-        found = {w: self._whole_and_next(w, available) for w in sorted(self._closes)}
+        self._look_at_own()
+        found = {writer: self._whole_and_next(writer) for writer in sorted(self._closes)}
         self._urgent = {writer: following for writer, (_, following) in found.items()}
         whole = {writer: epoch for writer, (epoch, _) in found.items() if epoch}
         progress = Progress(
@@ -244,5 +266,14 @@ class ServingRules:
     def is_done_with(self, writer: int) -> bool:
         """Whether all that a gone writer ever closed is committed by everybody."""
         closes = self._closes.get(writer)
-        newest = closes[-1].epoch if closes else 0
+        newest = closes.newest if closes else 0
         return writer in self._final and self._floors.get(writer, 0) >= newest
+
+
+def _between(batches: Iterable[Batch], start: int, end: int, after: int) -> Iterable[Batch]:
+    """Of a slice and writer, what lies between two epochs and behind a number."""
+    for batch in batches:
+        if batch.epoch > end:
+            break
+        if batch.epoch > start and batch.last > after:
+            yield batch.between(after + 1, batch.last)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from evenflow.domain.channels import CONSUMERS, COPIES, PROGRESS, READS, Gone
 from evenflow.errors import ConfigError
-from evenflow.model.messages import CommitCopy, ConsumerCommit, Progress, SliceMap
+from evenflow.model.messages import CommitCopy, ConsumerCommit, MapPage, Progress
 from evenflow.slices.node.serving.directory import Directory
 from evenflow.slices.node.serving.flight_server import FlightServer
 
@@ -91,9 +91,9 @@ class ServingShell:
         if isinstance(message, Progress):
             self._directory.handle(message)
 
-    def on_slice_map(self, slice_map: SliceMap) -> None:
+    def on_map_page(self, page: MapPage) -> None:
         """The assignment has changed."""
-        self._directory.handle(slice_map)
+        self._directory.handle(page)
 
     def close(self) -> None:
         """Answer nobody any more."""
@@ -102,9 +102,11 @@ class ServingShell:
     def _select(self, asked: Range) -> list[Batch] | Refusal:
         with self._lock:
             found = self._serving.select(asked)
-            if isinstance(found, list):
-                self._serving.served += sum(batch.count for batch in found)
-            return found
+        if isinstance(found, list):
+            count = sum(batch.count for batch in found)
+            with self._lock:
+                self._serving.served += count
+        return found
 
 
 def check_served(topic: TopicConfig, *, serving: bool) -> None:

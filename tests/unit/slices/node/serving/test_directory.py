@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from evenflow.model.messages import Progress, SliceMap
+from evenflow.model.messages import MapPage, Progress
 from evenflow.slices.node.serving.directory import Directory
 
 
@@ -15,7 +15,7 @@ def test_knows_nothing_at_first() -> None:
 
 def test_gives_slices_by_the_address_of_their_owner() -> None:
     directory = Directory()
-    directory.handle(SliceMap("items", 1, 5, ("a", "b"), (1, 2, 1, 0), (1, 1, 1, 1)))
+    directory.handle(MapPage("items", 0, 1, 5, 4, ("a", "b"), (1, 2, 1, 0), (1, 1, 1, 1)))
     directory.handle(progress("a"))
     assert directory.owners(range(9)) == {"grpc://a": [0, 2]}
     directory.handle(progress("b"))
@@ -28,6 +28,6 @@ def test_gives_slices_by_the_address_of_their_owner() -> None:
 def test_an_older_map_is_ignored() -> None:
     directory = Directory()
     directory.handle(progress("a"))
-    directory.handle(SliceMap("items", 1, 5, ("a",), (1,), (1,)))
-    directory.handle(SliceMap("items", 1, 4, (), (0,), (0,)))
+    directory.handle(MapPage("items", 0, 1, 5, 1, ("a",), (1,), (1,)))
+    directory.handle(MapPage("items", 0, 1, 4, 1, (), (0,), (0,)))
     assert directory.owners([0]) == {"grpc://a": [0]}

@@ -7,22 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenflow.model.batch import Batch, Item, encode_items
+from evenflow.model.batch import Batch, Item
 from evenflow.model.ids import Position
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceState
+from evenflow.model.sample import Sample, encode_items
 from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.serving.rules import PROGRESS_REPEAT, ServingRules
-from evenflow.slices.publisher.batching import Limits
 from evenflow.slices.publisher.core import Committed, PublisherCore
+from evenflow.slices.publisher.sealing import Limits
+from evenflow.testing.cluster import no_assignment
 from evenflow.testing.schedules import random_serving_schedule
 
 WRITER = 7
 
 
-def batch(slice_id: int, epoch: int, first: int, count: int = 1) -> Batch:
+def sample(slice_id: int, epoch: int, first: int, count: int = 1) -> Sample:
     items = [Item("s", first + i, 0, b"x") for i in range(count)]
-    return Batch(encode_items(WRITER, slice_id, epoch, first, items))
+    return Sample(encode_items(WRITER, first, epoch, {slice_id: (first, items)}))
 
 
 def close(epoch: int, last: Mapping[int, int], committed: int = 0) -> EpochClose:
@@ -68,19 +70,19 @@ class TestWhole:
     def test_is_the_newest_close_that_lacks_nothing(
         self, serving: ServingRules, cache: SliceCache
     ) -> None:
-        cache.offer(batch(0, 1, 1))
+        cache.offer(sample(0, 1, 1))
         serving.on_epoch_closed(close(1, {0: 1}))
         serving.on_epoch_closed(close(2, {0: 1, 1: 1}))
         assert serving.whole(WRITER, frozenset({0, 1})) == 1
         assert serving.whole(WRITER, frozenset({0})) == 2
-        cache.offer(batch(1, 2, 1))
+        cache.offer(sample(1, 2, 1))
         assert serving.whole(WRITER, frozenset({0, 1})) == 2
 
     def test_a_gap_is_not_whole(self, serving: ServingRules, cache: SliceCache) -> None:
-        cache.offer(batch(0, 1, 2))
+        cache.offer(sample(0, 1, 2))
         serving.on_epoch_closed(close(1, {0: 2}))
         assert serving.whole(WRITER, frozenset({0})) == 0
-        cache.offer(batch(0, 1, 1))
+        cache.offer(sample(0, 1, 1))
         assert serving.whole(WRITER, frozenset({0})) == 1
 
     def test_slices_of_others_do_not_matter(self, serving: ServingRules) -> None:
@@ -90,7 +92,7 @@ class TestWhole:
     def test_is_remembered_however_many_closes_follow(
         self, serving: ServingRules, cache: SliceCache
     ) -> None:
-        cache.offer(batch(0, 1, 1))
+        cache.offer(sample(0, 1, 1))
         for epoch in range(1, 500):
             serving.on_epoch_closed(close(epoch, {0: epoch}))
         assert serving.whole(WRITER, frozenset({0})) == 1
@@ -106,12 +108,12 @@ class TestWhole:
     def test_the_next_to_become_whole_is_urgent(
         self, serving: ServingRules, cache: SliceCache
     ) -> None:
-        cache.offer(batch(0, 1, 1))
+        cache.offer(sample(0, 1, 1))
         for epoch in (1, 2, 3):
             serving.on_epoch_closed(close(epoch, {0: epoch}))
         serving.poll(0.0)
-        assert serving.is_urgent(batch(0, 2, 2))
-        assert not serving.is_urgent(batch(0, 3, 3))
+        assert serving.is_urgent(sample(0, 2, 2))
+        assert not serving.is_urgent(sample(0, 3, 3))
 
     def test_what_was_closed_is_all_there_is_of_a_writer_that_stays_gone(
         self, serving: ServingRules
@@ -126,11 +128,11 @@ class TestSelect:
         self, serving: ServingRules, cache: SliceCache
     ) -> None:
         for epoch, first in ((1, 1), (2, 3), (3, 5)):
-            cache.offer(batch(0, epoch, first, 2))
-            cache.offer(batch(1, epoch, first, 2))
+            cache.offer(sample(0, epoch, first, 2))
+            cache.offer(sample(1, epoch, first, 2))
         serving.on_epoch_closed(close(3, {0: 6, 1: 6}))
         assert numbers(serving.select(asking((0, 1), 2))) == [
-            (0, 1, 2), (0, 3, 4), (1, 1, 2), (1, 3, 4),
+            (0, 1, 2), (1, 1, 2), (0, 3, 4), (1, 3, 4),
         ]  # fmt: skip
         assert numbers(serving.select(asking((1,), 3, start=2))) == [(1, 5, 6)]
         assert numbers(serving.select(asking((1,), 2, start=2))) == []
@@ -138,8 +140,8 @@ class TestSelect:
     def test_goes_on_where_a_reader_broke_off(
         self, serving: ServingRules, cache: SliceCache
     ) -> None:
-        cache.offer(batch(0, 1, 1, 4))
-        cache.offer(batch(0, 1, 5, 2))
+        cache.offer(sample(0, 1, 1, 4))
+        cache.offer(sample(0, 1, 5, 2))
         serving.on_epoch_closed(close(1, {0: 6}))
         after = {(0, WRITER): 3}
         assert numbers(serving.select(asking((0,), 1, after=after))) == [(0, 4, 4), (0, 5, 6)]
@@ -152,7 +154,7 @@ class TestSelect:
         assert reason(serving.select(asking((0, 3), 1))) == "moved"
 
     def test_a_giver_still_answers(self, serving: ServingRules, cache: SliceCache) -> None:
-        cache.offer(batch(0, 1, 1))
+        cache.offer(sample(0, 1, 1))
         serving.on_epoch_closed(close(1, {0: 1}))
         cache.held[0].state = SliceState.GIVING
         assert numbers(serving.select(asking((0,), 1))) == [(0, 1, 1)]
@@ -163,14 +165,14 @@ class TestSelect:
         assert reason(serving.select(asking((0,), 1))) == "later"
         serving.on_epoch_closed(close(1, {0: 1}))
         assert reason(serving.select(asking((0,), 1))) == "later"
-        cache.offer(batch(0, 1, 1))
+        cache.offer(sample(0, 1, 1))
         assert numbers(serving.select(asking((0,), 1))) == [(0, 1, 1)]
 
     def test_says_so_when_it_was_told_to_forget(
         self, serving: ServingRules, cache: SliceCache
     ) -> None:
         for epoch in (1, 2, 3):
-            cache.offer(batch(0, epoch, epoch))
+            cache.offer(sample(0, epoch, epoch))
         serving.on_epoch_closed(close(3, {0: 3}, committed=2))
         assert reason(serving.select(asking((0,), 3, start=1))) == "forgotten"
         assert numbers(serving.select(asking((0,), 3, start=2))) == [(0, 3, 3)]
@@ -188,7 +190,7 @@ class TestSelect:
 class TestForgetting:
     def test_frees_the_cache(self, serving: ServingRules, cache: SliceCache) -> None:
         for epoch in (1, 2):
-            cache.offer(batch(0, epoch, epoch))
+            cache.offer(sample(0, epoch, epoch))
         before = cache.size
         serving.on_epoch_closed(close(2, {0: 2}, committed=1))
         assert cache.size == before // 2
@@ -199,15 +201,15 @@ class TestForgetting:
     def test_a_forgotten_batch_that_comes_again_is_dropped(
         self, serving: ServingRules, cache: SliceCache
     ) -> None:
-        cache.offer(batch(0, 1, 1))
+        cache.offer(sample(0, 1, 1))
         serving.on_epoch_closed(close(1, {}, committed=1))
-        cache.offer(batch(0, 1, 1))
+        cache.offer(sample(0, 1, 1))
         assert cache.size == 0
 
     def test_goes_by_the_consumers_when_the_writer_stays_gone(
         self, serving: ServingRules, cache: SliceCache
     ) -> None:
-        cache.offer(batch(0, 1, 1))
+        cache.offer(sample(0, 1, 1))
         serving.on_epoch_closed(close(1, {0: 1}))
         serving.on_consumer_message(ConsumerCommit("items", "a", 1, (WRITER,), (1,), False))
         assert cache.backlog == 1
@@ -246,15 +248,15 @@ class TestProgress:
 
 
 def test_a_full_node_still_takes_what_the_next_epoch_lacks() -> None:
-    cache = SliceCache(100, serving=True)
+    cache = SliceCache(sample(0, 2, 2).size, serving=True)
     cache.hold(0, SliceState.AVAILABLE, 1)
     serving = ServingRules("items", "node-1", cache)
     for epoch in (2, 3):
-        cache.offer(batch(0, epoch, epoch))
+        cache.offer(sample(0, epoch, epoch))
     serving.on_epoch_closed(close(1, {0: 1}))
     serving.on_epoch_closed(close(4, {0: 4}))
     serving.poll(0.0)
-    later, lacking = batch(0, 4, 4), batch(0, 1, 1)
+    later, lacking = sample(0, 4, 4), sample(0, 1, 1)
     assert not serving.is_urgent(later)
     assert serving.is_urgent(lacking)
     cache.offer(later, urgent=serving.is_urgent(later))
@@ -268,11 +270,12 @@ class TestPublisher:
         limits = Limits(
             batch_items=10, batch_bytes=10_000, linger_s=0.0, retention_bytes=10_000, epoch_s=0.1
         )
-        core = PublisherCore("items", WRITER, 4, limits, served=True)
+        core = PublisherCore("items", WRITER, 4, limits, assign=no_assignment, served=True)
         for epoch in range(3):
             for slice_id in (0, 2):
-                core.add(slice_id, Item("s", epoch, 0, b"x"), 0.0)
-            core.end_epoch()
+                core.add((b"x", "s", epoch, 0, slice_id), 50)
+            core.opened(0.0)
+            core.end_epoch(0.0)
         return core
 
     def commit(self, name: str, number: int, epoch: int) -> ConsumerCommit:
@@ -282,10 +285,10 @@ class TestPublisher:
         core = self.core()
         core.handle_consumer(ConsumerCommit("items", "b", 1, (), (), False), 0.0)
         assert core.handle_consumer(self.commit("a", 1, 2), 0.0) == []
-        assert core.handle_consumer(self.commit("b", 2, 1), 0.0) == [
-            Committed(0, 1, 1, "b"),
-            Committed(2, 1, 1, "b"),
-        ]
+        [done] = core.handle_consumer(self.commit("b", 2, 1), 0.0)
+        assert isinstance(done, Committed)
+        assert [column.tolist() for column in done.newly] == [[0, 2], [1, 1], [1, 1]]
+        assert done.node == "b"
         told = core.close_epoch(0.1)
         assert told is not None
         assert (told.committed, told.items, told.last) == (1, 6, (3, 3))

@@ -1,0 +1,164 @@
+"""Items that are accepted and not yet in a sample.
+
+A single item is appended to a plain list, which is all that ``publish`` does with it; whoever takes
+the items out works on whole columns from there. Items that came as tables wait beside them, in the
+order in which everything came.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+
+from evenflow.model.batch import Int32s, Int64s, Item, offsets_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from evenflow.slices.publisher.columns import Table
+
+    AssignColumns = Callable[[Mapping[str, Any]], Int32s]
+
+T = TypeVar("T")
+
+LATER = -1
+"""The slice of an item that gets it with all the others."""
+Row = tuple[bytes, str, int, int, int]
+"""One item on its way into a sample: payload, sender, id, time, slice."""
+
+
+class Columns(NamedTuple):
+    """Items in columns. Offsets have one entry more than there are items and start at 0."""
+
+    ids: Int64s
+    times: Int64s
+    sender_offsets: Int32s
+    senders: bytes | memoryview
+    payload_offsets: Int32s
+    payloads: bytes | memoryview
+
+    def part(self, start: int, end: int) -> Columns:
+        """The items ``start`` to ``end - 1``, sharing the bytes of the whole."""
+        if start == 0 and end == len(self.ids):
+            return self
+        sender_offsets = self.sender_offsets[start : end + 1]
+        payload_offsets = self.payload_offsets[start : end + 1]
+        return Columns(
+            self.ids[start:end],
+            self.times[start:end],
+            sender_offsets - sender_offsets[0],
+            memoryview(self.senders)[sender_offsets[0] : sender_offsets[-1]],
+            payload_offsets - payload_offsets[0],
+            memoryview(self.payloads)[payload_offsets[0] : payload_offsets[-1]],
+        )
+
+
+class Singles:
+    """Items that came one by one."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def assigned(self, assign: AssignColumns) -> Int32s:
+        """The slices of all items; those that have none yet get theirs."""
+        _, senders, ids, times, slices = zip(*self.rows, strict=True)
+        if slices[0] == LATER:
+            return assign({"id": np.array(ids), "sender": senders, "time": np.array(times)})
+        return np.array(slices, np.int32)
+
+    def columns(self, order: Int64s) -> Columns:
+        """The items in an order, as a sample carries them."""
+        payloads, senders, ids, times, _ = zip(*_picked(self.rows, order), strict=True)
+        names = list(map(str.encode, senders))
+        return Columns(
+            np.array(ids, np.int64),
+            np.array(times, np.int64),
+            offsets_of(list(map(len, names))),
+            b"".join(names),
+            offsets_of(list(map(len, payloads))),
+            b"".join(payloads),
+        )
+
+    def table(self) -> Table:
+        """The items as a table, to be joined with others."""
+        from evenflow.slices.publisher import columns  # noqa: PLC0415 - Arrow, for tables alone
+
+        payloads, senders, ids, times, _ = zip(*self.rows, strict=True)
+        return columns.Table(
+            np.array(ids, np.int64),
+            np.array(times, np.int64),
+            columns.sender_column(senders, len(self)),
+            columns.payload_column(payloads),
+        )
+
+
+def _picked(values: list[T], order: Int64s) -> Sequence[T]:
+    """Values in an order, picked in C."""
+    if len(values) == 1:
+        return values
+    picked: Sequence[T] = itemgetter(*order.tolist())(values)
+    return picked
+
+
+class Gathering:
+    """What waits to be put into samples."""
+
+    __slots__ = ("_parts", "_singles", "count", "size")
+
+    def __init__(self) -> None:
+        self._singles = Singles()
+        self._parts: list[tuple[Singles | Table, Int32s | None]] = []
+        self.count = 0
+        """Items."""
+        self.size = 0
+        """Bytes that they take, at most."""
+
+    def append(self, row: Row, size: int) -> None:
+        """Let one item wait; its slice may be :data:`LATER`, that of all items or of none."""
+        self._singles.rows.append(row)
+        self.count += 1
+        self.size += size
+
+    def add(self, table: Table, slices: Int32s, size: int) -> None:
+        """Let items wait that nobody changes any more."""
+        if self._singles:
+            self._parts.append((self._singles, None))
+            self._singles = Singles()
+        self._parts.append((table, slices))
+        self.count += len(table)
+        self.size += size
+
+    def take_one(self) -> tuple[Item, int] | None:
+        """Take the item that waits, and its slice, if it is one alone and came as one."""
+        if self.count != 1 or not self._singles:
+            return None
+        singles, self._singles = self._singles, Singles()
+        self.count = self.size = 0
+        payload, sender, item_id, time, slice_id = singles.rows[0]
+        return Item(sender, item_id, time, payload), slice_id
+
+    def take(self, assign: AssignColumns) -> tuple[Singles | Table, Int32s]:
+        """Take all items, in the order in which they came, and their slices."""
+        parts, singles = self._parts, self._singles
+        self._parts, self._singles = [], Singles()
+        self.count = self.size = 0
+        if not parts:
+            return singles, singles.assigned(assign)
+        if singles:
+            parts.append((singles, None))
+        tables = [part.table() if isinstance(part, Singles) else part for part, _ in parts]
+        slices = [
+            part.assigned(assign) if isinstance(part, Singles) else given for part, given in parts
+        ]
+        return tables[0].joined(tables), np.concatenate(slices)  # type: ignore[arg-type]
+
+    def __bool__(self) -> bool:
+        return self.count > 0

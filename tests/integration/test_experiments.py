@@ -1,0 +1,71 @@
+"""The experiments on real processes, as short as they go: what they write, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evenflow.cli import main
+from evenflow.config import Config
+from evenflow_experiments.slices import join as join_module
+from evenflow_experiments.slices.codec_ends import Row
+from evenflow_experiments.slices.codec_publish import SETTINGS, WAYS, Published
+
+pytestmark = [pytest.mark.domain, pytest.mark.processes]
+
+
+def run(domain_id, tmp_path, name, *options):
+    """Run an experiment; its exit code and what it wrote."""
+    file, plot = tmp_path / "out.json", tmp_path / "out.png"
+    words = ["experiment", name, "--quick", "--json", str(file), "--plot", str(plot)]
+    code = main(["--domain", str(domain_id), *words, *options])
+    assert plot.exists()
+    return code, json.loads(file.read_text())
+
+
+def test_a_third_node_gets_its_share_and_nothing_is_lost(domain_id, tmp_path):
+    options = ("--publishers", "2", "--slices", "30", "--rate", "500")
+    code, figures = run(domain_id, tmp_path, "join", *options)
+    (row,) = figures["rows"]
+    assert code == 0, row
+    assert row["finding"] == ""
+    assert 0 < row["joined_s"] < 30
+    assert row["share"] == 10
+    assert row["published"] > 500
+    assert (row["lost"], row["repeated"]) == (0, 0)
+    assert row["node_mib"] > 10
+    assert row["publisher_mib"] > 10
+    assert row["endpoints"] > 2
+
+
+def test_a_join_that_does_not_end_is_a_finding(domain_id, tmp_path, monkeypatch):
+    monkeypatch.setattr(join_module, "JOIN_S", 0.0)
+    code, figures = run(domain_id, tmp_path, "join", "--slices", "30", "--rate", "500")
+    (row,) = figures["rows"]
+    assert code == 1
+    assert row["joined_s"] is None
+    assert row["finding"] == "after 0 s the new node has not reported"
+    assert (row["lost"], row["repeated"]) == (0, 0)
+
+
+def test_what_many_slices_cost(domain_id, tmp_path):
+    options = ("--slices", "50", "--rate", "500", "--window", "1")
+    code, figures = run(domain_id, tmp_path, "many-slices", *options)
+    assert code == 0, figures
+    assert (figures["lost"], figures["repeated"]) == (0, 0)
+    assert figures["items_per_s"] == pytest.approx(500, rel=0.2)
+    assert 0 < figures["samples_per_s"] <= 1.2 * figures["items_per_s"]
+    assert 0 < figures["publisher_cpu"] < 2
+    assert 0 < figures["nodes_cpu"] < 2
+    assert 0 < figures["delay_ms_p50"] <= figures["delay_ms_p99"]
+
+
+def test_a_real_publisher_is_measured_until_everything_is_committed(domain_id):
+    config = Config.load(None, {"domain.id": domain_id, **SETTINGS})
+    with Published(config) as published:
+        for way, batch in WAYS.items():
+            assert published.measure(Row(way, 100, batch), 2_000) > 0
+        assert published.audit() == (0, 0)
+        published._count += 5
+        assert published.audit() == (5, 0)

@@ -1,0 +1,372 @@
+"""The publisher's threads, on a domain in the test's hands: room, flush, close, and bad company."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenflow.config import Config
+from evenflow.domain import channels
+from evenflow.errors import (
+    AssignmentError,
+    ClosedError,
+    DeliveryTimeout,
+    PublishTimeout,
+    UsageError,
+)
+from evenflow.model.messages import Beat, Commit, EpochClose, ReplayRequest
+from evenflow.model.sample import Sample
+from evenflow.slices.publisher import owner_writer
+from evenflow.slices.publisher.publisher import Publisher
+
+from .fakes import LIMIT_S, FakeParticipant
+from .items import SLICES, map_page
+
+DATA = channels.data("items")
+LONG_MS = 60_000
+"""Longer than a test waits for an epoch to end by itself."""
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not holds():
+        assert time.monotonic() < deadline, "it never held"
+        time.sleep(0.001)
+
+
+class Domain(FakeParticipant):
+    """A domain in which node ``a`` owns all slices."""
+
+    def own(self, publisher: Publisher, *owners: str) -> None:
+        page = map_page(owners or ["a"] * SLICES)
+        self.say(channels.MAPS, page)
+        until(lambda: publisher._core.routing.map.version == page.version)
+
+    def commit(self, publisher: Publisher, node: str = "a") -> None:
+        newest = publisher._core.retention.newest.tolist()
+        slices, terms = tuple(range(SLICES)), (1,) * SLICES
+        message = Commit("items", publisher.writer, node, "", slices, terms, tuple(newest))
+        self.say(channels.COMMITS, message)
+
+    def samples(self, node: str = "a") -> list[Sample]:
+        return [Sample(encoded) for encoded in self.of(DATA, node).written]
+
+    def ids(self, node: str = "a") -> list[int]:
+        return sorted(number for one in self.samples(node) for number in one.rows.ids.tolist())
+
+    def closes(self) -> list[EpochClose]:
+        return list(self.of(channels.EPOCHS).written)
+
+
+@pytest.fixture
+def domain() -> Domain:
+    return Domain(readers=1)
+
+
+@contextmanager
+def opened(domain: Domain, assignment: Any = "modulo:id", **settings: Any) -> Iterator[Publisher]:
+    config = Config()
+    [topic] = config.topics
+    served = settings.pop("served", False)
+    config = replace(
+        config,
+        topics=(replace(topic, slices=SLICES, served=served),),
+        publisher=replace(config.publisher, **settings),
+    )
+    publisher = Publisher(
+        "items",
+        config=config,
+        assignment=assignment,
+        participant=domain,  # type: ignore[arg-type]
+    )
+    yield publisher
+    publisher.__exit__(RuntimeError, None, None)
+
+
+def test_an_item_alone_is_written_after_the_linger(domain: Domain) -> None:
+    with opened(domain, epoch_ms=LONG_MS) as publisher:
+        domain.own(publisher)
+        publisher.publish(b"x", id=1)
+        until(lambda: domain.ids() == [1])
+
+
+def test_without_linger_the_caller_writes(domain: Domain) -> None:
+    with opened(domain, linger_ms=0) as publisher:
+        domain.own(publisher, "a", "b", "a", "b")
+        publisher.publish(b"x", id=1)
+        publisher.publish_many([b"y", b"z"], ids=[2, 3])
+        assert (domain.ids("a"), domain.ids("b")) == ([2], [1, 3])
+
+
+def test_what_fills_a_sample_is_written_by_the_caller_with_what_waits(domain: Domain) -> None:
+    with opened(domain, served=True, batch_items=4, epoch_ms=LONG_MS) as publisher:
+        domain.own(publisher)
+        payloads = np.zeros((2, 3), np.uint8)
+        publisher.publish(b"x", id=0)
+        publisher.publish_columns(payloads, ids=np.array([1, 2]))
+        payloads[:] = 9
+        publisher.publish(b"y", id=3)
+        [sample] = domain.samples()
+        assert {row.id: row.payload for row in sample.rows} == {
+            0: b"x",
+            1: bytes(3),
+            2: bytes(3),
+            3: b"y",
+        }
+
+
+def test_flush_writes_what_waits_and_waits_until_it_is_acknowledged(domain: Domain) -> None:
+    with opened(domain, linger_ms=1_000, epoch_ms=LONG_MS) as publisher:
+        domain.own(publisher)
+        publisher.publish(b"x", id=1)
+        publisher.flush(LIMIT_S)
+        assert domain.ids() == [1]
+        domain.of(DATA, "a").caught_up = False
+        publisher.publish(b"x", id=2)
+        with pytest.raises(DeliveryTimeout):
+            publisher.flush(0.05)
+        domain.of(DATA, "a").caught_up = True
+        publisher.flush(LIMIT_S)
+        assert domain.ids() == [1, 2]
+
+
+def test_flush_is_no_success_when_nobody_has_the_items(domain: Domain) -> None:
+    with opened(domain, epoch_ms=LONG_MS) as publisher:
+        publisher.publish(b"x", id=1)
+        with pytest.raises(DeliveryTimeout, match="no node reads this topic"):
+            publisher.flush(0.05)
+        domain.own(publisher)
+        domain.commit(publisher)
+        publisher.flush(LIMIT_S)
+
+
+def test_flush_is_no_success_when_the_node_is_gone(domain: Domain) -> None:
+    with opened(domain, epoch_ms=LONG_MS) as publisher:
+        domain.own(publisher)
+        publisher.publish(b"x", id=1)
+        publisher.flush(LIMIT_S)
+        domain.of(DATA, "a").readers = 0
+        with pytest.raises(DeliveryTimeout):
+            publisher.flush(0.05)
+        domain.commit(publisher, "b")
+        publisher.flush(LIMIT_S)
+
+
+def test_flush_of_a_served_topic_does_not_wait_for_the_epoch(domain: Domain) -> None:
+    with opened(domain, served=True, epoch_ms=LONG_MS) as publisher:
+        domain.own(publisher)
+        for number in range(3):
+            publisher.publish(b"x", id=number)
+            publisher.flush(LIMIT_S)
+            assert domain.closes()[-1].epoch == number + 1
+        assert domain.ids() == [0, 1, 2]
+
+
+def test_samples_wait_for_the_reader_of_a_new_node_and_not_for_the_epoch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(owner_writer, "MATCH_S", LIMIT_S)
+    domain = Domain(readers=0)
+    with opened(domain, linger_ms=0, epoch_ms=LONG_MS) as publisher:
+        domain.own(publisher)
+        publisher.publish(b"x", id=1)
+        assert domain.samples() == []
+        domain.of(DATA, "a").readers = 1
+        publisher.flush(LIMIT_S)
+        assert (domain.ids(), publisher.stats.skipped) == ([1], 0)
+
+
+def test_a_congested_node_does_not_hold_up_another(domain: Domain) -> None:
+    with opened(domain, linger_ms=0, epoch_ms=LONG_MS) as publisher:
+        domain.own(publisher, "a", "b", "a", "b")
+        for number in range(2):
+            publisher.publish(b"x", id=number)
+        stuck = domain.of(DATA, "a")
+        stuck.full, stuck.caught_up = True, False
+        for number in range(2, 8):
+            publisher.publish(b"x", id=number)
+        assert (domain.ids("a"), domain.ids("b")) == ([0], [1, 3, 5, 7])
+        assert (publisher.stats.congested, publisher.stats.skipped) == (1, 3)
+        stuck.full, stuck.caught_up = False, True
+        until(lambda: publisher.stats.congested == 0)
+        publisher.publish(b"x", id=8)
+        assert domain.ids("a") == [0, 8]
+
+
+def test_what_a_node_lacks_is_sent_to_it_again(domain: Domain) -> None:
+    with opened(domain, linger_ms=0, epoch_ms=LONG_MS) as publisher:
+        publisher.publish(b"x", id=1)
+        request = ReplayRequest("items", publisher.writer, "b", 5, (1,), (1,), (0,))
+        domain.say(channels.REQUESTS, request)
+        until(lambda: publisher.stats.replayed == 1)
+        [encoded] = domain.of(channels.replay("items"), "b").written
+        assert Sample(encoded).rows.ids.tolist() == [1]
+        [answer] = domain.of(channels.ANSWERS, "b").written
+        assert (answer.request, answer.last) == (5, (1,))
+        publisher.publish(b"y", id=5)
+        assert domain.ids("b") == [5], "it has proved that it owns the slice"
+
+
+def test_publish_waits_for_room_until_something_is_committed(domain: Domain) -> None:
+    with opened(domain, retention_bytes=1 << 20, batch_bytes=1 << 20) as publisher:
+        domain.own(publisher)
+        publisher.publish(bytes(1_000_000), id=1)
+        with pytest.raises(PublishTimeout) as caught:
+            publisher.publish(bytes(100_000), id=2, timeout=0.02)
+        assert (caught.value.accepted, publisher.stats.published) == (0, 1)
+        waits = Thread(target=publisher.publish, args=(bytes(100_000),), kwargs={"id": 2})
+        waits.start()
+        until(lambda: bool(domain.samples()))
+        domain.commit(publisher)
+        waits.join(LIMIT_S)
+        publisher.flush(LIMIT_S)
+        assert domain.ids() == [1, 2]
+
+
+def test_of_many_items_the_first_are_accepted_while_there_is_room(domain: Domain) -> None:
+    with opened(domain, retention_bytes=1 << 20, linger_ms=0) as publisher:
+        domain.own(publisher)
+        with pytest.raises(PublishTimeout) as caught:
+            publisher.publish_many([bytes(100_000)] * 20, ids=range(20), timeout=0.02)
+        assert 0 < caught.value.accepted < 20
+        assert publisher.stats.published == caught.value.accepted
+        assert domain.ids() == list(range(caught.value.accepted))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda p: p.publish(b"x", sender="\ud800"), "give a string"),
+        (lambda p: p.publish(b"x", sender=3), "give a string"),
+        (lambda p: p.publish(bytes(2 << 20)), "does not fit publisher.retention_bytes"),
+        (lambda p: p.publish_many([b"x"], senders="\ud800"), "senders must be strings"),
+        (lambda p: p.publish_many([b"x"], senders=["\ud800"]), "senders must be strings"),
+        (lambda p: p.publish_many([b"x", bytes(2 << 20)]), "does not fit"),
+        (lambda p: p.publish_columns([3]), "payloads must be bytes"),
+    ],
+)
+@pytest.mark.parametrize("assignment", ["hash:sender", "random"])
+def test_of_a_wrong_call_nothing_is_published(
+    domain: Domain, assignment: str, call: Callable[[Publisher], None], said: str
+) -> None:
+    with opened(domain, assignment, retention_bytes=1 << 20) as publisher:
+        with pytest.raises(UsageError, match=said):
+            call(publisher)
+        assert publisher._core.is_empty
+        assert (publisher.stats.published, publisher.stats.retained_bytes) == (0, 0)
+
+
+def test_an_item_that_gets_no_slice_is_told_to_its_caller(domain: Domain) -> None:
+    with opened(domain, "modulo:n") as publisher:
+        with pytest.raises(AssignmentError):
+            publisher.publish({"m": 1})
+        with pytest.raises(AssignmentError):
+            publisher.publish_many([{"n": 1}, {}])
+        assert (publisher.stats.published, publisher.stats.refused) == (0, 2)
+
+
+def test_no_items_are_no_publication(domain: Domain) -> None:
+    with opened(domain) as publisher:
+        publisher.publish_many([])
+        publisher.publish_columns(np.zeros((0, 3), np.uint8))
+        assert publisher._core.is_empty
+
+
+def test_close_waits_until_everything_is_committed(domain: Domain) -> None:
+    with opened(domain, linger_ms=1_000, epoch_ms=LONG_MS) as publisher:
+        domain.own(publisher)
+        publisher.publish(b"x", id=1)
+        closes = Thread(target=publisher.close, args=(LIMIT_S,))
+        closes.start()
+        until(lambda: bool(domain.closes()))
+        assert closes.is_alive()
+        assert (domain.closes()[-1].slices, domain.closes()[-1].closing) == ((1,), True)
+        domain.commit(publisher)
+        closes.join(LIMIT_S)
+        assert not closes.is_alive()
+        assert (domain.closes()[-1].slices, domain.closes()[-1].closing) == ((), True)
+        assert (domain.ids(), domain.of(DATA, "a").closed) == ([1], True)
+        with pytest.raises(ClosedError):
+            publisher.publish(b"x")
+
+
+def test_close_says_what_stayed_uncommitted(domain: Domain) -> None:
+    with opened(domain) as publisher:
+        for number in (1, 2, 5):
+            publisher.publish(b"x", id=number)
+        with pytest.raises(DeliveryTimeout) as caught:
+            publisher.close(0.02)
+        assert (caught.value.items, caught.value.slices) == (3, (1, 2))
+
+
+def test_epochs_are_announced_until_all_is_committed(domain: Domain) -> None:
+    with opened(domain, epoch_ms=10) as publisher:
+        domain.own(publisher)
+        publisher.publish(b"x", id=1)
+        until(lambda: len(domain.closes()) >= 2)
+        assert {(close.epoch, close.slices, close.last) for close in domain.closes()} == {
+            (1, (1,), (1,))
+        }
+        domain.commit(publisher)
+        until(lambda: domain.closes()[-1].slices == ())
+
+
+def beat(*nodes: str) -> Beat:
+    return Beat("items", 1, 1, nodes, (1,) * len(nodes), ())
+
+
+def test_writers_are_there_before_slices_come_and_go_with_their_nodes(domain: Domain) -> None:
+    with opened(domain, epoch_ms=LONG_MS) as publisher:
+        writers = publisher._shell.owner_writers
+        domain.say(channels.BEATS, beat("a", "b"))
+        until(lambda: writers.nodes in (["a", "b"], ["b", "a"]))
+        domain.of(DATA, "b").readers = 0
+        domain.say(channels.BEATS, beat("a"))
+        until(lambda: writers.nodes == ["a"])
+        assert domain.of(DATA, "b").closed
+
+
+@pytest.mark.parametrize("name", ["*", "", "two words", "x" * 300])
+def test_a_name_that_no_node_can_have_harms_nobody(domain: Domain, name: str) -> None:
+    with opened(domain, linger_ms=0, epoch_ms=LONG_MS) as publisher:
+        domain.own(publisher)
+        domain.say(channels.BEATS, beat("a", name))
+        request = ReplayRequest("items", publisher.writer, name, 5, (1,), (9,), (0,))
+        domain.say(channels.REQUESTS, request)
+        until(lambda: publisher._core.term(1) == 9)
+        for number in range(3):
+            publisher.publish(b"x", id=number)
+        assert (domain.ids(), publisher.stats.skipped) == ([0, 2], 1)
+        assert publisher._shell.owner_writers.nodes == ["a"]
+
+
+def test_many_threads_publish_and_flush_without_a_loss(domain: Domain) -> None:
+    with opened(domain, batch_items=7, linger_ms=1, epoch_ms=10) as publisher:
+        domain.own(publisher, "a", "b", "a", "b")
+
+        def publish(first: int) -> None:
+            for number in range(first, first + 200):
+                if number % 10:
+                    publisher.publish(b"x", id=number)
+                else:
+                    publisher.publish_many([b"x"], ids=[number])
+                if number % 50 == 0:
+                    publisher.flush(LIMIT_S)
+
+        threads = [Thread(target=publish, args=(first,)) for first in (0, 200, 400, 600)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(LIMIT_S)
+        publisher.flush(LIMIT_S)
+        assert sorted(domain.ids("a") + domain.ids("b")) == list(range(800))
+        for node in "ab":
+            serials = [sample.serial for sample in domain.samples(node)]
+            assert serials == sorted(serials)
