@@ -72,6 +72,16 @@ class Unsent:
         with self._lock:
             return any(serial <= upto and self.is_retained(serial) for serial in self._serials)
 
+    def all(self, upto: int) -> list[int]:
+        """Those up to this serial number."""
+        with self._lock:
+            return [s for s in sorted(self._serials) if s <= upto and self.is_retained(s)]
+
+    def send(self, serial: int) -> None:
+        """A sample is on its way after all."""
+        with self._lock:
+            self._serials.discard(serial)
+
 
 class OwnerWriter:
     """Writes samples to one node."""
@@ -247,6 +257,27 @@ class OwnerWriters:
                 writer.drain(now)
             if writer.congested or writer.is_waiting:
                 self.needs_care = True
+
+    def put_unsent(
+        self, upto: int, addressed: Callable[[int], list[SealedSample]], now: float
+    ) -> list[str]:
+        """Queue what was unsent and has owners now that read; called with the publisher's lock.
+
+        Args:
+            upto: Samples up to this serial number.
+            addressed: What of a sample belongs to whom; empty while a part of it is nobody's.
+            now: The time.
+
+        Returns:
+            Whom to :meth:`drain`.
+        """
+        readers, touched = self.readers, []
+        for serial in self._unsent.all(upto):
+            parts = addressed(serial)
+            if parts and all(node in readers for node, _ in parts):
+                self._unsent.send(serial)
+                touched += self.put(parts, now)
+        return touched
 
     def take_written(self) -> list[str]:
         """The nodes that were written to since this was last asked."""

@@ -61,6 +61,10 @@ class Retained:
         """The numbers of each run's first and last item."""
         self.count = int((lasts - firsts).sum()) + len(slices)
 
+    def with_bytes(self, encoded: Encoded) -> Retained:
+        """The same sample, or a part of it, to be written from other bytes."""
+        return Retained(self.serial, self.epoch, encoded, self.slices, self.firsts, self.lasts)
+
 
 class Lacking(NamedTuple):
     """A retained sample of which somebody lacks something."""
@@ -174,6 +178,10 @@ class Retention:
         self.size -= len(sample.encoded)
 
     # -- what is kept -----------------------------------------------------------------------------
+
+    def sample(self, serial: int) -> Retained | None:
+        """A sample, if it is still kept."""
+        return self._samples.get(serial)
 
     def uncommitted(self, slices: Any) -> int:
         """How many items of slices are not committed."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from evenflow.model.sample import ITEM_BYTES, RUN_BYTES, encode_item, encode_sample
+from evenflow.model.sample import ITEM_BYTES, RUN_BYTES, Sample, encode_item, encode_sample
 from evenflow.slices.publisher.gathering import LATER, Gathering
 from evenflow.slices.publisher.retention import Retained, Retention
 
@@ -201,6 +201,26 @@ class Sealing:
             sample = self._encode(columns.part(start, end), runs, start, end)
             sealed.append(SealedSample(self._routing.node(owner), sample))
         return sealed
+
+    def addressed(self, serial: int) -> list[SealedSample]:
+        """A kept sample, cut to what each owner of its slices has to get of it.
+
+        Empty when it is committed, or while a slice of it that is not has no owner.
+        """
+        sample = self.retention.sample(serial)
+        if sample is None:
+            return []
+        open_runs = sample.lasts > self.retention.floors[sample.slices]
+        owners = self._routing.map.owner_index[sample.slices]
+        mine = np.unique(owners[open_runs]).tolist()
+        if not mine or mine[0] == 0:
+            return []
+        whole = Sample(sample.encoded)
+        parts = [(owner, whole.only(open_runs & (owners == owner)).encoded) for owner in mine]
+        return [
+            SealedSample(self._routing.node(owner), sample.with_bytes(encoded))
+            for owner, encoded in parts
+        ]
 
     def _seal_one(self, item: Item, slice_id: int) -> SealedSample:
         if slice_id == LATER:

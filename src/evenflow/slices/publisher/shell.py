@@ -170,6 +170,10 @@ class PublisherShell:
             with self._changed:
                 self._check()
                 self._changed.wait(min(left, _ACK_POLL_S))
+                # Who waits for what had no owner does not wait until its owner asks for it.
+                now = self._clock.monotonic()
+                touched = self.owner_writers.put_unsent(serial, self.core.sealing.addressed, now)
+            self._drain(touched)
 
     def finish(self, timeout_s: float) -> bool:
         """Announce that no more items come; return whether all are committed in time."""

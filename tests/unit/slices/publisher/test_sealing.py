@@ -187,6 +187,25 @@ def test_a_linger_above_the_pace_counts() -> None:
     assert core.sealing.deadline() == 1.001
 
 
+# -- samples that had no owner ---------------------------------------------------------------------
+
+
+def test_what_had_no_owner_is_addressed_to_those_that_its_slices_have_now() -> None:
+    core = core_with(LINGER)
+    for number in range(8):
+        add(core, number % 4, item(number))
+    [(nobody, sample)] = core.seal(0.0)
+    assert nobody == ""
+    assert core.sealing.addressed(sample.serial) == [], "nobody owns its slices"
+    core.handle(map_page(["a", "b", "", "b"], version=2), 0.0)
+    assert core.sealing.addressed(sample.serial) == [], "a part of it is still nobody's"
+    core.handle(map_page(["a", "b", "b", "b"], version=3), 0.0)
+    parts = {node: ranges([SealedSample(node, one)]) for node, one in core.sealing.addressed(1)}
+    assert parts["a"] == [(0, 1, 2)]
+    assert parts["b"] == [(0, 1, 2), (1, 1, 2), (2, 1, 2), (3, 1, 2)], "mostly b's: not cut"
+    assert core.sealing.addressed(99) == []
+
+
 # -- whatever comes --------------------------------------------------------------------------------
 
 _nodes = st.sampled_from(["", "a", "b", "c"])
