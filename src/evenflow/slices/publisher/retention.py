@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from evenflow.model.batch import Encoded, Int64s
+    from evenflow.model.sample import Sample
 
     Mask = npt.NDArray[np.bool_]
 
@@ -61,9 +62,11 @@ class Retained:
         """The numbers of each run's first and last item."""
         self.count = int((lasts - firsts).sum()) + len(slices)
 
-    def with_bytes(self, encoded: Encoded) -> Retained:
-        """The same sample, or a part of it, to be written from other bytes."""
-        return Retained(self.serial, self.epoch, encoded, self.slices, self.firsts, self.lasts)
+    @classmethod
+    def of(cls, sample: Sample) -> Retained:
+        """A sample, or a part of one, as it is written."""
+        slices, firsts = sample.slices.astype(np.int64), sample.firsts.astype(np.int64)
+        return cls(sample.serial, sample.epoch, sample.encoded, slices, firsts, sample.lasts)
 
 
 class Lacking(NamedTuple):

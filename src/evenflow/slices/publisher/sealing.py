@@ -216,10 +216,11 @@ class Sealing:
         if not mine or mine[0] == 0:
             return []
         whole = Sample(sample.encoded)
-        parts = [(owner, whole.only(open_runs & (owners == owner)).encoded) for owner in mine]
         return [
-            SealedSample(self._routing.node(owner), sample.with_bytes(encoded))
-            for owner, encoded in parts
+            SealedSample(
+                self._routing.node(owner), Retained.of(whole.only(open_runs & (owners == owner)))
+            )
+            for owner in mine
         ]
 
     def _seal_one(self, item: Item, slice_id: int) -> SealedSample:
