@@ -41,6 +41,9 @@ FAREWELL_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 3_600.0
 
 
+_making_topics: Final = threading.Lock()
+
+
 class Participant(Closing):
     """This process in a domain."""
 
@@ -117,8 +120,10 @@ class Participant(Closing):
         topic = self._topics.get(channel.name)
         if topic is None:
             try:
-                struct = idl_type(channel.message_type)
-                topic = Topic(self.entity, channel.name, struct)
+                # Several participants of a process must not make the same type at the same time.
+                with _making_topics:
+                    struct = idl_type(channel.message_type)
+                    topic = Topic(self.entity, channel.name, struct)
             except DDSException as error:
                 raise DomainError(f"topic {channel.name}", str(error)) from None
             self._topics[channel.name] = topic
