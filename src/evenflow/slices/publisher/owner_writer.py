@@ -261,7 +261,7 @@ class OwnerWriters:
     def put_unsent(
         self, upto: int, addressed: Callable[[int], list[SealedSample]], now: float
     ) -> list[str]:
-        """Queue what was unsent and has owners now that read; called with the publisher's lock.
+        """Queue what was unsent and has owners now that keep up; called with the publisher's lock.
 
         Args:
             upto: Samples up to this serial number.
@@ -271,10 +271,11 @@ class OwnerWriters:
         Returns:
             Whom to :meth:`drain`.
         """
-        readers, touched = self.readers, []
-        for serial in self._unsent.all(upto):
+        ready = {node for node in self.readers if not self._writers[node].congested}
+        touched: list[str] = []
+        for serial in self._unsent.all(upto) if ready else ():
             parts = addressed(serial)
-            if parts and all(node in readers for node, _ in parts):
+            if parts and all(node in ready for node, _ in parts):
                 self._unsent.send(serial)
                 touched += self.put(parts, now)
         return touched

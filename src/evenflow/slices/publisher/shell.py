@@ -161,7 +161,9 @@ class PublisherShell:
                 self._waiter.wake()
         self._drain(touched)
         while True:
-            safe = self.core.uncommitted == 0 or self.owner_writers.are_safe(serial)
+            with self._lock:
+                # Under the lock: what was unsent and is being queued is neither for a moment.
+                safe = self.core.uncommitted == 0 or self.owner_writers.are_safe(serial)
             if safe and self._is_announced(epoch):
                 return True
             left = deadline - self._clock.monotonic()

@@ -257,3 +257,37 @@ def test_only_samples_up_to_the_asked_one_count_as_unsent() -> None:
     unsent = Unsent(lambda _: True)
     unsent.skip(5)
     assert [unsent.has(upto) for upto in (4, 5, 6)] == [False, True, True]
+
+
+def test_what_was_unsent_goes_to_its_owner_once() -> None:
+    owners = Owners()
+    owners.put("", 1, 2)
+    owners.put("a", 3)
+    asked: list[int] = []
+
+    def addressed(serial: int) -> list[SealedSample]:
+        asked.append(serial)
+        return [SealedSample("a", sample(serial))]
+
+    for upto in (1, 2, 2):
+        owners.writers.drain(owners.writers.put_unsent(upto, addressed, 0.0), 0.0)
+    assert (asked, owners.written("a")) == ([1, 2], [3, 1, 2])
+    assert owners.writers.are_safe(3)
+
+
+@pytest.mark.parametrize("trouble", ["congested", "gone", "another's"])
+def test_what_was_unsent_stays_so_while_an_owner_cannot_take_it(trouble: str) -> None:
+    owners = Owners()
+    owners.put("", 1)
+    owners.put("a", 2)
+    if trouble == "congested":
+        owners.writer("a").full, owners.writer("a").caught_up = True, False
+        owners.put("a", 3)
+    elif trouble == "gone":
+        owners.writer("a").readers = 0
+    parts = [SealedSample("a", sample(1))]
+    if trouble == "another's":
+        parts.append(SealedSample("b", sample(1)))
+    skipped = owners.writers.skipped
+    assert owners.writers.put_unsent(9, lambda _: parts, 0.0) == []
+    assert (owners.writers.skipped, owners.writers.are_safe(9)) == (skipped, False)
