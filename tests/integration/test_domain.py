@@ -15,8 +15,9 @@ from evenflow.domain.cyclone import Participant
 from evenflow.errors import ClosedError, DomainError
 from evenflow.model.batch import Item
 from evenflow.model.messages import Beat, MapPage, MoveReply, NodeReport, Order, Step
-from evenflow.model.sample import encode_item, encode_items
+from evenflow.model.sample import encode_item
 from evenflow.model.slice_map import SliceMap, page_count, page_slices
+from evenflow.testing.samples import encode_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,7 +57,8 @@ OURS = """
     from evenflow.domain.cyclone import Participant
     from evenflow.model.batch import Item
     from evenflow.model.messages import Beat, NodeReport
-    from evenflow.model.sample import encode_item, encode_items
+    from evenflow.model.sample import encode_item
+    from evenflow.testing.samples import encode_items
 
     participant = Participant(DomainConfig(id=int(sys.argv[1])))
 """

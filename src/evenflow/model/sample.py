@@ -35,7 +35,7 @@ from evenflow.errors import DecodeError
 from evenflow.model.batch import ENCAPSULATION, Batch, Encoded, Item, Rows, offsets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from evenflow.model.batch import Int32s, Int64s, Octets
 
@@ -315,28 +315,4 @@ def encode_sample(
             payloads,
             b"\0" * (-payload_size & 3),
         )
-    )
-
-
-def encode_items(
-    writer: int, serial: int, epoch: int, runs: Mapping[int, tuple[int, Sequence[Item]]]
-) -> bytes:
-    """Encode single items: of each slice the number of the first one, and the items."""
-    slices = sorted(runs)
-    items: Iterable[Item] = [item for slice_id in slices for item in runs[slice_id][1]]
-    names = [item.sender.encode() for item in items]
-    payloads = [item.payload for item in items]
-    return encode_sample(
-        writer,
-        serial,
-        epoch,
-        slices,
-        [len(runs[slice_id][1]) for slice_id in slices],
-        [runs[slice_id][0] for slice_id in slices],
-        np.array([item.id for item in items], np.int64),
-        np.array([item.time for item in items], np.int64),
-        offsets_of([len(name) for name in names]),
-        b"".join(names),
-        offsets_of([len(payload) for payload in payloads]),
-        b"".join(payloads),
     )

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenflow.model.batch import Batch, Item, Rows, offsets_of
-from evenflow.model.sample import Sample, encode_items
+from evenflow.model.sample import Sample
+from evenflow.testing.samples import encode_items
 
 some_hundred = settings(max_examples=min(300, settings.default.max_examples))
 """Enough for a pure function of a few fields, whatever the profile."""

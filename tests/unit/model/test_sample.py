@@ -13,15 +13,9 @@ from hypothesis import strategies as st
 
 from evenflow.domain.types import idl_type
 from evenflow.errors import DecodeError
-from evenflow.model.batch import Item, offsets_of
-from evenflow.model.sample import (
-    ITEM_BYTES,
-    RUN_BYTES,
-    Sample,
-    encode_item,
-    encode_items,
-    encode_sample,
-)
+from evenflow.model.batch import Item
+from evenflow.model.sample import ITEM_BYTES, RUN_BYTES, Sample, encode_item, encode_sample
+from evenflow.testing.samples import columns_of, encode_items
 
 some_hundred = settings(max_examples=min(300, settings.default.max_examples))
 """Enough for a pure function of a few fields, whatever the profile."""
@@ -57,24 +51,6 @@ def sample_of(*counts: int) -> Sample:
         for at, count in enumerate(counts)
     }
     return Sample(encode_items(7, 3, 5, runs))
-
-
-def columns_of(runs: Runs) -> tuple[Any, ...]:
-    """The columns of a sample, as its encoder wants them."""
-    items, slices = items_of(runs), sorted(runs)
-    names = [item.sender.encode() for item in items]
-    payloads = [item.payload for item in items]
-    return (
-        slices,
-        [len(runs[slice_id][1]) for slice_id in slices],
-        [runs[slice_id][0] for slice_id in slices],
-        np.array([item.id for item in items], np.int64),
-        np.array([item.time for item in items], np.int64),
-        offsets_of([len(name) for name in names]),
-        b"".join(names),
-        offsets_of([len(payload) for payload in payloads]),
-        b"".join(payloads),
-    )
 
 
 @some_hundred

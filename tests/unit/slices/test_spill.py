@@ -14,10 +14,11 @@ from evenflow.config import Config
 from evenflow.errors import ConfigError
 from evenflow.model.batch import Item
 from evenflow.model.messages import SliceState
-from evenflow.model.sample import Sample, encode_items
+from evenflow.model.sample import Sample
 from evenflow.slices.consumer.arrow_batches import record_batch
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.spill import Spill, open_spill
+from evenflow.testing.samples import encode_items
 
 SEGMENT = 4_096
 

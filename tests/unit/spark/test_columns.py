@@ -5,10 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 
 from evenflow.model.batch import Item
-from evenflow.model.sample import Sample, encode_items
+from evenflow.model.sample import Sample
 from evenflow.slices.consumer.arrow_batches import SCHEMA, record_batch
 from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of
 from evenflow.spark.encodings import JsonDecoder
+from evenflow.testing.samples import encode_items
 
 
 def test_fields_are_added_behind_the_columns_of_an_item() -> None:

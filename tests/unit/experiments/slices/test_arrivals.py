@@ -10,7 +10,8 @@ import pytest
 
 from evenflow.errors import ExperimentError
 from evenflow.model.batch import Item
-from evenflow.model.sample import Sample, encode_items
+from evenflow.model.sample import Sample
+from evenflow.testing.samples import encode_items
 from evenflow_experiments.slices.arrivals import FILE_VARIABLE, Arrivals, note
 
 if TYPE_CHECKING:

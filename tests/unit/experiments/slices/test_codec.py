@@ -8,7 +8,8 @@ import pytest
 
 from evenflow.errors import ExperimentError
 from evenflow.model.batch import Item
-from evenflow.model.sample import Sample, encode_items
+from evenflow.model.sample import Sample
+from evenflow.testing.samples import encode_items
 from evenflow_experiments.slices.codec import ROWS, figures_of
 from evenflow_experiments.slices.codec_ends import OURS, STOCK, Row, Tally
 from evenflow_experiments.slices.codec_publish import COLUMNS, MANY, PUBLISH, WAYS, caller

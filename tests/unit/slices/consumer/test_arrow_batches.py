@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.model.batch import Batch, Item
-from evenflow.model.sample import ITEM_BYTES, Sample, encode_items
+from evenflow.model.sample import ITEM_BYTES, Sample
 from evenflow.slices.consumer.arrow_batches import (
     FEW,
     LONG,
@@ -15,6 +15,7 @@ from evenflow.slices.consumer.arrow_batches import (
     record_batches,
 )
 from evenflow.slices.consumer.pieces import pieces_of
+from evenflow.testing.samples import encode_items
 
 ITEMS = st.builds(
     Item,

@@ -11,11 +11,12 @@ import pytest
 from evenflow.errors import ReadFailed
 from evenflow.model.batch import Item
 from evenflow.model.ids import NOWHERE, Position
-from evenflow.model.sample import Sample, encode_items
+from evenflow.model.sample import Sample
 from evenflow.slices.consumer import following
 from evenflow.slices.consumer.arrow_batches import record_batch
 from evenflow.slices.consumer.following import Following
 from evenflow.slices.consumer.row_numbers import Span, join_spans, numbered
+from evenflow.testing.samples import encode_items
 
 WRITER = 9
 

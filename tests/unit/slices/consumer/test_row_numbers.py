@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evenflow.errors import DecodeError
 from evenflow.model.batch import Item
-from evenflow.model.sample import Sample, encode_items
+from evenflow.model.sample import Sample
 from evenflow.slices.consumer.arrow_batches import SCHEMA
 from evenflow.slices.consumer.pieces import pieces_of
 from evenflow.slices.consumer.row_numbers import (
@@ -22,6 +22,7 @@ from evenflow.slices.consumer.row_numbers import (
     numbered,
     spans_of,
 )
+from evenflow.testing.samples import encode_items
 
 SPANS = st.lists(
     st.builds(

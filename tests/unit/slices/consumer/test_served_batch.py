@@ -7,12 +7,13 @@ import pytest
 
 from evenflow.model.batch import Item
 from evenflow.model.ids import NOWHERE, Position
-from evenflow.model.sample import Sample, encode_items
+from evenflow.model.sample import Sample
 from evenflow.slices.consumer import served_batch
 from evenflow.slices.consumer.arrow_batches import record_batch
 from evenflow.slices.consumer.pieces import pieces_of
 from evenflow.slices.consumer.row_numbers import NUMBERED, numbered, spans_of
 from evenflow.slices.consumer.served_batch import ServedBatch, items_of, joined
+from evenflow.testing.samples import encode_items
 
 WRITER = (1 << 64) - 5
 ITEMS = [Item(f"sender-{n}", 100 + n, 1_000_000 + n, b"x" * n) for n in range(5)]

@@ -16,11 +16,12 @@ from evenflow.model.messages import (
     SliceState,
     Step,
 )
-from evenflow.model.sample import Sample, encode_items
+from evenflow.model.sample import Sample
 from evenflow.model.slice_map import page_slices
 from evenflow.slices.actions import Send
 from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.settings import NodeSettings
+from evenflow.testing.samples import encode_items
 
 TOPIC, ME, OTHER = "items", "me~1", "other~2"
 WRITER = 7

@@ -11,9 +11,10 @@ from evenflow.clock import SystemClock
 from evenflow.domain import channels
 from evenflow.errors import ConfigError
 from evenflow.model.messages import ReplayAnswer
-from evenflow.model.sample import Sample, encode_items
+from evenflow.model.sample import Sample
 from evenflow.slices.publisher.replayer import Replayer
 from evenflow.slices.publisher.retention import Lacking, Retained
+from evenflow.testing.samples import encode_items
 
 from .fakes import LIMIT_S, FakeParticipant
 from .items import SLICES, item

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from evenflow.model.batch import Batch, Item
 from evenflow.model.ids import Position
 from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceState
-from evenflow.model.sample import Sample, encode_items
+from evenflow.model.sample import Sample
 from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.serving.rules import PROGRESS_REPEAT, ServingRules
 from evenflow.slices.publisher.core import Committed, PublisherCore
 from evenflow.slices.publisher.sealing import Limits
 from evenflow.testing.cluster import no_assignment
+from evenflow.testing.samples import encode_items
 from evenflow.testing.schedules import random_serving_schedule
 
 WRITER = 7

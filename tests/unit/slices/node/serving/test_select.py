@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from evenflow.model.batch import Batch, Item
 from evenflow.model.ids import Position
 from evenflow.model.messages import EpochClose, SliceState
-from evenflow.model.sample import Sample, encode_items
+from evenflow.model.sample import Sample
 from evenflow.slices.consumer.ticket import Range
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.serving.rules import ServingRules
+from evenflow.testing.samples import encode_items
 
 WRITERS = (7, 8)
 SLICES = range(8)

@@ -1,0 +1,38 @@
+"""Samples for tests and simulations, made from single items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evenflow.model.batch import Item, offsets_of
+from evenflow.model.sample import encode_sample
+
+Runs = Mapping[int, tuple[int, Sequence[Item]]]
+"""Of each slice the number of the first item, and the items."""
+
+
+def encode_items(writer: int, serial: int, epoch: int, runs: Runs) -> bytes:
+    """Encode single items as a sample."""
+    return encode_sample(writer, serial, epoch, *columns_of(runs))
+
+
+def columns_of(runs: Runs) -> tuple[Any, ...]:
+    """The columns of a sample, as its encoder wants them."""
+    slices = sorted(runs)
+    items = [item for slice_id in slices for item in runs[slice_id][1]]
+    names = [item.sender.encode() for item in items]
+    payloads = [item.payload for item in items]
+    return (
+        slices,
+        [len(runs[slice_id][1]) for slice_id in slices],
+        [runs[slice_id][0] for slice_id in slices],
+        np.array([item.id for item in items], np.int64),
+        np.array([item.time for item in items], np.int64),
+        offsets_of([len(name) for name in names]),
+        b"".join(names),
+        offsets_of([len(payload) for payload in payloads]),
+        b"".join(payloads),
+    )
