@@ -289,6 +289,12 @@ def test_an_owner_that_the_publisher_has_not_heard_of_asks_and_is_sent_to(
 
     balancer.take(new.id, moved, term=2)
     eventually(lambda: new.slices == moved, "the new owner has begun")
+    # Nobody takes the slices from the old owner, so nothing may go there any more.
+    routed = publisher._core.routing.map
+    eventually(
+        lambda: {routed.owner(slice_id) for slice_id in moved} == {new.id},
+        "the publisher has been asked by the new owner",
+    )
     publish(publisher, range(100, 200))
     eventually(lambda: publisher.committed == 200, "everything is processed")
     skipped = publisher.stats.skipped
