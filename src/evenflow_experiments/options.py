@@ -36,25 +36,28 @@ class Given:
     plot: Path | None = None
     """Where to draw them."""
     quick: bool = False
-    """Fewer repetitions, within 60 s."""
+    """Fewer repetitions, within the time that the help names."""
 
     def config(self, defaults: Mapping[str, Any]) -> Config:
         """The experiment's configuration; what the command line says wins over ``defaults``."""
         return self.shared.config(defaults)
 
 
-def experiment(name: str, explanation: str) -> Callable[[Callable[..., int]], Command]:
+def experiment(
+    name: str, explanation: str, *, quick_s: int = 60
+) -> Callable[[Callable[..., int]], Command]:
     """Make a command of a function that takes `Given` and its own options.
 
     Args:
         name: What the user types after ``evenflow experiment``.
         explanation: What is measured, how, and with which figure of which paper it compares.
+        quick_s: How many seconds it takes at most with ``--quick``.
     """
 
     def make(function: Callable[..., int]) -> Command:
         @click.option("--json", metavar="FILE", type=Path, help="write the figures as JSON")
         @click.option("--plot", metavar="FILE", type=Path, help="draw the figures (PNG, SVG, PDF)")
-        @click.option("--quick", is_flag=True, help="fewer repetitions, within 60 s")
+        @click.option("--quick", is_flag=True, help=f"fewer repetitions, within {quick_s} s")
         @pass_shared
         @wraps(function)
         def run(

@@ -12,6 +12,9 @@ of an empty micro-batch, in the same Spark session with the same stream flowing,
 whose batches have one row for each partition.
 
 *Skew*: :mod:`evenflow_experiments.spark.pipeline_skew`.
+
+Every path starts a Spark of its own and lets it warm up, so ``--quick`` has time for one size of
+items, the whole path and the ceiling.
 """
 
 from __future__ import annotations
@@ -47,8 +50,10 @@ Spark and Spark's JSON file source; and the delay from publication to the end of
 NODES = 2
 WARM_BATCHES = 3
 """Batches that count as warming up at least: the JVM compiles, Python imports."""
-WARM_S, QUICK_WARM_S = 20.0, 10.0
+WARM_S, QUICK_WARM_S = 20.0, 5.0
 """How long batches count as warming up: so long the JVM takes a part of the cores to compile."""
+SECONDS, QUICK_SECONDS = 30.0, 5.0
+"""How long each path is measured."""
 DELAY_RATE = 5_000
 DELAY_OCTETS = 100
 TURNS = 4
@@ -60,10 +65,11 @@ STARTED_S = 240.0
 SKEW_BATCHES, QUICK_SKEW_BATCHES = 20, 8
 """Micro-batches counted in each case of the part on skew."""
 PARTS = ("throughput", "delay", "skew")
+QUICK_PARTS = ("throughput",)
 
 
-@experiment("pipeline", HELP)
-@click.option("--seconds", metavar="S", type=float, default=0.0, help="each path (30)")
+@experiment("pipeline", HELP, quick_s=90)
+@click.option("--seconds", metavar="S", type=float, default=0.0, help=f"each path ({SECONDS:g})")
 @click.option(
     "--bytes", "sizes", metavar="B", type=int, multiple=True, help="payload (100 and 7300)"
 )
@@ -80,15 +86,18 @@ def pipeline(
 ) -> int:
     """Measure all paths and report."""
     progress = Progress("pipeline")
-    seconds = seconds or (10.0 if given.quick else 30.0)
-    parts = parts or PARTS
+    seconds = seconds or (QUICK_SECONDS if given.quick else SECONDS)
+    parts = parts or (QUICK_PARTS if given.quick else PARTS)
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="evenflow-pipeline-") as name:
         warm_s = QUICK_WARM_S if given.quick else WARM_S
         bench = Bench(_config(given), Path(name), progress, warm_s, seconds, nodes)
         if "throughput" in parts:
             sizes = sizes or ((100,) if given.quick else (100, 7_300))
-            figures["rows"] = [row for octets in sizes for row in bench.throughput(octets)]
+            with_files = not given.quick
+            figures["rows"] = [
+                row for octets in sizes for row in bench.throughput(octets, with_files=with_files)
+            ]
         if "delay" in parts:
             figures |= bench.delay()
         if "skew" in parts:
@@ -133,7 +142,7 @@ class Bench:
         self._nodes = nodes
         self._queries = 0
 
-    def throughput(self, octets: int) -> list[dict[str, Any]]:
+    def throughput(self, octets: int, *, with_files: bool) -> list[dict[str, Any]]:
         """Items per second on each path, for one size."""
         self._tell(f"{octets} B: the whole path")
         with ServedDomain(self._config, self._folder, self._nodes) as domain:
@@ -148,10 +157,11 @@ class Bench:
             "--format", "evenflow-generator", "--option", "rows", str(size),
             "--option", "bytes", str(octets), "--option", "partitions", str(self._nodes),
         )  # fmt: skip
-        self._tell(f"{octets} B: JSON files")
-        files, count = self._files(octets, size)
-        in_files = self._measure(*files, most=count // self._nodes)
-        paths = {"evenflow": whole, "ceiling": ceiling, "json files": in_files}
+        paths = {"evenflow": whole, "ceiling": ceiling}
+        if with_files:
+            self._tell(f"{octets} B: JSON files")
+            files, count = self._files(octets, size)
+            paths["json files"] = self._measure(*files, most=count // self._nodes)
         return [
             {
                 "path": path,

@@ -161,6 +161,10 @@ def sender_column(senders: Any, count: int) -> Any:
         raise UsageError(f"senders must be strings, not of Arrow type {words.type}")
     if senders.null_count or words.null_count:
         raise UsageError("a sender is null: give a name, which may be empty")
+    if len(words) > count:
+        # A dictionary of all names there are: each of them would be hashed for a few items.
+        senders = senders.dictionary_decode().dictionary_encode()
+        words = senders.dictionary
     return pa.DictionaryArray.from_arrays(senders.indices.cast(pa.int32()), words.cast(pa.string()))
 
 

@@ -196,3 +196,11 @@ def test_a_copied_table_does_not_change_with_what_it_was_made_of() -> None:
         column.fill(9)
     assert (table.ids.tolist(), table.times.tolist()) == ([1, 2], [3, 4])
     assert contents(table.payloads) == [b"\1", b"\2"]
+
+
+def test_a_dictionary_of_more_names_than_items_is_cut_to_those_that_occur() -> None:
+    names = pa.array([f"car-{number}" for number in range(1_000)])
+    cars = pa.DictionaryArray.from_arrays(pa.array([7, 3, 7], pa.int32()), names)
+    column = sender_column(cars, 3)
+    assert column.to_pylist() == ["car-7", "car-3", "car-7"]
+    assert len(column.dictionary) == 2
