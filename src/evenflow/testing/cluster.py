@@ -345,3 +345,5 @@ class SimCluster:
             new = owned and self.checker.own(actor, slice_id, held.term)
             if new and held.term <= self._stale_terms.get(actor, 0):
                 self.checker.distrust(held)
+            elif new:
+                self.checker.trust(held)

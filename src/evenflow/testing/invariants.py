@@ -102,6 +102,10 @@ class InvariantChecker:
         """The node that holds this was taken for dead: from now on it is stale here."""
         self._stale.add(held)
 
+    def trust(self, held: HeldSlice) -> None:
+        """The node was given the slice anew, knowing nothing better: it is stale no longer."""
+        self._stale.discard(held)
+
     def lose_owner(
         self, held: Mapping[int, HeldSlice], everywhere: Iterable[Mapping[int, HeldSlice]]
     ) -> None:

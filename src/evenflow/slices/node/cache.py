@@ -47,6 +47,7 @@ class HeldSlice:
     __slots__ = (
         "_kept",
         "arrived",
+        "asked_before",
         "busy",
         "items",
         "payload_bytes",
@@ -73,6 +74,8 @@ class HeldSlice:
         """Seconds the application has worked on it."""
         self.arrived = 0
         """Items that have arrived for it since it is held under its term (:meth:`announce`)."""
+        self.asked_before = 0
+        """The newest replay request that was sent before it was held under its term."""
 
     def track(self, writer: int) -> Track:
         """The track of a writer, made when there is none."""

@@ -196,10 +196,15 @@ class Taker:
         self.state = SessionState.CANCELLED
         self._chunks.clear()
 
-    def receive(self, chunk: CacheChunk) -> None:
-        """Keep a chunk, whenever it comes."""
+    def receive(self, chunk: CacheChunk) -> bool:
+        """Keep a chunk, whenever it comes; False when it is none of this session."""
         if self.state in (SessionState.ADDED, SessionState.ACTIVE):
+            others = next(iter(self._chunks.values()), chunk)
+            foreign = chunk.giver != self.giver or chunk.total != others.total
+            if foreign or not self.slices.issuperset(chunk.slices):
+                return False
             self._chunks.setdefault(chunk.index, chunk)
+        return True
 
     def complete(self) -> list[CacheChunk]:
         """The whole cache in order, once activated and once nothing is missing; else empty."""

@@ -42,7 +42,7 @@ class Orders:
         delivery: Delivery,
     ) -> None:
         self.damaged = 0
-        """Caches that could not be decoded."""
+        """Caches that could not be decoded, and chunks that are none of their session."""
         self._topic = topic
         self._node = node
         self._slice_count = slice_count
@@ -187,7 +187,9 @@ class Orders:
         session = self._sessions.get(chunk.term)
         if not isinstance(session, Taker) or chunk.taker != self._node:
             return []
-        session.receive(chunk)
+        if not session.receive(chunk):
+            self.damaged += 1
+            return []
         return self._merge(session, now)
 
     def _merge(self, session: Taker, now: float) -> list[Send]:

@@ -111,15 +111,20 @@ class Writers:
             self.serving.on_epoch_closed(close)
 
     def on_replay_answer(self, answer: ReplayAnswer) -> None:
-        """A publisher said where the numbers of slices start."""
+        """A publisher said where the numbers of slices start.
+
+        A late answer, to a request of an earlier term, may name a floor that others have raised
+        since: the numbers start there or later, and the answer to the new request says where.
+        """
         for slice_id, floor, last in zip(answer.slices, answer.floor, answer.last, strict=True):
             held = self.cache.held.get(slice_id)
             if held is None or held.state is not SliceState.AVAILABLE:
                 continue
             track = held.track(answer.writer)
             held.announce(track, last)
-            self.cache.start(held, answer.writer, floor)
-            if not track.lacks:
+            known = answer.request > held.asked_before
+            self.cache.start(held, answer.writer, floor, known=known)
+            if track.known and not track.lacks:
                 self.replay_requests.resolve(answer.writer, slice_id)
 
     def on_writer_gone(self, writer: int, now: float) -> None:
@@ -142,6 +147,8 @@ class Writers:
     def own(self, slices: frozenset[int], now: float) -> None:
         """Own slices from now on: ask every writer for what is newer than what is here."""
         held_now = slices & self.cache.held.keys()
+        for slice_id in held_now:
+            self.cache.held[slice_id].asked_before = self._requests
         for writer in self.live_writers:
             self._ask_at_once(writer, held_now, now)
         self.cache.wake_all(held_now)

@@ -129,10 +129,12 @@ def answer(
     last: int = 0,
     refused: dict[int, int] | None = None,
     writer: int = WRITER,
+    request: int = 1_000,
 ) -> ReplayAnswer:
+    """What a writer answers; to the newest request, unless told otherwise."""
     refused = refused or {}
     return ReplayAnswer(
-        TOPIC, writer, ME, 1, tuple(floors), tuple(floors.values()),
+        TOPIC, writer, ME, request, tuple(floors), tuple(floors.values()),
         tuple(max(last, floor) for floor in floors.values()), tuple(refused),
         tuple(refused.values()),
     )  # fmt: skip

@@ -108,6 +108,22 @@ def test_items_in_hand_of_a_slice_that_was_lost_and_taken_anew_say_nothing_of_it
     assert node.works() == [3, 4, 5, 6]
 
 
+def test_a_late_answer_of_an_earlier_term_is_not_the_word_that_is_waited_for() -> None:
+    node = Node()
+    node.hears(close({}), order(Step.TAKE, 0))
+    [request] = node.polls(kind=ReplayRequest)
+    assert isinstance(request, ReplayRequest)
+    node.gets(batch(first=1, count=2), batch(first=3, count=2))
+    # Another node was given the slice, and has committed the first two. It is ours again.
+    node.hears(order(Step.TAKE, 0, term=TERM + 2))
+    node.hears(answer({0: 0}, last=4, request=request.request))
+    assert node.works() == []
+    [again] = node.polls(kind=ReplayRequest)
+    assert isinstance(again, ReplayRequest)
+    node.hears(answer({0: 2}, last=4, request=again.request))
+    assert node.works() == [3, 4]
+
+
 def test_what_an_application_gives_up_stays_uncommitted() -> None:
     node = owner_of(0)
     node.gets(batch())

@@ -317,6 +317,32 @@ def test_a_damaged_cache_is_not_merged() -> None:
     assert acks(node.hears(good)) == [(Step.MERGED, True)]
 
 
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        pytest.param((replace(chunk(9), slices=(5,)),), id="a slice that is not here"),
+        pytest.param((replace(chunk(9), slices=(0,)),), id="a slice that is not in the session"),
+        pytest.param(
+            (
+                replace(chunk(9), index=2, total=3),
+                replace(chunk(9), index=7, total=9),
+                replace(chunk(9), index=8, total=9),
+                replace(chunk(9), total=3),
+            ),
+            id="of another cut",
+        ),
+    ],
+)
+def test_a_chunk_that_is_none_of_its_session_is_counted_and_skipped(
+    foreign: tuple[CacheChunk, ...],
+) -> None:
+    node = taker()
+    assert node.hears(*foreign) == []
+    assert (node.state(0), node.state(3)) == (SliceState.AVAILABLE, SliceState.TAKING)
+    assert node.core.cache.held[0].track(WRITER).done == 0
+    assert node.core.orders.damaged > 0
+
+
 def test_a_chunk_of_no_session_is_dropped() -> None:
     node = owner_of(0)
     assert node.hears(chunk(0)) == []
