@@ -86,8 +86,8 @@ class Unsent:
 class OwnerWriter:
     """Writes samples to one node."""
 
-    __slots__ = ("_lock", "_met", "_newest", "_queue", "_unsent", "_wait_until", "_writer",
-                 "congested", "samples", "written")  # fmt: skip
+    __slots__ = ("_lock", "_look_at", "_met", "_queue", "_sent", "_unsent", "_wait_until",
+                 "_writer", "congested", "samples", "written")  # fmt: skip
 
     def __init__(self, writer: Writer, unsent: Unsent, now: float) -> None:
         self._writer = writer
@@ -96,8 +96,9 @@ class OwnerWriter:
         self._queue: deque[Retained] = deque()
         self._wait_until = now + MATCH_S
         self._met = False
-        self._newest = 0
-        """Serial number of the newest sample that was written."""
+        self._sent: list[int] = []
+        """Serial numbers of the samples that were written and may still be kept."""
+        self._look_at = FEW_UNSENT
         self.congested = False
         self.samples = 0
         """Samples written."""
@@ -128,12 +129,22 @@ class OwnerWriter:
             self.congested = not sent and self._is_met()
         finally:
             if sent:
-                self._newest = sample.serial
+                self._note(sample.serial)
                 self.written = True
                 self.samples += 1
             else:
                 self._unsent.skip(sample.serial)
             self._queue.popleft()
+
+    def _note(self, serial: int) -> None:
+        """A sample is at the node, or on its way: lost with it as long as it is kept here."""
+        self._sent.append(serial)
+        if len(self._sent) > self._look_at:
+            self._sent = self._at_stake()
+            self._look_at = max(FEW_UNSENT, 2 * len(self._sent))
+
+    def _at_stake(self) -> list[int]:
+        return list(filter(self._unsent.is_retained, self._sent))
 
     def _is_met(self) -> bool:
         met = self._writer.matched() > 0
@@ -151,9 +162,7 @@ class OwnerWriter:
 
     def is_safe(self) -> bool:
         """Whether the node has everything that was queued and is still kept."""
-        return self.is_acknowledged() and (
-            self.has_reader() or not self._unsent.is_retained(self._newest)
-        )
+        return self.is_acknowledged() and (self.has_reader() or not self._at_stake())
 
     def needs_no_wait(self) -> bool:
         """Whether the node has everything, or does not keep up and is not waited for."""
@@ -178,7 +187,8 @@ class OwnerWriter:
         try:
             if self._queue or self.has_reader():
                 return False
-            self._unsent.lose(self._newest)
+            for serial in self._at_stake():
+                self._unsent.lose(serial)
             self._writer.close()
             return True
         finally:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -109,7 +110,9 @@ class Publisher:
         )
         if cut.durable and self._core.consumers is not None:
             self._core.consumers.learn((ARCHIVE,))
+        self._leaving = Lock()
         self._closed = False
+        self._left = Event()
         self._own = None if participant else enter(config.domain)
         domain = participant or self._own
         assert domain is not None
@@ -211,14 +214,18 @@ class Publisher:
     def close(self, timeout: float | None = None) -> None:
         """Write everything, wait until it is committed, and leave.
 
+        Who calls it while another thread does waits until that one has left.
+
         Raises:
             DeliveryTimeout: Some items were not committed in time. They are lost with the publisher
                 unless a node holds them.
         """
-        if self._closed:
-            return
-        self._closed = True
         timeout = self._block_s if timeout is None else timeout
+        if not self._begin_to_leave():
+            if not self._left.wait(timeout):
+                slices = self._core.retention.dirty()
+                raise self._late("close", timeout, self._core.uncommitted, slices)
+            return
         try:
             if not self._shell.finish(timeout):
                 slices = self._core.retention.dirty()
@@ -252,16 +259,24 @@ class Publisher:
     ) -> None:
         if kind is None:
             self.close()
-        elif not self._closed:
-            self._closed = True
+        elif self._begin_to_leave():
             self._leave()
 
     # -- inside ------------------------------------------------------------------------------------
 
+    def _begin_to_leave(self) -> bool:
+        """Whether it is this call that closes the publisher, and no other was before it."""
+        with self._leaving:
+            first, self._closed = not self._closed, True
+        return first
+
     def _leave(self) -> None:
-        self._shell.close()
-        if self._own is not None:
-            self._own.close()
+        try:
+            self._shell.close()
+            if self._own is not None:
+                self._own.close()
+        finally:
+            self._left.set()
 
     def _publish_table(self, table: Table, slices: Int32s, timeout: float | None) -> None:
         if not len(table):

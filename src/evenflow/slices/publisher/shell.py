@@ -126,7 +126,9 @@ class PublisherShell:
                 return False
             first, full = core.is_empty, core.fills(len(table), size)
             # What waits must not be changed by the caller any more.
-            core.add_table(table if full else table.copied(), slices, size)
+            if not full:
+                table, slices = table.copied(), slices.copy()
+            core.add_table(table, slices, size)
             touched = self._added(first=first, full=full)
         self._drain(touched)
         return True
@@ -288,7 +290,7 @@ class PublisherShell:
         for reaction in reactions:
             try:
                 self._perform(reaction)
-            except Exception:  # noqa: BLE001 - one node's fault, or the hook's, is not the others'
+            except Exception:  # noqa: BLE001 - one node's fault is not the others'
                 _log.exception("%s could not be served", type(message).__name__)
 
     def _meet(self, beat: Beat, now: float) -> None:
@@ -311,11 +313,18 @@ class PublisherShell:
             case Committed(newly, node):
                 if self._on_commit is not None:
                     for slice_id, first, last in zip(*map(_plain, newly), strict=True):
-                        self._on_commit(slice_id, first, last, node)
+                        self._tell(self._on_commit, slice_id, first, last, node)
             case Send(ReplayAnswer() as answer, node):
                 self.replayer.answer(node, answer)
             case Resend(node, lacking):
                 self.replayer.resend(node, lacking)
+
+    def _tell(self, hook: CommitHook, slice_id: int, first: int, last: int, node: str) -> None:
+        """Tell the hook of a commit; what it raises keeps it from none of the others."""
+        try:
+            hook(slice_id, first, last, node)
+        except Exception:  # noqa: BLE001 - whatever a hook may raise
+            _log.exception("on_commit failed on items %d..%d of slice %d", first, last, slice_id)
 
     def _tend(self) -> None:
         """Do what is due by time."""

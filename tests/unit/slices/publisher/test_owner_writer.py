@@ -162,6 +162,19 @@ def test_what_was_written_to_a_node_that_is_gone_is_safe_when_it_is_committed() 
     assert owners.writers.are_safe(1)
 
 
+@pytest.mark.parametrize("parted", [False, True])
+def test_of_what_was_written_to_a_node_that_is_gone_the_newest_is_not_all(*, parted: bool) -> None:
+    owners = Owners()
+    owners.put("a", *range(1, FEW_UNSENT + 10))
+    owners.forgotten.update(range(1, 5), range(6, FEW_UNSENT + 10))
+    owners.writer("a").readers = 0
+    if parted:
+        owners.writers.part("a")
+    assert not owners.writers.are_safe(FEW_UNSENT + 9)
+    owners.forgotten.add(5)
+    assert owners.writers.are_safe(FEW_UNSENT + 9)
+
+
 def test_a_sample_that_is_being_written_is_not_safe() -> None:
     owners = Owners()
     owners.put("a", 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Thread
@@ -21,8 +21,10 @@ from evenflow.errors import (
     PublishTimeout,
     UsageError,
 )
+from evenflow.model.batch import Int32s
 from evenflow.model.messages import Beat, Commit, EpochClose, ReplayRequest
 from evenflow.model.sample import Sample
+from evenflow.slices.assignment import Assignment
 from evenflow.slices.publisher import owner_writer
 from evenflow.slices.publisher.publisher import Publisher
 
@@ -74,7 +76,7 @@ def domain() -> Domain:
 def opened(domain: Domain, assignment: Any = "modulo:id", **settings: Any) -> Iterator[Publisher]:
     config = Config()
     [topic] = config.topics
-    served = settings.pop("served", False)
+    served, on_commit = settings.pop("served", False), settings.pop("on_commit", None)
     config = replace(
         config,
         topics=(replace(topic, slices=SLICES, served=served),),
@@ -85,6 +87,7 @@ def opened(domain: Domain, assignment: Any = "modulo:id", **settings: Any) -> It
         config=config,
         assignment=assignment,
         participant=domain,  # type: ignore[arg-type]
+        on_commit=on_commit,
     )
     yield publisher
     publisher.__exit__(RuntimeError, None, None)
@@ -120,6 +123,27 @@ def test_what_fills_a_sample_is_written_by_the_caller_with_what_waits(domain: Do
             2: bytes(3),
             3: b"y",
         }
+
+
+class ByColumn(Assignment):
+    """The slices are a column of the caller's own."""
+
+    def assign(self, fields: Mapping[str, Any], slice_count: int) -> int:
+        return int(fields["slice"])
+
+    def assign_columns(self, columns: Mapping[str, Any], slice_count: int) -> Int32s:
+        chosen: Int32s = columns["slice"]
+        return chosen
+
+
+def test_a_caller_may_change_the_column_that_the_slices_are_from(domain: Domain) -> None:
+    with opened(domain, ByColumn(), linger_ms=1_000, epoch_ms=LONG_MS) as publisher:
+        domain.own(publisher)
+        slices = np.array([1, 2], np.int32)
+        publisher.publish_columns(np.zeros((2, 3), np.uint8), fields={"slice": slices})
+        slices[:] = SLICES + 1
+        publisher.flush(LIMIT_S)
+        assert [one.slices.tolist() for one in domain.samples()] == [[1, 2]]
 
 
 def test_flush_writes_what_waits_and_waits_until_it_is_acknowledged(domain: Domain) -> None:
@@ -295,6 +319,37 @@ def test_close_waits_until_everything_is_committed(domain: Domain) -> None:
         assert (domain.ids(), domain.of(DATA, "a").closed) == ([1], True)
         with pytest.raises(ClosedError):
             publisher.publish(b"x")
+
+
+def test_a_hook_that_fails_is_told_of_all_the_other_commits(domain: Domain) -> None:
+    told = []
+
+    def hook(slice_id: int, first: int, last: int, node: str) -> None:
+        told.append((slice_id, first, last, node))
+        raise RuntimeError
+
+    with opened(domain, on_commit=hook, linger_ms=0) as publisher:
+        domain.own(publisher)
+        publisher.publish_many([b"x"] * SLICES, ids=range(SLICES))
+        domain.commit(publisher)
+        publisher.close(LIMIT_S)
+    assert sorted(told) == [(slice_id, 1, 1, "a") for slice_id in range(SLICES)]
+
+
+def test_whoever_closes_as_well_waits_as_long(domain: Domain) -> None:
+    with opened(domain, epoch_ms=LONG_MS) as publisher:
+        domain.own(publisher)
+        publisher.publish(b"x", id=1)
+        closes = Thread(target=publisher.close, args=(LIMIT_S,))
+        closes.start()
+        until(lambda: bool(domain.closes()))
+        with pytest.raises(DeliveryTimeout):
+            publisher.close(0.02)
+        domain.commit(publisher)
+        publisher.close(LIMIT_S)
+        assert publisher.committed == 1
+        closes.join(LIMIT_S)
+        publisher.close(0.0)
 
 
 def test_close_says_what_stayed_uncommitted(domain: Domain) -> None:
