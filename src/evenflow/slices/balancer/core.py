@@ -314,7 +314,7 @@ class BalancerCore:
         """Bring a node in line with the map, when its report shows that it is not."""
         if not self._members.trusts(report):
             return []
-        found = differences(report, self.owners, self.sessions, self._guard.pending)
+        found = differences(report, self.owners, self.sessions, self._guard.changing())
         if found.lacking:
             why = "it did not hold what it owns"
             self._order_take(found.lacking, report.node, "", "assign", why, now)

@@ -59,14 +59,15 @@ class MoveGuard:
         for node in (move.giver, move.taker):
             if node in nodes:
                 return f"{node} is in another session"
+        changing = self.changing()
         for slice_id in move.slices:
-            if self.pending(slice_id):
+            if slice_id in changing:
                 return f"slice {slice_id} is changing hands"
         return ""
 
-    def pending(self, slice_id: int) -> bool:
-        """Whether a slice is in a session or being taken."""
-        return self._sessions.concern(slice_id) or self._takeovers.concern(slice_id)
+    def changing(self) -> set[int]:
+        """Slices that are in a session or being taken."""
+        return self._sessions.slices() | self._takeovers.slices()
 
     def resolve(self, request: MoveRequest) -> Move:
         """The move that an operator's request means.
@@ -81,5 +82,5 @@ class MoveGuard:
         if not 0 < request.count <= len(owned):
             asked = f"{request.count} were asked for"
             raise MoveRefused(f"{giver} owns {len(owned)} slices, {asked}")
-        owned.sort(key=self.pending)  # those that are changing hands last
+        owned.sort(key=self.changing().__contains__)  # those that are changing hands last
         return Move(tuple(sorted(owned[: request.count])), giver, taker)

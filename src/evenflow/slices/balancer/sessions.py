@@ -82,7 +82,3 @@ class Sessions:
     def slices(self) -> set[int]:
         """Slices in a session."""
         return {slice_id for session in self.open.values() for slice_id in session.slices}
-
-    def concern(self, slice_id: int) -> bool:
-        """Whether a slice is in a session."""
-        return any(slice_id in session.slices for session in self.open.values())

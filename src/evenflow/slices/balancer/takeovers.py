@@ -19,7 +19,7 @@ from evenflow.model.messages import NodeReport, Order, SliceState, Step
 from evenflow.slices.actions import Send
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Container
 
     from evenflow.model.messages import Ack
     from evenflow.slices.balancer.owners import Owners
@@ -65,9 +65,9 @@ class Takeovers:
         for take in [take for take in self.open.values() if take.node == node]:
             del self.open[take.term]
 
-    def concern(self, slice_id: int) -> bool:
-        """Whether a slice is being taken."""
-        return any(slice_id in take.slices for take in self.open.values())
+    def slices(self) -> set[int]:
+        """Slices that are being taken."""
+        return {slice_id for take in self.open.values() for slice_id in take.slices}
 
     def poll(self, now: float) -> list[Send]:
         """What to order now."""
@@ -94,9 +94,9 @@ def differences(
     report: NodeReport,
     owners: Owners,
     sessions: Container[int],
-    is_pending: Callable[[int], bool],
+    changing: Container[int],
 ) -> Differences:
-    """Compare a report with the map; ``is_pending``: in a session or being taken right now."""
+    """Compare a report with the map; ``changing``: in a session or being taken right now."""
     works_on = set()
     forgotten: dict[int, list[int]] = {}
     for slice_id, state, term in zip(report.slices, report.states, report.terms, strict=True):
@@ -107,6 +107,6 @@ def differences(
     lacking = tuple(
         slice_id
         for slice_id in owners.owned_by(report.node)
-        if (slice_id, owners.terms[slice_id]) not in works_on and not is_pending(slice_id)
+        if (slice_id, owners.terms[slice_id]) not in works_on and slice_id not in changing
     )
     return Differences(lacking, {term: tuple(slices) for term, slices in forgotten.items()})

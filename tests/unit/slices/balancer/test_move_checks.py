@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,7 @@ from evenflow.slices.balancer.members import Members
 from evenflow.slices.balancer.move_checks import MoveGuard
 from evenflow.slices.balancer.owners import Owners
 from evenflow.slices.balancer.sessions import Sessions
-from evenflow.slices.balancer.takeovers import Takeover, Takeovers
+from evenflow.slices.balancer.takeovers import Takeover, Takeovers, differences
 
 PLAIN = NodeReport("items", "a~1", 1, 0, False, (), (), (), 0, 0, 0, 0, 0, 0, 0, 0, 0.0, "", 7)
 A, B, C = "a~1", "b~1", "c~1"
@@ -77,3 +78,14 @@ def test_a_request_names_nodes_by_name_and_leaves_the_choice() -> None:
             world.guard.resolve(replace(request, count=count))
     with pytest.raises(MoveRefused, match="no node nobody; known are: a, b, c"):
         world.guard.resolve(replace(request, giver="nobody"))
+
+
+def test_a_report_is_compared_with_the_map_in_no_time_while_very_many_slices_are_taken() -> None:
+    world, many = World(), tuple(range(60_000))
+    world.owners = Owners(len(many))
+    world.owners.give(many, A, 2, 0.0)
+    world.takeovers.add(Takeover(2, A, many, "", "assign", "", 0.0, 0.0))
+    started = time.process_time()
+    found = differences(PLAIN, world.owners, world.sessions.open, world.guard.changing())
+    assert found.lacking == ()
+    assert time.process_time() - started < 3.0, "it grows with the square of the slices"
