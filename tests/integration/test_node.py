@@ -91,3 +91,23 @@ def test_the_last_node_leaves_without_waiting_for_anybody(config):
         node = Node("items", print, config=config)
         assert wait_until(lambda: len(node.slices) == 8, 15)
         assert node.leave(timeout_s=3600) is False
+
+
+def test_what_a_publisher_left_that_was_killed_in_its_first_epoch_is_processed(config, python):
+    program = """
+        import os, signal, sys
+        from evenflow import Config, Publisher
+        settings = {"domain.id": int(sys.argv[1]), "topics.items.slices": 8,
+                    "topics.items.assignment": "hash:id", "publisher.epoch_ms": 60_000}
+        publisher = Publisher("items", config=Config.load(None, settings))
+        publisher.publish_many([b""] * 50)
+        publisher.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    with Balancer(config=config), Node("items", lambda _: None, config=config) as node:
+        assert wait_until(lambda: len(node.slices) == 8, 20)
+        for _ in range(3):
+            python(program, config.domain.id).wait(30)
+        # Those that did not answer in time are waited for before what is here is all there is.
+        assert wait_until(lambda: node.items == 150, 30)
+        assert wait_until(lambda: not node._core.writers.gone_since, 30)

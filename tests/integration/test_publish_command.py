@@ -138,3 +138,21 @@ def test_files_and_generated_items_exclude_each_other(domain_config: DomainConfi
     _, err = command.communicate(timeout=60)
     assert command.returncode == 2
     assert b"but not both" in err
+
+
+def test_generated_items_that_nothing_can_keep_are_a_mistake(domain_config: DomainConfig) -> None:
+    command = start(domain_config, "--size", "99999999999")
+    _, err = command.communicate(timeout=60)
+    assert command.returncode == 2
+    assert b"does not fit publisher.retention_bytes" in err
+
+
+def test_a_generated_item_that_is_refused_says_why(domain_config: DomainConfig) -> None:
+    command = start(
+        domain_config, "--size", "1048570", "--count", "1", "--set",
+        "publisher.retention_bytes=1048576",
+    )  # fmt: skip
+    out, err = command.communicate(timeout=60)
+    assert command.returncode == 1
+    assert b"does not fit publisher.retention_bytes" in err
+    assert json.loads(out)["refused"] == 1

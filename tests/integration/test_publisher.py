@@ -107,7 +107,9 @@ class SmallNode:
                     for number, item in enumerate(batch, batch.first):
                         self.items[batch.slice, number] = item
         self.answers += self.replies.take()
-        self.closes += [one for one in self.epochs.take() if not isinstance(one, Gone)]
+        self.closes += [
+            one for one in self.epochs.take() if not isinstance(one, Gone) and one.epoch
+        ]
 
     def upto(self) -> dict[int, int]:
         """For each slice, the number up to which everything is here."""

@@ -49,7 +49,7 @@ _PATIENCE_S: Final = 0.2
 @click.option(
     "--senders",
     metavar="N",
-    type=COUNT,
+    type=click.IntRange(1, 10_000_000),
     default=1_000,
     help="how many senders generated items come from (1000)",
 )
@@ -157,9 +157,9 @@ class Feed:
             self._persist(part)
         except (AssignmentError, UsageError):
             # One of them is at fault: publish the others, and say which and why.
-            for one in part:
+            for at in range(len(part)):
                 try:
-                    self._persist([one])
+                    self._persist(part[at : at + 1])
                 except (AssignmentError, UsageError) as error:
                     self._refuse(str(error))
 

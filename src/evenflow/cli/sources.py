@@ -37,7 +37,7 @@ def lines(path: str, stop: StopSignal, longest: int) -> Iterator[list[bytes]]:
     Args:
         path: The file.
         stop: When to end.
-        longest: Bytes that a line may have.
+        longest: Bytes that a line, or a generated item, may have.
     """
     descriptor = sys.stdin.fileno() if path == "-" else _open(path)
     pieces: list[bytes] = []
@@ -126,6 +126,11 @@ class Source:
             raise UsageError("--size generates items: give it, or files, but not both")
         if json_lines + whole + (size is not None) > 1:
             raise UsageError("--json-lines, --whole, --size: give one of them, not several")
+        if size is not None and size > longest:
+            raise UsageError(
+                f"--size {size} does not fit publisher.retention_bytes = {longest}: raise it, or"
+                " generate smaller items"
+            )
         self._files = files or ["-"]
         self._stop = stop
         self._longest = longest

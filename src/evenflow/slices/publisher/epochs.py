@@ -118,6 +118,18 @@ class Epochs:
 
     # -- announcing --------------------------------------------------------------------------------
 
+    def hello(self) -> EpochClose:
+        """What a writer says before its first item: whoever has heard of it learns of its death."""
+        return EpochClose(
+            writer=self._writer,
+            topic=self._topic,
+            epoch=0,
+            slice_count=self._slice_count,
+            slices=(),
+            last=(),
+            closing=False,
+        )
+
     def await_acks(self, nodes: Iterable[str], now: float) -> None:
         """The ended epoch is written: give these nodes time to acknowledge."""
         self._unacknowledged = list(nodes)

@@ -95,6 +95,8 @@ class PublisherShell:
         self._waiter = participant.waiter()
         for reader in self._readers:
             self._waiter.attach(reader)
+        # A node that has items of a writer must learn when it dies, also in its first epoch.
+        self._epochs.write(core.epochs.hello())
         self.replayer = Replayer(participant, core.topic, core.retention.floors, clock)
         name = f"evenflow-publisher-{core.topic}"
         self._thread = Thread(target=self._serve, name=name, daemon=True)

@@ -64,7 +64,9 @@ class Domain(FakeParticipant):
         return sorted(number for one in self.samples(node) for number in one.rows.ids.tolist())
 
     def closes(self) -> list[EpochClose]:
-        return list(self.of(channels.EPOCHS).written)
+        hello, *closes = self.of(channels.EPOCHS).written
+        assert (hello.epoch, hello.slices) == (0, ())
+        return closes
 
 
 @pytest.fixture
