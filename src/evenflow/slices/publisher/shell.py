@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from evenflow.clock import Clock
     from evenflow.domain.cyclone import Participant
-    from evenflow.model.batch import Int32s, Int64s
+    from evenflow.model.batch import Int32s
     from evenflow.slices.publisher.columns import Table
     from evenflow.slices.publisher.core import Reaction
     from evenflow.slices.publisher.gathering import Row
@@ -312,21 +312,17 @@ class PublisherShell:
 
     def _perform(self, reaction: Reaction) -> None:
         match reaction:
-            case Committed(newly, node):
-                if self._on_commit is not None:
-                    for slice_id, first, last in zip(*map(_plain, newly), strict=True):
-                        self._tell(self._on_commit, slice_id, first, last, node)
+            case Committed(newly, node) if self._on_commit is not None:
+                columns: list[list[int]] = [column.tolist() for column in newly]
+                for slice_id, first, last in zip(*columns, strict=True):
+                    try:
+                        self._on_commit(slice_id, first, last, node)
+                    except Exception:  # noqa: BLE001 - it is told of the others all the same
+                        _log.exception("on_commit failed on a commit of slice %d", slice_id)
             case Send(ReplayAnswer() as answer, node):
                 self.replayer.answer(node, answer)
             case Resend(node, lacking):
                 self.replayer.resend(node, lacking)
-
-    def _tell(self, hook: CommitHook, slice_id: int, first: int, last: int, node: str) -> None:
-        """Tell the hook of a commit; what it raises keeps it from none of the others."""
-        try:
-            hook(slice_id, first, last, node)
-        except Exception:  # noqa: BLE001 - whatever a hook may raise
-            _log.exception("on_commit failed on items %d..%d of slice %d", first, last, slice_id)
 
     def _tend(self) -> None:
         """Do what is due by time."""
@@ -351,8 +347,3 @@ class PublisherShell:
         if close is not None:
             self._epochs.write(close)
             self._announced = close.epoch
-
-
-def _plain(column: Int64s) -> list[int]:
-    values: list[int] = column.tolist()
-    return values
