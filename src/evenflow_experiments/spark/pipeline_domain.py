@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from evenflow.config import Config
 
+DELAY_RATE = 5_000
+"""Items per second, where delay is measured."""
 SENDERS = 1_000
 CHUNK_OCTETS = 8 << 20
 EVEN_WITHIN_S = 60.0
