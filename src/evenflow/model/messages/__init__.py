@@ -33,8 +33,9 @@ message            from -> to              meaning
 They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,
 :mod:`~.serving` (topics that consumers read), :mod:`~.balancing` and :mod:`~.autonomic`.
 
-Items travel in :class:`evenflow.model.sample.Sample`. Every message may be lost, repeated, delayed or
-reordered: each carries what makes it safe to handle late or twice (a term, a number, a sequence).
+Items travel in :class:`evenflow.model.sample.Sample`. Every message may be lost, repeated, delayed
+or reordered: each carries what makes it safe to handle late or twice (a term, a number, a
+sequence).
 """
 
 from __future__ import annotations
