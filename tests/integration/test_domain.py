@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cyclonedds.core import DDSException
 
 from evenflow.config import DomainConfig
 from evenflow.domain import channels
@@ -52,6 +53,7 @@ STOCK = """
 
 OURS = """
     import sys, time
+    from cyclonedds.core import DDSException
     from evenflow.config import DomainConfig
     from evenflow.domain import channels
     from evenflow.domain.cyclone import Participant
@@ -88,6 +90,25 @@ def collect(eventually: Callable[..., None]) -> Callable[..., list[Any]]:
 
 def item(number: int) -> Item:
     return Item(f"sender {number}", number, number * 10, b"x" * number)
+
+
+@pytest.mark.parametrize("fault", [IndexError(), DDSException(-1)])
+def test_readers_that_change_while_they_are_listed_are_counted_at_the_next_look(
+    participant: Participant, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    writer = participant.writer(channels.data("items"), "north")
+    participant.reader(channels.data("items"), ["north"])
+    listed, faults = writer._writer.get_matched_subscriptions, [fault]
+
+    def changing() -> list[int]:
+        if faults:
+            raise faults.pop()
+        return list(listed())
+
+    monkeypatch.setattr(writer._writer, "get_matched_subscriptions", changing)
+    looks = [writer.matched() for _ in range(2)]
+    assert looks == [0, 1]
+    assert not faults
 
 
 def test_we_read_what_a_stock_writer_writes(
@@ -320,7 +341,12 @@ def test_a_sample_reaches_only_the_node_it_is_for_and_who_reads_along(
     nodes = [f"node-{i}~1" for i in range(20)]
     writers = [participant.writer(channels.data("items"), node) for node in nodes]
     readers = [1 + (i % 2 == 0) + (i >= 10) for i in range(20)]
-    while [len(writer._writer.get_matched_subscriptions()) for writer in writers] != readers:
+    def matched():
+        try:
+            return [len(writer._writer.get_matched_subscriptions()) for writer in writers]
+        except (DDSException, IndexError):
+            return None  # they change at this moment
+    while matched() != readers:
         time.sleep(0.01)
     print([writer.matched() for writer in writers])
     for i, writer in enumerate(writers):

@@ -132,8 +132,9 @@ class Writer:
         # Together they change whenever a reader comes or goes.
         counts = (status.total_count, status.current_count)
         if counts != self._counts:
-            # Cyclone raises when readers change while they are listed: then the next look counts.
-            with suppress(DDSException):
+            # Cyclone raises either when readers change while they are listed (the second when one
+            # is new): then the next look counts.
+            with suppress(DDSException, IndexError):
                 self._matched, self._counts = self._readers(), counts
         return min(self._matched, int(status.current_count))
 
