@@ -67,6 +67,14 @@ class Spill:
         self._segments: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
         self._view = memoryview(b"")
         self._used = 0
+        self._no_room = False
+
+    @property
+    def room(self) -> int:
+        """Bytes that may be kept, as far as is known; 0 while the disk itself is full."""
+        free = self.limit - self.size
+        segments = 0 if self._no_room or free < self._segment_size else free
+        return segments + len(self._view) - self._used
 
     @property
     def size(self) -> int:
@@ -95,9 +103,11 @@ class Spill:
                 segment = mmap.mmap(file.fileno(), length)
         except OSError as error:
             self.failed += 1
+            self._no_room = True
             if self.failed == 1:
                 _LOG.error("no room to spill in %s: %s", self._folder, error)
             return False
+        self._no_room = False
         self._segments.add(segment)
         self._view = memoryview(segment)
         return True

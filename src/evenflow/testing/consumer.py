@@ -30,6 +30,8 @@ class SimConsumer:
         self.core: ConsumerCore | None = None
         self.told: ConsumerCommit | None = None
         self.next_repeat = 0.0
+        self.commits_late = False
+        """Whether a batch is committed only when the next one is planned, as Spark does."""
         self._lives = 0
         self._pending: dict[int, dict[tuple[int, int], int]] = {}
         """Slices still to be read; for each, how far each writer's items are here."""
@@ -61,6 +63,7 @@ class SimConsumer:
             if end == start:
                 return
             self.offsets.append(end)
+            self._commit()
         self._pending = {slice_id: {} for slice_id in range(slice_count)}
         self._read = []
 
@@ -92,8 +95,13 @@ class SimConsumer:
         batch = self.committed + 1
         self.sink[batch] = self._read
         self.committed = batch
+        if not self.commits_late:
+            self._commit()
+
+    def _commit(self) -> None:
+        """Tell the domain that the newest batch that is done may be forgotten."""
         assert self.core is not None
-        self.told = self.core.commit(self.offsets[batch])
+        self.told = self.core.commit(self.offsets[self.committed])
         self.next_repeat = 0.0
 
     def items(self) -> list[Number]:

@@ -56,11 +56,16 @@ class ServingCluster(SimCluster):
         for consumer in self.consumers.values():
             if consumer.core is None:
                 consumer.start()
-            consumer.plan(self.now, self.slice_count)
-            for node, slices in consumer.core.owners().items() if consumer.core else ():
-                if consumer.in_hand and node in self.nodes:
-                    consumer.read(self.nodes[node], list(slices), 1_000_000)
-            self._tell(consumer)
+            consumer.commits_late = False
+            self.read(consumer)
+
+    def read(self, consumer: SimConsumer) -> None:
+        """A consumer plans a batch, if it has none, and reads what it can get of it."""
+        consumer.plan(self.now, self.slice_count)
+        for node, slices in consumer.core.owners().items() if consumer.core else ():
+            if consumer.in_hand and node in self.nodes:
+                consumer.read(self.nodes[node], list(slices), 1_000_000)
+        self._tell(consumer)
 
     def _tell(self, consumer: SimConsumer) -> None:
         if consumer.told is not None and self.now >= consumer.next_repeat:

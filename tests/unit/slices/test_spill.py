@@ -58,6 +58,7 @@ def test_a_segment_is_given_back_with_the_last_batch_in_it(tmp_path: Path) -> No
     assert None not in kept
     assert spill.size == 4 * SEGMENT
     assert spill.keep(b"x" * 1_000) is None
+    assert spill.room == 0
     del kept[4:8]
     assert spill.size == 3 * SEGMENT
     assert spill.keep(b"x" * 1_000) is not None
@@ -81,9 +82,10 @@ def test_a_full_disk_is_a_refusal_that_is_counted(
     spill = spill_in(tmp_path)
     monkeypatch.setattr(os, "posix_fallocate", full)
     assert spill.keep(b"x") is None
-    assert (spill.failed, spill.size) == (1, 0)
+    assert (spill.failed, spill.size, spill.room) == (1, 0, 0)
     monkeypatch.undo()
     assert spill.keep(b"x") is not None
+    assert spill.room == 4 * SEGMENT - 1
 
 
 def test_a_folder_that_cannot_be_used_is_named_at_the_start(tmp_path: Path) -> None:

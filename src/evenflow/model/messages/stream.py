@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from evenflow.model.wire import U32, U64, Bool, KeyU64, Text, U32s, U64s
+
+ANY: Final = 1 << 40
+"""Room for anything: more than a publisher keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,8 @@ class ReplayRequest:
     """Term of ownership of each slice: from now on the publisher refuses commits of older terms."""
     have: U64s
     """For each slice: everything up to this number is here; 0 when nothing is known."""
+    room: U64 = ANY
+    """Bytes of items to send again, the oldest first, and a sample at least; 0: send none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,6 +274,12 @@ class SliceCache:
                 yield held, track
 
     @property
+    def room(self) -> int:
+        """Bytes that may come in, in memory or on disk; 0 when the cache is full."""
+        in_memory = max(0, self.limit + 1 - self._kept.size)
+        return in_memory + (self._spill.room if self._spill is not None else 0)
+
+    @property
     def size(self) -> int:
         """Bytes of all samples of which something is here."""
         return self._kept.size

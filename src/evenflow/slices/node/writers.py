@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from evenflow.slices.node.settings import NodeSettings
     from evenflow.slices.spill import Spill
 
+LEAST_ROOM: Final = 256 << 10
+"""Bytes that a publisher is asked for at least, if it is asked for items at all: a sample."""
 FAREWELL_EVERY: Final = 0.5
 """How often writers that stay gone are looked at."""
 
@@ -159,18 +161,30 @@ class Writers:
         self.replay_requests.at_once(writer, slices, now)
 
     def ask(self, now: float) -> list[Send]:
-        """Ask what is due, unless there is no room for the answers."""
+        """Ask what is due, for no more than there is room for."""
         if self.serving is None and self.cache.satisfied:
             return []
-        return [self._request(writer, slices) for writer, slices in self.replay_requests.poll(now)]
+        due = self.replay_requests.poll(now)
+        room = self.cache.room // max(1, len(due))
+        requests = (self._ask_within(room, writer, slices) for writer, slices in due)
+        return [request for request in requests if request is not None]
 
-    def _request(self, writer: int, slices: list[int]) -> Send:
+    def _ask_within(self, room: int, writer: int, slices: list[int]) -> Send | None:
+        """Ask for as much as there is room for; a full serving node for what comes in always."""
+        full_for = self.cache.room == 0 and self.serving and not self.serving.wants(writer)
+        if not full_for:
+            return self._request(writer, slices, max(room, LEAST_ROOM))
+        held = self.cache.held
+        uncertain = [slice_id for slice_id in slices if not held[slice_id].track(writer).known]
+        return self._request(writer, uncertain, 0) if uncertain else None
+
+    def _request(self, writer: int, slices: list[int], room: int) -> Send:
         held = [self.cache.held[slice_id] for slice_id in slices]
         self._requests += 1
         have = tuple(h.track(writer).next - 1 for h in held)
         terms = tuple(h.term for h in held)
         request = ReplayRequest(
-            self._topic, writer, self._node, self._requests, tuple(slices), terms, have
+            self._topic, writer, self._node, self._requests, tuple(slices), terms, have, room
         )
         return Send(request, to=WriterId.text(writer))
 

@@ -313,7 +313,7 @@ class PublisherCore:
             self.sealing.on_routes_changed()
         answer = self._answer(message.node, message.request, asked.slices, refused)
         reactions: list[Reaction] = [Send(answer, to=message.node)]
-        lacking = self.retention.lacking(asked.slices, asked.numbers)
+        lacking = self.retention.lacking(asked.slices, asked.numbers, message.room)
         if lacking:
             reactions.append(Resend(message.node, tuple(lacking)))
         return reactions

@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from evenflow.model.messages.stream import ANY
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
 
@@ -75,6 +77,11 @@ class Lacking(NamedTuple):
     retained: Retained
     wanted: Mask
     """Which of its runs."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of the sample that is."""
+        return len(self.retained.encoded) * int(self.wanted.sum()) // len(self.wanted)
 
 
 class Newly(NamedTuple):
@@ -195,12 +202,19 @@ class Retention:
         found: list[int] = np.flatnonzero(self.floors < self.newest).tolist()
         return found
 
-    def lacking(self, slices: Any, have: Any) -> list[Lacking]:
+    def lacking(self, slices: Any, have: Any, room: int = ANY) -> list[Lacking]:
         """The samples that hold what somebody lacks who has slices up to some numbers, in order.
 
         Searched from the newest backwards until all is found, so that asking for little costs
         little.
+
+        Args:
+            slices: The slices.
+            have: For each, the number up to which everything is there.
+            room: About how many bytes to give, the oldest first; one sample at least, if not 0.
         """
+        if not room:
+            return []
         slices = np.asarray(slices, np.int64)
         start = np.maximum(np.asarray(have, np.int64), self.floors[slices])
         left = int(np.maximum(self.newest[slices] - start, 0).sum())
@@ -217,4 +231,13 @@ class Retention:
                 left -= int((sample.lasts[wanted] - begin).sum()) + len(begin)
                 found.append(Lacking(sample, wanted))
         found.reverse()
-        return found
+        return list(_within(room, found))
+
+
+def _within(room: int, lacking: Iterable[Lacking]) -> Iterator[Lacking]:
+    """The first of them, as long as there is room."""
+    for one in lacking:
+        if room <= 0:
+            break
+        room -= one.size
+        yield one

@@ -64,6 +64,20 @@ def test_a_large_number_of_one_slice_does_not_hide_what_is_lacking_of_another() 
     assert found(retention.lacking([0, 1], [9, 0])) == [(1, [False, True])]
 
 
+def test_there_is_room_for_the_oldest_and_for_one_sample_at_least() -> None:
+    retention = Retention(SLICES)
+    for serial in range(1, 6):
+        retention.keep(retained(serial, {0: (serial, serial), 1: (serial, serial)}))
+    everything = [(serial, [True, True]) for serial in range(1, 6)]
+    assert found(retention.lacking([0, 1], [0, 0])) == everything
+    assert found(retention.lacking([0, 1], [0, 0], room=4)) == everything[:2]
+    assert found(retention.lacking([0, 1], [0, 0], room=1)) == everything[:1]
+    assert found(retention.lacking([0, 1], [0, 0], room=0)) == []
+    # Of half of each sample twice as many fit.
+    half = [(serial, [True, False]) for serial in range(1, 6)]
+    assert found(retention.lacking([0], [0], room=4)) == half[:4]
+
+
 def test_an_old_sample_is_forgotten_with_any_commit() -> None:
     retention = Retention(SLICES)
     for serial in range(1, LOOK + 101):

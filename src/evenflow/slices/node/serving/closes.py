@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evenflow.slices.node.track import Track
 
 MOST_CLOSES: Final = 64
-"""Closes of one writer that are remembered; cumulative, so older ones can be spared."""
+"""Closes of one writer that are remembered; cumulative, so some can be spared."""
 
 
 class _Standin:
@@ -124,8 +124,17 @@ class Closes:
             return
         self._checks.append(_Check(close, self._tracks))
         if len(self._checks) > MOST_CLOSES:
-            # The oldest may be the one that is whole; the next has waited longest.
-            del self._checks[1]
+            self._spare_one()
+
+    def _spare_one(self) -> None:
+        """Forget the close that leaves the smallest step, in items, between those around it.
+
+        The first may be the one that is whole, and from each the next is taken in as a whole: so
+        the steps of a writer that runs far ahead are to be even.
+        """
+        items = [check.close.items for check in self._checks]
+        steps = [after - before for before, after in zip(items, items[2:], strict=False)]
+        del self._checks[1 + steps.index(min(steps))]
 
     def forget(self, epoch: int) -> None:
         """Everything up to the end of an epoch is committed."""

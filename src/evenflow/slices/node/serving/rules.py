@@ -29,6 +29,7 @@ from evenflow.model.ids import WriterId
 from evenflow.model.messages import CommitCopy, ConsumerCommit, EpochClose, Progress, SliceState
 from evenflow.slices.consumer.registry import Consumers
 from evenflow.slices.consumer.ticket import Refusal
+from evenflow.slices.node.serving.admission import Admission
 from evenflow.slices.node.serving.closes import Closes, is_satisfied
 
 if TYPE_CHECKING:
@@ -67,8 +68,11 @@ class ServingRules:
         self._contradicted: set[str] = set()
         """Consumers that are here and that this node has told to be, since others said away."""
         self._told: Progress | None = None
+        self._admission = Admission()
         self._urgent: dict[int, int] = {}
-        """The epoch of each writer that is the next to become whole."""
+        """Up to which epoch items of each writer come in always."""
+        self._wanting: set[int] = set()
+        """Writers of which something is lacking that would come in always."""
         self._next_look = self._next_repeat = 0.0
 
     # -- what is here ----------------------------------------------------------------------------
@@ -124,6 +128,7 @@ class ServingRules:
         self._final.discard(writer)
         self._closes.pop(writer, None)
         self._floors.pop(writer, None)
+        self._admission.forget_writer(writer)
 
     def _forget(self, writer: int, epoch: int) -> None:
         if epoch > self._floors.get(writer, 0):
@@ -171,12 +176,12 @@ class ServingRules:
                 closes.restart(self._owned)
 
     def is_urgent(self, sample: Sample) -> bool:
-        """Whether a sample belongs to the next epoch to become whole: room is made for it always.
-
-        A full cache empties only when an epoch is read and committed, so what that epoch lacks
-        must come in, and only that.
-        """
+        """Whether a sample comes in though the cache is full."""
         return sample.epoch <= self._urgent.get(sample.writer, 0)
+
+    def wants(self, writer: int) -> bool:
+        """Whether a writer has something that would come in though the cache is full."""
+        return writer in self._wanting
 
     # -- answers ----------------------------------------------------------------------------------
 
@@ -201,7 +206,10 @@ class ServingRules:
             if 0 < start < self._floors.get(writer, 0):
                 return Refusal("forgotten", f"writer {WriterId.text(writer)} from epoch {start}")
             if not (self._is_whole(writer, slices, end) or self._is_all(writer, asked)):
+                self._admission.on_refused(writer, end)
                 return Refusal("later", f"epoch {end} of {WriterId.text(writer)} is not whole here")
+        for writer, start, end in wanted:
+            self._admission.on_given(writer, start, end)
         ordered = sorted(slices)
         return [
             batch
@@ -247,7 +255,13 @@ class ServingRules:
             self._forget(writer, self.consumers.floor(writer))
         self._look_at_own()
         found = {writer: self._whole_and_next(writer) for writer in sorted(self._closes)}
-        self._urgent = {writer: following for writer, (_, following) in found.items()}
+        self._urgent = {
+            writer: self._admission.limit(writer, epoch, following, self._floors.get(writer, 0))
+            for writer, (epoch, following) in found.items()
+        }
+        self._wanting = {
+            writer for writer, (epoch, _) in found.items() if epoch < self._urgent[writer]
+        }
         whole = {writer: epoch for writer, (epoch, _) in found.items() if epoch}
         progress = Progress(
             self._topic,

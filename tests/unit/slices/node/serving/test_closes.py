@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import replace
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,7 +40,8 @@ class Plain:
         if not closes or close.epoch > closes[-1].epoch:
             closes.append(close)
             if len(closes) > MOST_CLOSES:
-                del closes[1]
+                steps = [b.items - a.items for a, b in zip(closes, closes[2:], strict=False)]
+                del closes[1 + steps.index(min(steps))]
         elif close.epoch == closes[-1].epoch:
             closes[-1] = close
         if close.committed > self.floors.get(close.writer, 0):
@@ -196,3 +198,15 @@ def test_many_writers_and_slices_are_polled_in_a_part_of_the_time_of_a_fresh_loo
         times[1] += time.thread_time() - between
         assert found == [epoch if writer <= poll % writers else epoch - 1 for writer in range(5)]
     assert times[0] < times[1] / 2
+
+
+def test_the_steps_of_a_writer_that_runs_ahead_stay_even() -> None:
+    rng, closes, items = random.Random(1), Closes(7, {}), 0
+    for epoch in range(1, 5_000):
+        items += rng.randint(1, 100)
+        closes.add(replace(close(7, epoch, {0: epoch}), items=items))
+    kept = [one.items for one in closes]
+    largest = max(after - before for before, after in pairwise(kept))
+    assert len(kept) == MOST_CLOSES
+    assert closes.newest == 4_999
+    assert largest <= 3 * (items - kept[0]) / MOST_CLOSES

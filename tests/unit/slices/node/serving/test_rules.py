@@ -106,15 +106,31 @@ class TestWhole:
         assert serving.whole(WRITER, frozenset({0, 1})) == 1
         assert serving.whole(WRITER, frozenset({0})) == 3
 
-    def test_the_next_to_become_whole_is_urgent(
+    def test_the_next_to_become_whole_is_urgent_when_all_before_was_given_out(
         self, serving: ServingRules, cache: SliceCache
     ) -> None:
         cache.offer(sample(0, 1, 1))
         for epoch in (1, 2, 3):
             serving.on_epoch_closed(close(epoch, {0: epoch}))
         serving.poll(0.0)
+        assert not serving.is_urgent(sample(0, 2, 2))
+        assert not serving.wants(WRITER)
+        serving.select(asking((0,), 1))
+        serving.poll(1.0)
         assert serving.is_urgent(sample(0, 2, 2))
         assert not serving.is_urgent(sample(0, 3, 3))
+        assert serving.wants(WRITER)
+
+    def test_what_a_reader_was_refused_is_urgent(
+        self, serving: ServingRules, cache: SliceCache
+    ) -> None:
+        cache.offer(sample(0, 1, 1))
+        for epoch in (1, 2, 3, 4):
+            serving.on_epoch_closed(close(epoch, {0: epoch}))
+        assert reason(serving.select(asking((0,), 3))) == "later"
+        serving.poll(0.0)
+        assert serving.is_urgent(sample(0, 3, 3))
+        assert not serving.is_urgent(sample(0, 4, 4))
 
     def test_what_was_closed_is_all_there_is_of_a_writer_that_stays_gone(
         self, serving: ServingRules
