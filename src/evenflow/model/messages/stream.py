@@ -7,8 +7,8 @@ from typing import Final
 
 from evenflow.model.wire import U32, U64, Bool, KeyU64, Text, U32s, U64s
 
-ANY: Final = 1 << 40
-"""Room for anything: more than a publisher keeps."""
+ANY: Final = 1 << 48
+"""No limit: more bytes than a publisher keeps, more epochs than it closes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,8 @@ class ReplayRequest:
     """For each slice: everything up to this number is here; 0 when nothing is known."""
     room: U64 = ANY
     """Bytes of items to send again, the oldest first, and a sample at least; 0: send none."""
+    epoch: U64 = ANY
+    """Send nothing of later epochs again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,13 @@ class ReplayRequests:
         """Something came again that a writer was asked for: more of it may be on its way."""
         self._rests[writer] = now + self._retry
 
+    def hurry(self, writer: int, now: float) -> None:
+        """Ask for what is missing of a writer with the next poll, whatever is coming in."""
+        if self._due.get(writer):
+            self._due[writer] = dict.fromkeys(self._due[writer], now)
+            self._rests.pop(writer, None)
+            self._earliest = min(self._earliest, now)
+
     def resolve(self, writer: int, slice_id: int) -> None:
         """Nothing is missing any more."""
         due = self._due.get(writer)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequest, SliceState
+from evenflow.model.messages.stream import ANY
 from evenflow.slices.actions import Send
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.replay_requests import ReplayRequests
@@ -162,29 +163,37 @@ class Writers:
 
     def ask(self, now: float) -> list[Send]:
         """Ask what is due, for no more than there is room for."""
+        room = self.cache.room
+        if self.serving is not None and not room:
+            return self._ask_though_full(self.serving, now)
         if self.serving is None and self.cache.satisfied:
             return []
         due = self.replay_requests.poll(now)
-        room = self.cache.room // max(1, len(due))
-        requests = (self._ask_within(room, writer, slices) for writer, slices in due)
-        return [request for request in requests if request is not None]
+        share = max(LEAST_ROOM, room // max(1, len(due)))
+        return [self._request(writer, slices, share) for writer, slices in due]
 
-    def _ask_within(self, room: int, writer: int, slices: list[int]) -> Send | None:
-        """Ask for as much as there is room for; a full serving node for what comes in always."""
-        full_for = self.cache.room == 0 and self.serving and not self.serving.wants(writer)
-        if not full_for:
-            return self._request(writer, slices, max(room, LEAST_ROOM))
-        held = self.cache.held
-        uncertain = [slice_id for slice_id in slices if not held[slice_id].track(writer).known]
-        return self._request(writer, uncertain, 0) if uncertain else None
+    def _ask_though_full(self, serving: ServingRules, now: float) -> list[Send]:
+        """Ask for what comes in always; where that is nothing, for where the numbers start."""
+        for writer in serving.newly_wanted:
+            self.replay_requests.hurry(writer, now)
+        requests = []
+        for writer, slices in self.replay_requests.poll(now):
+            epoch = serving.wanted(writer)
+            tracks = ((s, self.cache.held[s].track(writer)) for s in slices)
+            uncertain = [slice_id for slice_id, track in tracks if not track.known]
+            if epoch:
+                requests.append(self._request(writer, slices, ANY, epoch))
+            elif uncertain:
+                requests.append(self._request(writer, uncertain, 0))
+        return requests
 
-    def _request(self, writer: int, slices: list[int], room: int) -> Send:
+    def _request(self, writer: int, slices: list[int], room: int, epoch: int = ANY) -> Send:
         held = [self.cache.held[slice_id] for slice_id in slices]
         self._requests += 1
         have = tuple(h.track(writer).next - 1 for h in held)
         terms = tuple(h.term for h in held)
         request = ReplayRequest(
-            self._topic, writer, self._node, self._requests, tuple(slices), terms, have, room
+            self._topic, writer, self._node, self._requests, tuple(slices), terms, have, room, epoch
         )
         return Send(request, to=WriterId.text(writer))
 

@@ -313,7 +313,8 @@ class PublisherCore:
             self.sealing.on_routes_changed()
         answer = self._answer(message.node, message.request, asked.slices, refused)
         reactions: list[Reaction] = [Send(answer, to=message.node)]
-        lacking = self.retention.lacking(asked.slices, asked.numbers, message.room)
+        limits = {"room": message.room, "epoch": message.epoch}
+        lacking = self.retention.lacking(asked.slices, asked.numbers, **limits)
         if lacking:
             reactions.append(Resend(message.node, tuple(lacking)))
         return reactions

@@ -202,7 +202,9 @@ class Retention:
         found: list[int] = np.flatnonzero(self.floors < self.newest).tolist()
         return found
 
-    def lacking(self, slices: Any, have: Any, room: int = ANY) -> list[Lacking]:
+    def lacking(
+        self, slices: Any, have: Any, *, room: int = ANY, epoch: int = ANY
+    ) -> list[Lacking]:
         """The samples that hold what somebody lacks who has slices up to some numbers, in order.
 
         Searched from the newest backwards until all is found, so that asking for little costs
@@ -212,6 +214,7 @@ class Retention:
             slices: The slices.
             have: For each, the number up to which everything is there.
             room: About how many bytes to give, the oldest first; one sample at least, if not 0.
+            epoch: Give nothing of later epochs.
         """
         if not room:
             return []
@@ -231,13 +234,13 @@ class Retention:
                 left -= int((sample.lasts[wanted] - begin).sum()) + len(begin)
                 found.append(Lacking(sample, wanted))
         found.reverse()
-        return list(_within(room, found))
+        return list(_within(room, epoch, found))
 
 
-def _within(room: int, lacking: Iterable[Lacking]) -> Iterator[Lacking]:
-    """The first of them, as long as there is room."""
+def _within(room: int, epoch: int, lacking: Iterable[Lacking]) -> Iterator[Lacking]:
+    """The first of them, as long as there is room and up to the end of an epoch."""
     for one in lacking:
-        if room <= 0:
+        if room <= 0 or one.retained.epoch > epoch:
             break
         room -= one.size
         yield one

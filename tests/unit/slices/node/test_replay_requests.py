@@ -115,3 +115,14 @@ def test_where_numbers_start_is_asked_also_while_a_replay_comes_in() -> None:
     assert requests.poll(10.1) == [(WRITER, [5, 6])]
     requests.on_replay(WRITER, now=10.2)
     assert requests.poll(10.45) == []
+
+
+def test_who_is_in_a_hurry_does_not_wait_for_the_end_of_a_replay() -> None:
+    requests = replay_requests()
+    requests.hurry(WRITER, now=10.0)
+    assert requests.poll(10.0) == []
+    requests.soon(WRITER, 5, now=10.0)
+    requests.on_replay(WRITER, now=10.1)
+    assert requests.poll(10.2) == []
+    requests.hurry(WRITER, now=10.2)
+    assert requests.poll(10.2) == [(WRITER, [5])]

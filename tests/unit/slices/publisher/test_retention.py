@@ -78,6 +78,14 @@ def test_there_is_room_for_the_oldest_and_for_one_sample_at_least() -> None:
     assert found(retention.lacking([0], [0], room=4)) == half[:4]
 
 
+def test_nothing_of_a_later_epoch_is_given_than_was_asked_for() -> None:
+    retention = Retention(SLICES)
+    for serial in range(1, 6):
+        retention.keep(retained(serial, {0: (serial, serial)}, epoch=serial // 2))
+    assert [serial for serial, _ in found(retention.lacking([0], [1], epoch=1))] == [2, 3]
+    assert retention.lacking([0], [3], epoch=1) == []
+
+
 def test_an_old_sample_is_forgotten_with_any_commit() -> None:
     retention = Retention(SLICES)
     for serial in range(1, LOOK + 101):

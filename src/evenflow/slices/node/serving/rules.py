@@ -71,8 +71,10 @@ class ServingRules:
         self._admission = Admission()
         self._urgent: dict[int, int] = {}
         """Up to which epoch items of each writer come in always."""
-        self._wanting: set[int] = set()
-        """Writers of which something is lacking that would come in always."""
+        self.newly_wanted: list[int] = []
+        """Writers of which more would come in always than at the look before."""
+        self._wanted: dict[int, int] = {}
+        """Up to which epoch something is lacking that would come in always, by writer."""
         self._next_look = self._next_repeat = 0.0
 
     # -- what is here ----------------------------------------------------------------------------
@@ -179,9 +181,9 @@ class ServingRules:
         """Whether a sample comes in though the cache is full."""
         return sample.epoch <= self._urgent.get(sample.writer, 0)
 
-    def wants(self, writer: int) -> bool:
-        """Whether a writer has something that would come in though the cache is full."""
-        return writer in self._wanting
+    def wanted(self, writer: int) -> int:
+        """Up to which epoch something is lacking that would come in always; 0 when nothing is."""
+        return self._wanted.get(writer, 0)
 
     # -- answers ----------------------------------------------------------------------------------
 
@@ -259,9 +261,11 @@ class ServingRules:
             writer: self._admission.limit(writer, epoch, following, self._floors.get(writer, 0))
             for writer, (epoch, following) in found.items()
         }
-        self._wanting = {
-            writer for writer, (epoch, _) in found.items() if epoch < self._urgent[writer]
+        wanted = {
+            writer: limit for writer, limit in self._urgent.items() if found[writer][0] < limit
         }
+        self.newly_wanted = [w for w, limit in wanted.items() if limit > self._wanted.get(w, 0)]
+        self._wanted = wanted
         whole = {writer: epoch for writer, (epoch, _) in found.items() if epoch}
         progress = Progress(
             self._topic,

@@ -114,12 +114,12 @@ class TestWhole:
             serving.on_epoch_closed(close(epoch, {0: epoch}))
         serving.poll(0.0)
         assert not serving.is_urgent(sample(0, 2, 2))
-        assert not serving.wants(WRITER)
+        assert serving.wanted(WRITER) == 0
         serving.select(asking((0,), 1))
         serving.poll(1.0)
         assert serving.is_urgent(sample(0, 2, 2))
         assert not serving.is_urgent(sample(0, 3, 3))
-        assert serving.wants(WRITER)
+        assert serving.wanted(WRITER) == 2
 
     def test_what_a_reader_was_refused_is_urgent(
         self, serving: ServingRules, cache: SliceCache
