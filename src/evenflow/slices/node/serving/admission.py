@@ -12,14 +12,17 @@ with every epoch that consumers leave unread. Of each writer a full node takes i
 What a reader was given counts only if it began at what everybody has committed. Otherwise one that
 runs ahead of a consumer that is away would draw the whole stream through the memory of the nodes.
 
-A step is an epoch; or several, when the node has not remembered every close
-(:mod:`~evenflow.slices.node.serving.closes`).
+A step is an epoch; or several, because only a close can prove that an epoch is whole, and a node
+has not heard or not remembered every one (:mod:`~evenflow.slices.node.serving.closes`).
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MOST_RANGES: Final = 16
 """Ranges of one writer that are remembered; older ones are forgotten first."""
@@ -45,14 +48,14 @@ class Admission:
         """A reader was told to come later, because an epoch is not whole here."""
         self._promised[writer] = max(end, self._promised.get(writer, 0))
 
-    def limit(self, writer: int, whole: int, following: int, floor: int) -> int:
+    def limit(self, writer: int, whole: int, floor: int, provable: Callable[[int], int]) -> int:
         """The newest epoch of a writer whose items come in though the cache is full.
 
         Args:
             writer: The writer.
             whole: Up to this epoch everything is here.
-            following: The next epoch to become whole.
             floor: Up to this epoch everything is committed.
+            provable: Gives, for an epoch, the first one from there on that can be seen to be whole.
         """
         read = floor
         for start, end in list(self._given.get(writer, {}).items()):
@@ -60,10 +63,12 @@ class Admission:
                 del self._given[writer][start]
             elif start <= floor:
                 read = max(read, end)
-        promised = self._promised.get(writer, 0)
-        if promised <= whole:
+        wanted = whole + 1 if whole <= read else 0
+        if self._promised.get(writer, 0) > whole:
+            wanted = max(wanted, self._promised[writer])
+        else:
             self._promised.pop(writer, None)
-        return max(promised, following if whole <= read else whole)
+        return provable(wanted) if wanted else whole
 
     def forget_writer(self, writer: int) -> None:
         """Nothing of a writer is left here."""

@@ -159,6 +159,14 @@ class Closes:
             following = check.close.epoch
         return floor, following
 
+    def provable(self, epoch: int) -> int:
+        """The first epoch, from one on, whose close is remembered; the newest when there is none.
+
+        Only of such an epoch can be seen that it is whole.
+        """
+        known = (check.close.epoch for check in self._checks if check.close.epoch >= epoch)
+        return next(known, self.newest)
+
 
 def is_satisfied(close: EpochClose, slices: frozenset[int], held: Mapping[int, HeldSlice]) -> bool:
     """Whether nothing that a close names is lacking, of some slices that are all held."""

@@ -204,12 +204,15 @@ class ServingRules:
             if epoch > asked.start.get(writer, 0)
         ]
         self._look_at_own()
+        missing = []
         for writer, start, end in wanted:
             if 0 < start < self._floors.get(writer, 0):
                 return Refusal("forgotten", f"writer {WriterId.text(writer)} from epoch {start}")
             if not (self._is_whole(writer, slices, end) or self._is_all(writer, asked)):
                 self._admission.on_refused(writer, end)
-                return Refusal("later", f"epoch {end} of {WriterId.text(writer)} is not whole here")
+                missing.append(f"epoch {end} of {WriterId.text(writer)}")
+        if missing:
+            return Refusal("later", f"{', '.join(missing)} is not whole here")
         for writer, start, end in wanted:
             self._admission.on_given(writer, start, end)
         ordered = sorted(slices)
@@ -258,8 +261,10 @@ class ServingRules:
         self._look_at_own()
         found = {writer: self._whole_and_next(writer) for writer in sorted(self._closes)}
         self._urgent = {
-            writer: self._admission.limit(writer, epoch, following, self._floors.get(writer, 0))
-            for writer, (epoch, following) in found.items()
+            writer: self._admission.limit(
+                writer, epoch, self._floors.get(writer, 0), self._closes[writer].provable
+            )
+            for writer, (epoch, _) in found.items()
         }
         wanted = {
             writer: limit for writer, limit in self._urgent.items() if found[writer][0] < limit

@@ -9,40 +9,56 @@ from evenflow.slices.node.serving.admission import MOST_RANGES, Admission
 WRITER = 7
 
 
+def every(epoch: int) -> int:
+    """Every close is remembered."""
+    return epoch
+
+
+def tens(epoch: int) -> int:
+    """Every tenth is."""
+    return -(-epoch // 10) * 10
+
+
 @pytest.fixture
 def admission() -> Admission:
     return Admission()
 
 
 def test_who_has_nothing_whole_takes_the_next_step(admission: Admission) -> None:
-    assert admission.limit(WRITER, whole=4, following=6, floor=4) == 6
+    assert admission.limit(WRITER, 4, 4, every) == 5
+
+
+def test_a_step_goes_to_what_can_be_proved(admission: Admission) -> None:
+    assert admission.limit(WRITER, 10, 10, tens) == 20
+    admission.on_refused(WRITER, 33)
+    assert admission.limit(WRITER, 10, 10, tens) == 40
 
 
 def test_who_has_something_unread_takes_nothing_more(admission: Admission) -> None:
-    assert admission.limit(WRITER, whole=5, following=6, floor=4) == 5
+    assert admission.limit(WRITER, 5, 4, every) == 5
 
 
 def test_what_was_read_and_is_not_committed_lets_the_next_step_in(admission: Admission) -> None:
     admission.on_given(WRITER, 4, 5)
-    assert admission.limit(WRITER, whole=5, following=6, floor=4) == 6
-    assert admission.limit(WRITER, whole=6, following=7, floor=4) == 6
+    assert admission.limit(WRITER, 5, 4, every) == 6
+    assert admission.limit(WRITER, 6, 4, every) == 6
 
 
 def test_a_reader_that_runs_ahead_of_others_lets_nothing_in(admission: Admission) -> None:
     admission.on_given(WRITER, 5, 9)
-    assert admission.limit(WRITER, whole=9, following=10, floor=4) == 9
+    assert admission.limit(WRITER, 9, 4, every) == 9
 
 
 def test_it_does_when_the_others_have_committed_what_it_began_at(admission: Admission) -> None:
     admission.on_given(WRITER, 5, 9)
-    assert admission.limit(WRITER, whole=9, following=10, floor=6) == 10
+    assert admission.limit(WRITER, 9, 6, every) == 10
 
 
 def test_what_was_refused_comes_in_whoever_else_is_behind(admission: Admission) -> None:
     admission.on_refused(WRITER, 9)
-    assert admission.limit(WRITER, whole=5, following=6, floor=2) == 9
-    assert admission.limit(WRITER, whole=9, following=10, floor=2) == 9
-    assert admission.limit(WRITER, whole=9, following=10, floor=9) == 10
+    assert admission.limit(WRITER, 5, 2, every) == 9
+    assert admission.limit(WRITER, 9, 2, every) == 9
+    assert admission.limit(WRITER, 9, 9, every) == 10
 
 
 def test_ranges_are_remembered_up_to_a_bound(admission: Admission) -> None:

@@ -210,3 +210,10 @@ def test_the_steps_of_a_writer_that_runs_ahead_stay_even() -> None:
     assert len(kept) == MOST_CLOSES
     assert closes.newest == 4_999
     assert largest <= 3 * (items - kept[0]) / MOST_CLOSES
+
+
+def test_only_an_epoch_whose_close_is_remembered_is_provable() -> None:
+    closes = Closes(7, {})
+    for epoch in (2, 5, 9):
+        closes.add(close(7, epoch, {0: epoch}))
+    assert [closes.provable(epoch) for epoch in (1, 2, 3, 5, 6, 9, 10)] == [2, 2, 5, 5, 9, 9, 9]
