@@ -151,7 +151,7 @@ class SimCluster:
         full = publisher.fills(1, size)
         publisher.add((b"x", "sim", self.checker.published, 0, slice_id), size)
         if full:
-            self._write(publisher.seal(self.now))
+            self._write(publisher.seal(self.now), writer)
 
     def begin(self, node: str, *, slow: bool = False) -> bool:
         """The application gets its next items."""
@@ -186,9 +186,9 @@ class SimCluster:
         """Let time pass and everybody do what is due."""
         self.now += seconds
         for writer, publisher in self.publishers.items():
-            self._write(publisher.seal_due(self.now))
+            self._write(publisher.seal_due(self.now), writer)
             if publisher.epoch_due(self.now):
-                self._write(publisher.end_epoch(self.now))
+                self._write(publisher.end_epoch(self.now), writer)
                 close = publisher.close_epoch(self.now)
                 if close is not None:
                     self._do([Send(close)], writer)
@@ -257,17 +257,17 @@ class SimCluster:
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _write(self, sealed: list[SealedSample]) -> None:
+    def _write(self, sealed: list[SealedSample], writer: str) -> None:
         for node, sample in sealed:
             if node:
-                self.network.post(Parcel(node, Sample(sample.encoded)))
+                self.network.post(Parcel(node, Sample(sample.encoded), sender=writer))
 
     def _do(self, actions: list[Send], actor: str) -> None:
         for action in actions:
             match action:
                 case Send(message, to):
                     for recipient in self._recipients(message, to):
-                        self.network.post(Parcel(recipient, message))
+                        self.network.post(Parcel(recipient, message, sender=actor))
         self._note_owner(actor)
 
     def _recipients(self, message: object, to: str) -> list[str]:
@@ -296,7 +296,7 @@ class SimCluster:
             if self.balancer is not None:
                 self._at_balancer(self.balancer, parcel.what)
         elif parcel.to in self.publishers:
-            self._at_publisher(self.publishers[parcel.to], parcel.what)
+            self._at_publisher(parcel.to, parcel.what)
         elif parcel.to in self.nodes:
             self._at_node(parcel.to, self.nodes[parcel.to], parcel)
 
@@ -317,11 +317,11 @@ class SimCluster:
         held = {name: sim.core.cache.held for name, sim in self.nodes.items()}
         self.checker.lose_owner(held[node], held.values())
 
-    def _at_publisher(self, publisher: PublisherCore, message: object) -> None:
+    def _at_publisher(self, writer: str, message: object) -> None:
         assert isinstance(message, Commit | ReplayRequest | MapPage)
         if not isinstance(message, MapPage):
             self.checker.admit(message)
-        for reaction in publisher.handle(message, self.now):
+        for reaction in self.publishers[writer].handle(message, self.now):
             match reaction:
                 case Committed():
                     assert isinstance(message, Commit)
@@ -329,9 +329,10 @@ class SimCluster:
                 case Resend(node, lacking):
                     for retained, wanted in lacking:
                         sample = Sample(retained.encoded).only(wanted)
-                        self.network.post(Parcel(node, sample, replayed=True))
+                        parcel = Parcel(node, sample, replayed=True, sender=writer)
+                        self.network.post(parcel)
                 case _:
-                    self._do([reaction], "")
+                    self._do([reaction], writer)
 
     def _at_node(self, node: str, sim: SimNode, parcel: Parcel) -> None:
         self._do(sim.receive(parcel, self.now), node)

@@ -66,7 +66,7 @@ class ServingCluster(SimCluster):
         if consumer.told is not None and self.now >= consumer.next_repeat:
             consumer.next_repeat = self.now + COMMIT_EVERY
             for recipient in (*self.nodes, *self.publishers, *self.consumers):
-                self.network.post(Parcel(recipient, consumer.told))
+                self.network.post(Parcel(recipient, consumer.told, sender=consumer.name))
 
     def _settled(self) -> bool:
         lacking = sum(publisher.uncommitted for publisher in self.publishers.values())
