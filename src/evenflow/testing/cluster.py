@@ -1,15 +1,18 @@
-"""A whole cluster in one thread under virtual time: publishers, nodes, a balancer and no DDS.
+"""A whole cluster in one thread under virtual time: publishers, nodes, balancers and no DDS.
 
 The cores are the real ones; only the network, the clock and the processes are simulated. Every
 message, and every batch, becomes a :class:`~evenflow.testing.network.Parcel` that a test may
-deliver at any time and in any order, deliver twice or lose; nodes and the balancer may be killed at
-any moment and started anew, and a node may be stopped and continued. What must always hold is
-checked as it happens (:mod:`evenflow.testing.invariants`).
+deliver at any time and in any order, deliver twice or lose, and any path may be cut. Nodes and
+balancers may be killed at any moment and started anew, or stopped and continued; there may be
+several balancers, and nodes that have the topic otherwise. What must always hold is checked as it
+happens (:mod:`evenflow.testing.invariants`), that nobody sends without pause included
+(:mod:`evenflow.testing.traffic`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from evenflow.config import Config
 from evenflow.model.batch import Int32s
@@ -24,6 +27,7 @@ from evenflow.model.messages import (
     MoveRequest,
     NodeReport,
     Receipt,
+    Refusal,
     ReplayRequest,
     SliceLoads,
     SliceState,
@@ -39,10 +43,11 @@ from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.slices.publisher.core import Committed, PublisherCore, Resend
 from evenflow.slices.publisher.sealing import Limits, SealedSample, item_bytes
-from evenflow.testing.balancer import SimBalancers, SimStarter, by_number, turn
+from evenflow.testing.balancer import SimBalancer, SimBalancers, SimStarter, by_number
 from evenflow.testing.invariants import InvariantChecker, Violation
 from evenflow.testing.network import Network, Parcel
 from evenflow.testing.node import SimNode
+from evenflow.testing.traffic import Traffic
 
 TOPIC = "items"
 TICK = 0.04
@@ -59,7 +64,7 @@ def no_assignment(_columns: object) -> Int32s:
 
 
 class SimCluster:
-    """Publishers, nodes, a balancer, and everything on its way between them."""
+    """Publishers, nodes, balancers, and everything on its way between them."""
 
     def __init__(
         self,
@@ -81,12 +86,13 @@ class SimCluster:
         for _ in range(publishers):
             self.start_publisher()
         self.nodes: dict[str, SimNode] = {}
-        self.balancer: BalancerCore | None = None
+        self.running: dict[str, SimBalancer] = {}
+        """The balancer processes, by their addresses."""
         self.network = Network(self._arrive)
-        self.autonomy: SliceAutonomy | None = None
         self.receipts: list[Receipt] = []
         self.replies: list[MoveReply] = []
         self.checker = InvariantChecker()
+        self.traffic = Traffic(self.now)
         self._stale_terms: dict[str, int] = {}
         """Nodes taken for dead, and the newest term given out until then."""
         self._started = self._moves = 0
@@ -101,12 +107,14 @@ class SimCluster:
         )
         return WriterId.text(writer)
 
-    def start_node(self) -> str:
-        """A new node process; returns its id."""
+    def start_node(self, slice_count: int = 0) -> str:
+        """A new node process, perhaps with another number of slices than all; returns its id."""
         self._started += 1
+        count = slice_count or self.slice_count
         node = NodeId.of(f"node-{self._started}", f"{self._started:x}")
-        core = NodeCore(TOPIC, node, self.slice_count, self.node_settings, self.now)
-        self.nodes[node] = SimNode(core)
+        layout = replace(self.balancers.config.topics[0], slices=count).layout
+        core = NodeCore(TOPIC, node, count, self.node_settings, self.now, layout=layout)
+        self.nodes[node] = SimNode(core, misfit=count != self.slice_count)
         return node
 
     def kill_node(self, node: str) -> None:
@@ -122,22 +130,49 @@ class SimCluster:
 
     def lose_sight_of(self, node: str) -> None:
         """Others will be told that the node died, which may be wrong."""
-        self.network.post(Parcel("balancer", NodeGone(node), certain=True))
+        for balancer in self.running:
+            self.network.post(Parcel(balancer, NodeGone(node), certain=True))
 
     def continue_node(self, node: str) -> None:
         """``kill -CONT``: it finds in its inbox what was sent meanwhile."""
         for parcel in self.nodes[node].go_on():
             self.network.post(parcel)
 
-    def start_balancer(self) -> None:
-        """A new balancer process."""
-        self.balancer, self.autonomy = self.balancers.start(
-            SimStarter(self.start_node, self.kill_node), self.now
-        )
+    def start_balancer(self) -> str:
+        """A new balancer process, beside others if there are any; returns its address."""
+        starter = SimStarter(self.start_node, self.kill_node)
+        started = self.balancers.start(starter, self.now, alone=not self.running)
+        self.running[started.name] = started
+        return started.name
 
-    def kill_balancer(self) -> None:
-        """``kill -9``; who talks to it is not heard."""
-        self.balancer = self.autonomy = None
+    def kill_balancer(self, name: str = "") -> None:
+        """``kill -9``, of one or of all; who talks to it is not heard."""
+        for each in [name] if name else list(self.running):
+            del self.running[each]
+
+    def stop_balancer(self, name: str) -> None:
+        """``kill -STOP``."""
+        self.running[name].stopped = True
+
+    def continue_balancer(self, name: str) -> None:
+        """``kill -CONT``: it finds in its inbox what was sent meanwhile, and that time has gone."""
+        for parcel in self.running[name].go_on():
+            self.network.post(parcel)
+
+    @property
+    def leaders(self) -> list[SimBalancer]:
+        """The balancers that lead, as they believe."""
+        return [each for each in self.running.values() if each.leads]
+
+    @property
+    def balancer(self) -> BalancerCore | None:
+        """The balancer, of several the one that leads; None when there is none."""
+        return next((each.core for each in (*self.leaders, *self.running.values())), None)
+
+    @property
+    def autonomy(self) -> SliceAutonomy | None:
+        """Its autonomic loop."""
+        return next((each.autonomy for each in (*self.leaders, *self.running.values())), None)
 
     # -- what applications do -------------------------------------------------------------------
 
@@ -178,7 +213,8 @@ class SimCluster:
         """An operator asks for a move."""
         self._moves += 1
         request = MoveRequest(TOPIC, self._moves, giver, taker, count, ())
-        self.network.post(Parcel("balancer", request))
+        for balancer in self.running:
+            self.network.post(Parcel(balancer, request))
 
     # -- time ------------------------------------------------------------------------------------
 
@@ -195,8 +231,9 @@ class SimCluster:
         for node, sim in list(self.nodes.items()):
             if not sim.stopped:
                 self._do(sim.core.poll(self.now), node)
-        if self.balancer is not None:
-            self._at_balancer(self.balancer)
+        for balancer in list(self.running.values()):
+            self._at_balancer(balancer)
+        self.traffic.look(self.network.posted, len(self.nodes), self.now)
 
     def work(self) -> None:
         """Every application that is not slow processes all that it can get."""
@@ -221,13 +258,17 @@ class SimCluster:
 
     def settle(self, seconds: float = 30.0) -> None:
         """A quiet time: nothing is lost, everybody works; returns when everything is committed."""
-        if self.balancer is None:
+        self.network.heal()
+        if not self.running:
             self.start_balancer()
+        for name, balancer in self.running.items():
+            if balancer.stopped:
+                self.continue_balancer(name)
         for node, sim in self.nodes.items():
             sim.slow = False
             if sim.stopped:
                 self.continue_node(node)
-        if all(sim.core.leaving for sim in self.nodes.values()):
+        if all(sim.core.leaving or sim.misfit for sim in self.nodes.values()):
             self.start_node()
         if not self.run_until(self._settled, seconds):
             lacking = self.checker.lacking
@@ -241,7 +282,9 @@ class SimCluster:
         balancer = self.balancer
         if self.network.parcels or self.checker.lacking or balancer is None:
             return False
-        if balancer.sessions or balancer.takeovers or balancer.nodes.keys() != self.nodes.keys():
+        if balancer.sessions or balancer.takeovers or len(self.leaders) != 1:
+            return False
+        if balancer.nodes.keys() | balancer.admission.refused.keys() != self.nodes.keys():
             return False
         held_by = [(node, sim.core.cache.held.values()) for node, sim in self.nodes.items()]
         places = {(h.slice, node, h.term, h.state) for node, held in held_by for h in held}
@@ -266,16 +309,16 @@ class SimCluster:
         for action in actions:
             match action:
                 case Send(message, to):
-                    for recipient in self._recipients(message, to):
+                    for recipient in self._recipients(message, to, actor):
                         self.network.post(Parcel(recipient, message, sender=actor))
         self._note_owner(actor)
 
-    def _recipients(self, message: object, to: str) -> list[str]:
+    def _recipients(self, message: object, to: str, actor: str) -> list[str]:
         match message:
             case Receipt():
                 self.receipts.append(message)
-                if self.autonomy is not None:
-                    self.autonomy.on_receipt(message)
+                if actor in self.running:
+                    self.running[actor].autonomy.on_receipt(message)
                 if message.repeated or message.lost:
                     raise Violation(f"a move lost or repeated items: {message}")
                 return []
@@ -283,28 +326,35 @@ class SimCluster:
                 self.replies.append(message)
                 return []
             case Ack() | NodeReport() | SliceLoads():
-                return ["balancer"]
+                return list(self.running)
             case MapPage():
                 return [*self.nodes, *self.publishers]
-            case EpochClose() | Beat():
+            case EpochClose():
                 return list(self.nodes)
+            case Beat():
+                return [*self.nodes, *self.running]
+            case Refusal():
+                return [message.node]
             case _:
                 return [to]
 
     def _arrive(self, parcel: Parcel) -> None:
-        if parcel.to == "balancer":
-            if self.balancer is not None:
-                self._at_balancer(self.balancer, parcel.what)
+        if parcel.to in self.running:
+            self._at_balancer(self.running[parcel.to], parcel)
         elif parcel.to in self.publishers:
             self._at_publisher(parcel.to, parcel.what)
         elif parcel.to in self.nodes:
             self._at_node(parcel.to, self.nodes[parcel.to], parcel)
 
-    def _at_balancer(self, balancer: BalancerCore, event: object = None) -> None:
+    def _at_balancer(self, process: SimBalancer, parcel: Parcel | None = None) -> None:
+        if process.stopped:
+            process.inbox += [parcel] if parcel is not None else []
+            return
+        balancer = process.core
         # A balancer that has settled without having heard of a node takes it for dead, too.
         known = set(balancer.nodes) if balancer.settled else set(self.nodes)
-        assert self.autonomy is not None
-        self._do(turn(balancer, self.autonomy, event, self.now), "balancer")
+        event = parcel.what if parcel is not None else None
+        self._do(process.take_turn(event, self.now), process.name)
         if balancer.settled:
             for node in (known - balancer.nodes.keys()) & self.nodes.keys():
                 self._stale_terms[node] = max(*balancer.owners.terms, balancer.version)

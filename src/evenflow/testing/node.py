@@ -18,6 +18,8 @@ class SimNode:
     stopped: bool = False
     inbox: list[Parcel] = field(default_factory=list)
     """What waits while the process is stopped."""
+    misfit: bool = False
+    """It has the topic set up otherwise than all: it is given nothing."""
     slow: bool = False
     """Its application takes its time: it ends what it has in hand only when it is told so."""
 

@@ -86,7 +86,7 @@ class ServingCluster(SimCluster):
             if lost or repeated:
                 raise Violation(f"{consumer.name}: lost {sorted(lost)}, {repeated} repeated")
 
-    def _recipients(self, message: object, to: str) -> list[str]:
+    def _recipients(self, message: object, to: str, actor: str) -> list[str]:
         match message:
             case Progress():
                 return [*self.nodes, *self.publishers, *self.consumers]
@@ -95,7 +95,7 @@ class ServingCluster(SimCluster):
             case EpochClose():
                 return [*self.nodes, *self.consumers]
             case _:
-                return super()._recipients(message, to)
+                return super()._recipients(message, to, actor)
 
     def _arrive(self, parcel: Parcel) -> None:
         what = parcel.what

@@ -75,6 +75,20 @@ class NodeReport:
     """Publishers that cut the topic into another number of slices; their items are left alone."""
     spill_failures: U64 = 0
     """Times that items could not be put on disk."""
+    layout: Text = ""
+    """How it has the topic set up: slices, assignment, served or not. The balancer compares."""
+    balancer: U64 = 0
+    """Number of the newest balancer whose beats it hears; 0 when it hears none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A node does not fit the topic as the balancer knows it, and is given no slices."""
+
+    topic: KeyText
+    node: KeyText
+    reason: Text
+    """In words that say what to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,11 @@ things:
   report counts whose node has heard the new balancer's beat: what an older one says may be over,
   and the node might still obey orders of the former balancer that were on their way.
 
+It does so only while its process leads (:mod:`evenflow.slices.balancer.leadership`). A balancer that
+steps down forgets what it had under way and only listens; when it leads again it recovers, as a new
+one does. A node that does not fit the topic is refused before all of this
+(:mod:`evenflow.slices.balancer.admission`).
+
 A term (:mod:`evenflow.slices.terms`) names one owner, so at most one node owns a slice in a term;
 publishers and nodes let the newer term win.
 """
@@ -28,6 +33,7 @@ from evenflow.balance.verify import sound_assignment
 from evenflow.errors import MoveRefused
 from evenflow.model.messages import (
     Ack,
+    Beat,
     MoveReply,
     MoveRequest,
     NodeReport,
@@ -37,6 +43,7 @@ from evenflow.model.messages import (
     Step,
 )
 from evenflow.slices.actions import NodeGone, Send
+from evenflow.slices.balancer.admission import Admission
 from evenflow.slices.balancer.announcements import Announcements
 from evenflow.slices.balancer.changes import (
     Change,
@@ -44,6 +51,7 @@ from evenflow.slices.balancer.changes import (
     found_by_a_new_balancer,
     idle_nodes,
 )
+from evenflow.slices.balancer.leadership import Leadership
 from evenflow.slices.balancer.loads import Loads
 from evenflow.slices.balancer.machines import Machines
 from evenflow.slices.balancer.members import Members, name_of
@@ -55,7 +63,6 @@ from evenflow.slices.balancer.sessions import Sessions
 from evenflow.slices.balancer.settings import BalancerSettings
 from evenflow.slices.balancer.snapshots import load_snapshot
 from evenflow.slices.balancer.takeovers import Takeover, Takeovers, differences
-from evenflow.slices.terms import Terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,7 +74,17 @@ __all__ = ["BalancerCore", "BalancerSettings"]
 
 
 class BalancerCore:
-    """One topic's balancer."""
+    """One topic's balancer.
+
+    Args:
+        topic: The topic.
+        slice_count: Into how many slices it is cut.
+        settings: Times, and what makes up a load.
+        now: The time.
+        wall: The time of day, in seconds since 1970.
+        leadership: Whether the process leads, when there may be others; else it always does.
+        layout: How the topic is set up; nodes that say otherwise are refused.
+    """
 
     def __init__(
         self,
@@ -77,25 +94,37 @@ class BalancerCore:
         now: float,
         wall: float,
         *,
-        identity: int = 0,
+        leadership: Leadership | None = None,
+        layout: str = "",
     ) -> None:
         self.topic = topic
         self.slice_count = slice_count
         self.settings = settings
-        self.owners = Owners(slice_count)
         self.loads = Loads(settings.weights, season_s=settings.season)
-        self._terms = Terms(wall)
-        self._receipts = Receipts(topic, wall - now, settings.settled_within)
+        self.leadership = leadership or Leadership(now, wall, alone=True)
+        self.admission = Admission(topic, layout)
+        self._terms = self.leadership.terms
+        self._offset = wall - now
         self._members = Members()
         self._machines = Machines()
-        self._sessions = Sessions(topic, settings.deadline, settings.retry)
-        self._takeovers = Takeovers(topic, settings.retry)
+        self._begin(now)
+
+    def _begin(self, now: float) -> None:
+        """Know nothing but the nodes' reports: at the start, and when the process leads anew."""
+        settings = self.settings
+        self.owners = Owners(self.slice_count)
+        self._receipts = Receipts(self.topic, self._offset, settings.settled_within)
+        self._sessions = Sessions(self.topic, settings.deadline, settings.retry)
+        self._takeovers = Takeovers(self.topic, settings.retry)
         self._guard = MoveGuard(self._members, self.owners, self._sessions, self._takeovers)
         self._changes = Changes(settings.join_after, settings.retry)
         self._settle_until = now + settings.settle
         self.settled = False
-        """Whether it has listened long enough to know the nodes."""
-        self._announcements = Announcements(topic, slice_count, identity, settings, now)
+        """Whether it leads, and has listened long enough to know the nodes."""
+        self._turn = self.leadership.turn
+        self._announcements = Announcements(
+            self.topic, self.slice_count, self.leadership.identity, settings, now
+        )
 
     @property
     def nodes(self) -> dict[str, NodeReport]:
@@ -121,10 +150,16 @@ class BalancerCore:
 
     def handle(self, event: object, now: float) -> list[Send]:
         """Take a message or an event in; return what to do."""
+        self._follow_leadership(now)
         match event:
+            case Beat():
+                self.leadership.on_beat(event, now)
+                self._follow_leadership(now)
+                return []
             case NodeReport():
                 return self._reported(event, now)
             case NodeGone():
+                self.admission.forget(event.node)
                 return self._gone(event.node, now)
             case Ack():
                 return self._acknowledged(event, now)
@@ -139,11 +174,22 @@ class BalancerCore:
             case _:
                 raise TypeError(f"a balancer cannot handle {type(event).__name__}")
 
+    def _follow_leadership(self, now: float) -> None:
+        """The process leads no more, or anew: what was under way is over."""
+        if self._turn != self.leadership.turn:
+            self._begin(now)
+
     def _reported(self, report: NodeReport, now: float) -> list[Send]:
+        if not self.admission.admits(report):
+            return self._gone(report.node, now)
         known = self.nodes.get(report.node)
         if known is not None and report.number <= known.number:
             return []
-        self._terms.learn(max((report.seen_term, *report.terms)))
+        self.leadership.on_report(report, now)
+        self._follow_leadership(now)
+        if self.settled and self.owners.knows_less_than(report, own=self._terms.first):
+            self.leadership.claim_anew(f"{report.node} owns slices by another's word", now)
+            self._follow_leadership(now)
         self._members.hear(report, now)
         self._machines.observe(report, now)
         if known is None:
@@ -173,11 +219,12 @@ class BalancerCore:
             return []
         self._members.distrust(take.node)
         if not ack.ok:
-            # Somebody gave out a newer term: give out a still newer one.
-            for slice_id in take.slices:
-                if self.owners.terms[slice_id] == take.term:
-                    again = (take.node, take.giver, take.cause, take.why)
-                    self._order_take((slice_id,), *again, now)
+            # Perhaps somebody gave out a newer term: order it under a still newer one, not at once.
+            left = [s for s in take.slices if self.owners.terms[s] == take.term]
+            if left:
+                at = now + self._takeovers.on_refused(take.node)
+                again = (take.node, take.giver, take.cause, take.why)
+                self._order_take(left, *again, now, not_before=at)
             return []
         self._receipts.of_takeover(take, now)
         return []
@@ -223,6 +270,8 @@ class BalancerCore:
         self._changes.plan_failed(joined if joined in self.nodes else "", now)
 
     def _requested(self, request: MoveRequest, now: float) -> list[Send]:
+        if not self.leadership.leads:
+            return []  # who leads answers
         try:
             move = self._guard.resolve(request)
             term = self.begin_move(move, "asked for by hand", now)
@@ -238,10 +287,16 @@ class BalancerCore:
 
     def poll(self, now: float) -> list[Send]:
         """Do what is due; call it often and after every event."""
-        actions: list[Send] = []
+        self.leadership.poll(now)
+        self._follow_leadership(now)
+        if not self.leadership.leads:
+            for node in self._members.silent(now, self.settings.silence):
+                self._gone(node, now)
+            return []
+        actions = self.admission.poll(now)
         if not self.settled:
             if now < self._settle_until or self._unheard(now):
-                return self._beat(now)
+                return [*actions, *self._beat(now)]
             self._recover(now)
         for node in self._members.silent(now, self.settings.silence):
             actions += self._gone(node, now)
@@ -332,10 +387,19 @@ class BalancerCore:
         )
 
     def _order_take(
-        self, slices: Iterable[int], node: str, giver: str, cause: str, why: str, now: float
+        self,
+        slices: Iterable[int],
+        node: str,
+        giver: str,
+        cause: str,
+        why: str,
+        now: float,
+        *,
+        not_before: float = 0.0,
     ) -> None:
         term = self._terms.new()
-        take = Takeover(term, node, tuple(sorted(slices)), giver, cause, why, now, now)
+        at = max(now, not_before)
+        take = Takeover(term, node, tuple(sorted(slices)), giver, cause, why, now, at)
         self._takeovers.add(take)
         self.owners.give(take.slices, node, term, now)
         self._members.distrust(node)
