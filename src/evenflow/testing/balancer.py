@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evenflow.model.messages import ActionOrder, ActionOutcome
     from evenflow.slices.actions import Send
     from evenflow.slices.balancer.settings import BalancerSettings
-    from evenflow.testing.network import Parcel
+    from evenflow.testing.network import Network, Parcel
 
 WALL = 1_000.0
 """What the time of day is ahead of the clock."""
@@ -137,3 +137,63 @@ class SimBalancers:
 
         name = f"balancer-{self._started}"
         return SimBalancer(name, core, begin_loop(now), begin_loop, _turn=leadership.turn)
+
+
+class BalancerHost:
+    """The balancer processes of a cluster, and their life.
+
+    Args:
+        balancers: Starts them.
+    """
+
+    now: float
+    network: Network
+
+    def __init__(self, balancers: SimBalancers) -> None:
+        self.balancers = balancers
+        self.running: dict[str, SimBalancer] = {}
+        """The balancer processes, by their addresses."""
+
+    def start_node(self) -> str:
+        """A new node process, as an elastic planner asks for."""
+        raise NotImplementedError
+
+    def kill_node(self, node: str) -> None:
+        """End a node process."""
+        raise NotImplementedError
+
+    def start_balancer(self) -> str:
+        """A new balancer process, beside others if there are any; returns its address."""
+        starter = SimStarter(self.start_node, self.kill_node)
+        started = self.balancers.start(starter, self.now, alone=not self.running)
+        self.running[started.name] = started
+        return started.name
+
+    def kill_balancer(self, name: str = "") -> None:
+        """``kill -9``, of one or of all; who talks to it is not heard."""
+        for each in [name] if name else list(self.running):
+            del self.running[each]
+
+    def stop_balancer(self, name: str) -> None:
+        """``kill -STOP``."""
+        self.running[name].stopped = True
+
+    def continue_balancer(self, name: str) -> None:
+        """``kill -CONT``: it finds in its inbox what was sent meanwhile, and that time has gone."""
+        for parcel in self.running[name].go_on():
+            self.network.post(parcel)
+
+    @property
+    def leaders(self) -> list[SimBalancer]:
+        """The balancers that lead, as they believe."""
+        return [each for each in self.running.values() if each.leads]
+
+    @property
+    def balancer(self) -> BalancerCore | None:
+        """The balancer, of several the one that leads; None when there is none."""
+        return next((each.core for each in (*self.leaders, *self.running.values())), None)
+
+    @property
+    def autonomy(self) -> SliceAutonomy | None:
+        """Its autonomic loop."""
+        return next((each.autonomy for each in (*self.leaders, *self.running.values())), None)

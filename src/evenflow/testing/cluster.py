@@ -37,13 +37,12 @@ from evenflow.slices.actions import (
     NodeGone,
     Send,
 )
-from evenflow.slices.balancer.autonomy import SliceAutonomy
-from evenflow.slices.balancer.core import BalancerCore, BalancerSettings
+from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.slices.publisher.core import Committed, PublisherCore, Resend
 from evenflow.slices.publisher.sealing import Limits, SealedSample, item_bytes
-from evenflow.testing.balancer import SimBalancer, SimBalancers, SimStarter, by_number
+from evenflow.testing.balancer import BalancerHost, SimBalancer, SimBalancers, by_number
 from evenflow.testing.invariants import InvariantChecker, Violation
 from evenflow.testing.network import Network, Parcel
 from evenflow.testing.node import SimNode
@@ -63,7 +62,7 @@ def no_assignment(_columns: object) -> Int32s:
     raise AssertionError("no item here comes without a slice")
 
 
-class SimCluster:
+class SimCluster(BalancerHost):
     """Publishers, nodes, balancers, and everything on its way between them."""
 
     def __init__(
@@ -78,16 +77,16 @@ class SimCluster:
         self.now = 100.0
         self.slice_count = slice_count
         self.node_settings = node_settings or NodeSettings(deliver_items=2)
-        self.balancers = SimBalancers(
-            config or by_number(TOPIC, slice_count),
-            balancer_settings or BalancerSettings(join_after=0.0),
+        super().__init__(
+            SimBalancers(
+                config or by_number(TOPIC, slice_count),
+                balancer_settings or BalancerSettings(join_after=0.0),
+            )
         )
         self.publishers: dict[str, PublisherCore] = {}
         for _ in range(publishers):
             self.start_publisher()
         self.nodes: dict[str, SimNode] = {}
-        self.running: dict[str, SimBalancer] = {}
-        """The balancer processes, by their addresses."""
         self.network = Network(self._arrive)
         self.receipts: list[Receipt] = []
         self.replies: list[MoveReply] = []
@@ -137,42 +136,6 @@ class SimCluster:
         """``kill -CONT``: it finds in its inbox what was sent meanwhile."""
         for parcel in self.nodes[node].go_on():
             self.network.post(parcel)
-
-    def start_balancer(self) -> str:
-        """A new balancer process, beside others if there are any; returns its address."""
-        starter = SimStarter(self.start_node, self.kill_node)
-        started = self.balancers.start(starter, self.now, alone=not self.running)
-        self.running[started.name] = started
-        return started.name
-
-    def kill_balancer(self, name: str = "") -> None:
-        """``kill -9``, of one or of all; who talks to it is not heard."""
-        for each in [name] if name else list(self.running):
-            del self.running[each]
-
-    def stop_balancer(self, name: str) -> None:
-        """``kill -STOP``."""
-        self.running[name].stopped = True
-
-    def continue_balancer(self, name: str) -> None:
-        """``kill -CONT``: it finds in its inbox what was sent meanwhile, and that time has gone."""
-        for parcel in self.running[name].go_on():
-            self.network.post(parcel)
-
-    @property
-    def leaders(self) -> list[SimBalancer]:
-        """The balancers that lead, as they believe."""
-        return [each for each in self.running.values() if each.leads]
-
-    @property
-    def balancer(self) -> BalancerCore | None:
-        """The balancer, of several the one that leads; None when there is none."""
-        return next((each.core for each in (*self.leaders, *self.running.values())), None)
-
-    @property
-    def autonomy(self) -> SliceAutonomy | None:
-        """Its autonomic loop."""
-        return next((each.autonomy for each in (*self.leaders, *self.running.values())), None)
 
     # -- what applications do -------------------------------------------------------------------
 
@@ -315,15 +278,8 @@ class SimCluster:
 
     def _recipients(self, message: object, to: str, actor: str) -> list[str]:
         match message:
-            case Receipt():
-                self.receipts.append(message)
-                if actor in self.running:
-                    self.running[actor].autonomy.on_receipt(message)
-                if message.repeated or message.lost:
-                    raise Violation(f"a move lost or repeated items: {message}")
-                return []
-            case MoveReply():
-                self.replies.append(message)
+            case Receipt() | MoveReply():
+                self._note_result(message, actor)
                 return []
             case Ack() | NodeReport() | SliceLoads():
                 return list(self.running)
@@ -333,10 +289,18 @@ class SimCluster:
                 return list(self.nodes)
             case Beat():
                 return [*self.nodes, *self.running]
-            case Refusal():
-                return [message.node]
             case _:
-                return [to]
+                return [message.node if isinstance(message, Refusal) else to]
+
+    def _note_result(self, message: Receipt | MoveReply, actor: str) -> None:
+        if isinstance(message, MoveReply):
+            self.replies.append(message)
+            return
+        self.receipts.append(message)
+        if actor in self.running:
+            self.running[actor].autonomy.on_receipt(message)
+        if message.repeated or message.lost:
+            raise Violation(f"a move lost or repeated items: {message}")
 
     def _arrive(self, parcel: Parcel) -> None:
         if parcel.to in self.running:

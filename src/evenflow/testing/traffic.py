@@ -11,7 +11,7 @@ from typing import Final
 
 from evenflow.testing.invariants import Violation
 
-PER_PROCESS: Final = 400
+PER_PROCESS: Final = 100
 """Parcels a second and node that a small cluster sends at the most, on average over a while."""
 WINDOW_S: Final = 5.0
 """Over this time they are counted: what was held up may go out together."""

@@ -1,7 +1,7 @@
 """Backoff: pauses between repetitions that double, up to a longest one.
 
-An order is repeated until it is answered. Whoever does not answer is dead, cut off or busy, and none
-of these gets better by being asked more often.
+An order is repeated until it is answered. Whoever does not answer is dead, cut off or busy, and
+none of these gets better by being asked more often.
 """
 
 from __future__ import annotations

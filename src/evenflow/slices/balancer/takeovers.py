@@ -2,8 +2,9 @@
 
 That is how a slice gets its first owner, how it is taken over from a dead one, how it goes back
 after a cancelled session, and how a node is brought in line with the map. The order is repeated
-until it is acknowledged, each time after twice the pause (:mod:`~evenflow.slices.balancer.backoff`).
-What a node refuses is ordered anew after a pause, which grows while it goes on refusing.
+until it is acknowledged, each time after twice the pause
+(:mod:`~evenflow.slices.balancer.backoff`). What a node refuses is ordered anew after a
+pause, which grows while it goes on refusing.
 
 What a report says and what the map says must agree in the end (:func:`differences`). A node lacks a
 slice that it owns by the map and does not process under the map's term: an order was lost, or one
