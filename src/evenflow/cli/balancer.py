@@ -13,7 +13,7 @@ from evenflow.cli.values import seconds
 from evenflow.slices.balancer.balancer import Balancer
 
 if TYPE_CHECKING:
-    from evenflow.slices.balancer.leadership import Leadership
+    from evenflow.slices.balancer.membership.leadership import Leadership
 
 EXAMPLES = """\
   evenflow balancer                             the topics of ./evenflow.toml

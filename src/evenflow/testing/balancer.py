@@ -12,7 +12,7 @@ from evenflow.autonomic.knowledge.history import History
 from evenflow.config import BalancerConfig, Config, HistoryConfig, TopicConfig
 from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore
-from evenflow.slices.balancer.leadership import Leadership
+from evenflow.slices.balancer.membership.leadership import Leadership
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -33,10 +33,7 @@ from evenflow.model.messages import (
     SliceState,
 )
 from evenflow.model.sample import Sample
-from evenflow.slices.actions import (
-    NodeGone,
-    Send,
-)
+from evenflow.slices.actions import NodeGone, Send
 from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.settings import NodeSettings
@@ -45,7 +42,7 @@ from evenflow.slices.publisher.sealing import Limits, SealedSample, item_bytes
 from evenflow.testing.balancer import BalancerHost, SimBalancer, SimBalancers, by_number
 from evenflow.testing.invariants import InvariantChecker, Violation
 from evenflow.testing.network import Network, Parcel
-from evenflow.testing.node import SimNode
+from evenflow.testing.node import SimNode, hold_what_they_own
 from evenflow.testing.traffic import Traffic
 
 TOPIC = "items"
@@ -247,19 +244,8 @@ class SimCluster(BalancerHost):
             return False
         if balancer.sessions or balancer.takeovers or len(self.leaders) != 1:
             return False
-        if balancer.nodes.keys() | balancer.admission.refused.keys() != self.nodes.keys():
-            return False
-        held_by = [(node, sim.core.cache.held.values()) for node, sim in self.nodes.items()]
-        places = {(h.slice, node, h.term, h.state) for node, held in held_by for h in held}
-        mapped = {
-            (slice_id, owner, term, SliceState.AVAILABLE)
-            for slice_id, (owner, term) in enumerate(
-                zip(balancer.owners.of, balancer.owners.terms, strict=True)
-            )
-        }
-        return places == mapped and not any(
-            sim.core.leaving and sim.core.cache.held for sim in self.nodes.values()
-        )
+        heard = balancer.nodes.keys() | balancer.admission.refused.keys()
+        return heard == self.nodes.keys() and hold_what_they_own(self.nodes, balancer.owners)
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -270,10 +256,8 @@ class SimCluster(BalancerHost):
 
     def _do(self, actions: list[Send], actor: str) -> None:
         for action in actions:
-            match action:
-                case Send(message, to):
-                    for recipient in self._recipients(message, to, actor):
-                        self.network.post(Parcel(recipient, message, sender=actor))
+            for recipient in self._recipients(action.message, action.to, actor):
+                self.network.post(Parcel(recipient, action.message, sender=actor))
         self._note_owner(actor)
 
     def _recipients(self, message: object, to: str, actor: str) -> list[str]:

@@ -4,8 +4,8 @@ One thread waits for reports, acknowledgements and operators' requests, and perf
 and the autonomic loop (:mod:`evenflow.slices.balancer.autonomy`) ask. Who owns what is known from
 the nodes' reports, and what was planned from the history: a balancer that dies is simply started
 again. Several may run: one leads, the others stand by
-(:mod:`evenflow.slices.balancer.leadership`). Whoever begins or ceases to lead begins its autonomic
-loop anew, from the history, as after a restart.
+(:mod:`evenflow.slices.balancer.membership.leadership`). Whoever begins or ceases to lead begins its
+autonomic loop anew, from the history, as after a restart.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from evenflow.model.messages import (
 from evenflow.slices.actions import NodeGone, Send
 from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore
-from evenflow.slices.balancer.leadership import Leadership
+from evenflow.slices.balancer.membership.leadership import Leadership
 from evenflow.slices.balancer.settings import BalancerSettings
 from evenflow.slices.control_writers import ControlWriters
 

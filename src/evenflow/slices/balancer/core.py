@@ -16,10 +16,10 @@ things:
   report counts whose node has heard the new balancer's beat: what an older one says may be over,
   and the node might still obey orders of the former balancer that were on their way.
 
-It does so only while its process leads (:mod:`evenflow.slices.balancer.leadership`). A balancer
-that steps down forgets what it had under way (:mod:`evenflow.slices.balancer.duty`) and only
-listens; when it leads again it recovers, as a new one does. A node that does not
-fit the topic is refused before all of this (:mod:`evenflow.slices.balancer.admission`).
+It does so only while its process leads (:mod:`~evenflow.slices.balancer.membership.leadership`). A
+balancer that steps down forgets what it had under way (:mod:`evenflow.slices.balancer.duty`) and
+only listens; when it leads again it recovers, as a new one does. A node that does not fit the topic
+is refused before all of this (:mod:`~evenflow.slices.balancer.membership.admission`).
 
 A term (:mod:`evenflow.slices.terms`) names one owner, so at most one node owns a slice in a term;
 publishers and nodes let the newer term win.
@@ -43,15 +43,15 @@ from evenflow.model.messages import (
     Step,
 )
 from evenflow.slices.actions import NodeGone, Send
-from evenflow.slices.balancer.admission import Admission
 from evenflow.slices.balancer.changes import (
     Change,
 )
 from evenflow.slices.balancer.duty import Duty
-from evenflow.slices.balancer.leadership import Leadership
 from evenflow.slices.balancer.loads import Loads
 from evenflow.slices.balancer.machines import Machines
-from evenflow.slices.balancer.members import Members
+from evenflow.slices.balancer.membership.admission import Admission
+from evenflow.slices.balancer.membership.leadership import Leadership
+from evenflow.slices.balancer.membership.members import Members
 from evenflow.slices.balancer.owners import Owners
 from evenflow.slices.balancer.session import Session
 from evenflow.slices.balancer.settings import BalancerSettings

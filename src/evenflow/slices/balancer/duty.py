@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evenflow.model.messages import Step
 from evenflow.slices.balancer.announcements import Announcements
 from evenflow.slices.balancer.changes import Changes, found_by_a_new_balancer, idle_nodes
-from evenflow.slices.balancer.members import name_of
+from evenflow.slices.balancer.membership.members import name_of
 from evenflow.slices.balancer.move_checks import MoveGuard
 from evenflow.slices.balancer.owners import Owners
 from evenflow.slices.balancer.receipts import Receipts
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from evenflow.model.messages import Ack
     from evenflow.slices.actions import Send
-    from evenflow.slices.balancer.leadership import Leadership
-    from evenflow.slices.balancer.members import Members
+    from evenflow.slices.balancer.membership.leadership import Leadership
+    from evenflow.slices.balancer.membership.members import Members
     from evenflow.slices.balancer.settings import BalancerSettings
 
 

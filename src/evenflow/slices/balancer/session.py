@@ -26,7 +26,7 @@ from enum import Enum, auto
 
 from evenflow.model.messages import Ack, Order, Step
 from evenflow.slices.actions import Send
-from evenflow.slices.balancer.backoff import Backoff
+from evenflow.slices.backoff import Backoff
 
 
 class Stage(Enum):

@@ -3,7 +3,7 @@
 That is how a slice gets its first owner, how it is taken over from a dead one, how it goes back
 after a cancelled session, and how a node is brought in line with the map. The order is repeated
 until it is acknowledged, each time after twice the pause
-(:mod:`~evenflow.slices.balancer.backoff`). What a node refuses is ordered anew after a
+(:mod:`~evenflow.slices.backoff`). What a node refuses is ordered anew after a
 pause, which grows while it goes on refusing.
 
 What a report says and what the map says must agree in the end (:func:`differences`). A node lacks a
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from evenflow.model.messages import NodeReport, Order, SliceState, Step
 from evenflow.slices.actions import Send
-from evenflow.slices.balancer.backoff import Backoff
+from evenflow.slices.backoff import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Container
