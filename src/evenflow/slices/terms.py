@@ -19,19 +19,16 @@ from __future__ import annotations
 
 from typing import Final
 
-_COUNT_BITS: Final = 14
+from evenflow.model.bounds import TERM_CLOCK_SHIFT
+
 _TAG_BITS: Final = 6
-_BITS: Final = _COUNT_BITS + _TAG_BITS
+_BITS: Final = TERM_CLOCK_SHIFT
+_COUNT_BITS: Final = _BITS - _TAG_BITS
 
 
 def balancer_of(term: int) -> int:
     """The number of the balancer that gave out a term."""
     return term >> _COUNT_BITS
-
-
-def newest_at(wall: float) -> int:
-    """The newest term that a balancer whose clock shows this time can give out by its clock."""
-    return (int(wall * 1000) + 1 << _BITS) - 1
 
 
 class Terms:
