@@ -53,7 +53,7 @@ def fault_of(message: Any, newest_term: int = MOST_TERM) -> str:
         newest_term: No term may be newer; :func:`evenflow.model.bounds.newest_term` knows it.
     """
     kind = type(message)
-    for name, bound in _bounds_of(kind):
+    for name, bound in _bounds_of(kind):  # type: ignore[arg-type]
         values = getattr(message, name)
         most = newest_term if bound.is_term else bound.most
         found = max(values, default=0) if bound.sequence else values

@@ -54,6 +54,8 @@ Number = Annotated[int, Kind("uint64", most=MOST_NUMBER)]
 Numbers = Annotated[tuple[int, ...], Kind("uint64", sequence=True, most=MOST_NUMBER)]
 Term = Annotated[int, Kind("uint64", most=MOST_TERM, is_term=True)]
 Terms = Annotated[tuple[int, ...], Kind("uint64", sequence=True, most=MOST_TERM, is_term=True)]
+CommitNumber = Annotated[int, Kind("uint64", most=1 << 62)]
+"""Of a consumer's commits: nanoseconds of a clock at its start, and a count."""
 BalancerNumber = Annotated[int, Kind("uint64", most=MOST_BALANCER)]
 SliceIds = Annotated[tuple[int, ...], Kind("uint32", sequence=True, most=MOST_SLICES - 1)]
 SliceCount = Annotated[int, Kind("uint32", most=MOST_SLICES)]

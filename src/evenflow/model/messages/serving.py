@@ -8,6 +8,7 @@ from evenflow.model.wire import (
     U32,
     U64,
     Bool,
+    CommitNumber,
     KeyText,
     Number,
     Numbers,
@@ -29,7 +30,7 @@ class ConsumerCommit:
     topic: KeyText
     consumer: KeyText
     """Name of the consumer; it stays registered when its process dies, and comes back by it."""
-    number: U64
+    number: CommitNumber
     """Grows with every commit of a consumer, also across its restarts; older ones are ignored."""
     writers: U64s
     epochs: Numbers
@@ -52,7 +53,7 @@ class CommitCopy:
     """The node that keeps it."""
     away: Bool
     """Whether the process is gone; else it has come back, and this commit is not its newest."""
-    number: U64
+    number: CommitNumber
     writers: U64s
     epochs: Numbers
     ended: Bool
