@@ -1,4 +1,4 @@
-"""Two balancers with real processes: one leads, also when one stood still; nothing lost or twice."""
+"""Two balancers as real processes: one leads, also when one stood still; nothing lost or twice."""
 
 from __future__ import annotations
 
