@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
@@ -11,25 +12,42 @@ from evenflow.cli.running import StopSignal
 from evenflow.cli.values import seconds
 from evenflow.slices.balancer.balancer import Balancer
 
+if TYPE_CHECKING:
+    from evenflow.slices.balancer.membership.leadership import Leadership
+
 EXAMPLES = """\
   evenflow balancer                             the topics of ./evenflow.toml
   evenflow balancer --domain 7 -v               in domain 7, telling every move
   evenflow balancer --set balancer.settle_s=3   listen longer before deciding
+
+Several may run in a domain. One of them leads; the others stand by, order
+nothing, and one of them goes on some seconds after the leader is gone.
 """
 
 
 @command("balancer", examples=EXAMPLES)
 @click.option("--for", "left", metavar="TIME", type=seconds, help="stop by itself, as in 60s")
 def balancer(shared: Shared, left: float | None) -> int:
-    """Assign slices to nodes and move them, until a signal, the end of the time, or a fault."""
+    """Assign slices to nodes and move them, or stand by while another balancer does."""
     config = shared.config()
     stop = StopSignal()
     with Balancer(config=config) as running:
         topics = ", ".join(f"{topic.name} ({topic.slices} slices)" for topic in config.topics)
-        print(f"balancing {topics} in domain {config.domain.id}", file=sys.stderr, flush=True)
+        told = ""
         while not stop.wait(0.2) and not running.wait(0) and (left is None or left > 0):
             left = None if left is None else left - 0.2
+            told = _tell_role(running.leadership, topics, config.domain.id, told)
     if running.error is not None:
         print(f"evenflow: error: the balancer failed: {running.error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _tell_role(leadership: Leadership, topics: str, domain_id: int, told: str) -> str:
+    """Say whether it balances or stands by, when that is news."""
+    role = "balancing" if leadership.leads else "standing by"
+    if role == told or not leadership.reason:
+        return told
+    why = "" if leadership.leads else f": {leadership.reason}"
+    print(f"{role} {topics} in domain {domain_id}{why}", file=sys.stderr, flush=True)
+    return role

@@ -45,7 +45,11 @@ def nodes(shared: Shared, topic: str | None, *, as_json: bool) -> int:
     topic = config.topic(topic).name if topic else config.topics[0].name
     with Participant(config.domain) as participant:
         view = Observer(participant).look_around(topic)
-    rows = [as_row(report) for _, report in sorted(view.nodes.items())]
+    refused = {node: why for node, why in view.refused.items() if node in view.nodes}
+    rows = [
+        as_row(report) | ({"state": "refused", "reason": refused[node]} if node in refused else {})
+        for node, report in sorted(view.nodes.items())
+    ]
     if as_json:
         print(json.dumps({"topic": topic, "balancer": view.balancer, "nodes": rows}, indent=2))
     else:
@@ -53,6 +57,8 @@ def nodes(shared: Shared, topic: str | None, *, as_json: bool) -> int:
         if rows and shared.verbose:
             print_nodes(rows, COUNTERS)
         _warn_of_idle(topic, len(rows), config.topic(topic).slices)
+        for reason in refused.values():
+            print(f"refused: {reason}", file=sys.stderr)
         if view.balancer is None:
             print("no balancer is running in this domain", file=sys.stderr)
     return 0

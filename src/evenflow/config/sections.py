@@ -69,6 +69,12 @@ class TopicConfig(Section):
         """Dotted key of a field of this topic."""
         return f"topics.{self.name}.{name}"
 
+    @property
+    def layout(self) -> str:
+        """What all processes of a domain must agree on, in words."""
+        kind = "served" if self.served else "processed at the nodes"
+        return f"{self.slices} slices by {self.assignment}, {kind}"
+
 
 @dataclass(frozen=True, slots=True)
 class PublisherConfig(Section):

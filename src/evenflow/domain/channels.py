@@ -93,7 +93,8 @@ ORDERS: Final = _kept("orders", messages.Order, 64)
 ACKS: Final = Channel("evenflow/acks", messages.Ack)
 CACHE: Final = Channel("evenflow/cache", messages.CacheChunk)
 """Partition: the taker."""
-REPORTS: Final = _kept("reports", messages.NodeReport, 1, liveliness=True)
+REPORTS: Final = _kept("node-reports", messages.NodeReport, 1, liveliness=True)
+REFUSALS: Final = _kept("refusals", messages.Refusal, 1)
 LOADS: Final = _kept("loads", messages.SliceLoads, 1)
 READS: Final = Channel("evenflow/reads", messages.SliceReads)
 COSTS: Final = _kept("costs", messages.SliceCosts, 1, liveliness=True)
@@ -110,7 +111,7 @@ ACTION_OUTCOMES: Final = _kept("action-outcomes", messages.ActionOutcome, 64)
 
 CONTROL: Final = (
     EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
-    LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
+    REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
     ACTION_PLANS, ACTION_OUTCOMES,
 )  # fmt: skip
 """All channels but those of the items."""

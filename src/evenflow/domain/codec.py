@@ -25,6 +25,7 @@ from typing import Any, Final, Generic, TypeVar, get_args, get_type_hints
 from evenflow.domain.shape import fault_of
 from evenflow.errors import DecodeError
 from evenflow.model.batch import ENCAPSULATION
+from evenflow.model.bounds import MOST_TERM
 from evenflow.model.wire import Kind, Message
 
 M = TypeVar("M", bound=Message)
@@ -86,10 +87,15 @@ class Codec(Generic[M]):
         out += bytes(-len(out) & 3)
         return bytes(out)
 
-    def decode(self, encoded: bytes) -> M:
-        """Decode a message; :class:`DecodeError` when it is damaged or foreign."""
+    def decode(self, encoded: bytes, newest_term: int = MOST_TERM) -> M:
+        """Decode a message; :class:`DecodeError` when it is damaged or foreign.
+
+        Args:
+            encoded: Its bytes.
+            newest_term: A message with a newer term is foreign.
+        """
         message = self.message_type(*self._values(encoded, self.fields))
-        fault = fault_of(message)
+        fault = fault_of(message, newest_term)
         if fault:
             raise self._damage(encoded, fault)
         return message

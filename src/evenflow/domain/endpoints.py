@@ -36,6 +36,7 @@ from evenflow.domain.channels import Gone
 from evenflow.domain.codec import Codec, codec_of
 from evenflow.domain.quality import nanoseconds, partition_qos, reader_qos, writer_qos
 from evenflow.errors import ClosedError, DecodeError, DomainError
+from evenflow.model.bounds import newest_term
 from evenflow.model.sample import Sample
 
 if TYPE_CHECKING:
@@ -53,6 +54,11 @@ _RETRY_S: Final = 0.00002
 _BYTE_S: Final = 1e-8
 """A large sample may wait longer for its like to be sent: 100 MB/s is less than any link we use."""
 _ANY: Final = SampleState.Any | ViewState.Any | InstanceState.Any
+
+
+def _decode_sample(encoded: bytes, _newest_term: int) -> Sample:
+    """Items have numbers and no terms."""
+    return Sample(encoded)
 
 
 class Writer:
@@ -194,8 +200,8 @@ class Reader:
         """Samples that could not be decoded and were skipped."""
         self._codec = _codec_of(channel)
         self._keyed = channel.keyed
-        decode = Sample if self._codec is None else self._codec.decode
-        self._decode = cast("Callable[[bytes], Message | Sample]", decode)
+        decode = _decode_sample if self._codec is None else self._codec.decode
+        self._decode = cast("Callable[[bytes, int], Message | Sample]", decode)
         self._subscriber = Subscriber(participant, partition_qos(self.partitions))
         self._reader = DataReader(self._subscriber, topic, reader_qos(channel))
         self._ref: int = self._reader._ref
@@ -214,10 +220,11 @@ class Reader:
         if isinstance(samples, int):
             raise self._failure("take", samples)
         taken: list[Any] = []
+        newest = newest_term(time.time())
         for encoded, info in samples:
             try:
                 if info.valid_data:
-                    taken.append(self._decode(encoded))
+                    taken.append(self._decode(encoded, newest))
                 if self._keyed and info.instance_state != InstanceState.Alive:
                     self._add_gone(taken, encoded, info)
             except DecodeError:

@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evenflow.domain.channels import BEATS, EPOCHS, MAPS, RECEIPTS, REPORTS, Gone
-from evenflow.model.messages import Beat, EpochClose, MapPage, NodeReport, Receipt
+from evenflow.domain.channels import BEATS, EPOCHS, MAPS, RECEIPTS, REFUSALS, REPORTS, Gone
+from evenflow.model.messages import Beat, EpochClose, MapPage, NodeReport, Receipt, Refusal
 from evenflow.model.slice_map import SliceMap
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ class TopicView:
     """Who owns what, kept up to date; None until all of it has come."""
     receipts: list[Receipt] = field(default_factory=list)
     publishers: dict[int, EpochClose] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    """Nodes that the balancer gives no slices, and why."""
     balancer: int | None = None
     """Who balances; None when nobody does."""
 
@@ -42,7 +44,8 @@ class Observer:
         self.topics: dict[str, TopicView] = {}
         self._waiter = participant.waiter()
         self._readers = [
-            participant.reader(channel) for channel in (REPORTS, MAPS, BEATS, RECEIPTS, EPOCHS)
+            participant.reader(channel)
+            for channel in (REPORTS, REFUSALS, MAPS, BEATS, RECEIPTS, EPOCHS)
         ]
         self._writer_topics: dict[int, str] = {}
         self._maps: dict[str, SliceMap] = {}
@@ -80,6 +83,8 @@ class Observer:
                 self.view(message.topic).nodes[message.node] = message
             case MapPage():
                 self._see_page(message)
+            case Refusal():
+                self.view(message.topic).refused[message.node] = message.reason
             case Beat():
                 self.view(message.topic).balancer = message.balancer
             case EpochClose():
@@ -101,6 +106,9 @@ class Observer:
         if gone.message_type is NodeReport:
             topic, node = gone.key
             self.view(topic).nodes.pop(node, None)
+        elif gone.message_type is Refusal:
+            topic, node = gone.key
+            self.view(topic).refused.pop(node, None)
         elif gone.message_type is Beat:
             self.view(gone.key[0]).balancer = None
         elif gone.message_type is EpochClose:

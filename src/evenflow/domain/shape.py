@@ -1,28 +1,34 @@
 """What a message must be besides well encoded, so that no core stumbles over it.
 
 A sample may be perfect CDR and still be no message of ours: columns of different lengths, a step
-nobody knows, an index that points nowhere. Such a sample is foreign, and is counted and skipped
-like a damaged one.
+nobody knows, an index that points nowhere, a number beyond its bound
+(:mod:`evenflow.model.bounds`). Such a sample is foreign, and is counted and skipped like a damaged
+one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 from evenflow.model import messages
+from evenflow.model.bounds import MOST_TERM
 from evenflow.model.messages import SliceState, Step
 from evenflow.model.slice_map import page_slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evenflow.model.wire import Kind
+
 _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.EpochClose: (("slices", "last"),),
     messages.ReplayRequest: (("slices", "terms", "have"),),
     messages.ReplayAnswer: (("slices", "floor", "last"), ("refused", "refused_terms")),
     messages.Commit: (("slices", "terms", "upto"),),
-    messages.ConsumerCommit: (("writers", "epochs"),),
+    messages.ConsumerCommit: (("writers", "epochs"), ("planned_writers", "planned_epochs")),
     messages.Progress: (("writers", "epochs"),),
+    messages.CommitCopy: (("writers", "epochs"), ("planned_writers", "planned_epochs")),
     messages.CacheChunk: (("slices", "writers", "done", "known"),),
     messages.NodeReport: (("slices", "states", "terms"),),
     messages.SliceLoads: (("slices", "terms", "items", "octets", "busy_us", "arrived"),),
@@ -39,15 +45,34 @@ _STEPS: Final = frozenset(Step)
 _STATES: Final = frozenset(SliceState)
 
 
-def fault_of(message: Any) -> str:
-    """Return what makes a message foreign, ``""`` when nothing does."""
+def fault_of(message: Any, newest_term: int = MOST_TERM) -> str:
+    """Return what makes a message foreign, ``""`` when nothing does.
+
+    Args:
+        message: The message.
+        newest_term: No term may be newer; :func:`evenflow.model.bounds.newest_term` knows it.
+    """
     kind = type(message)
+    for name, bound in _bounds_of(kind):  # type: ignore[arg-type]
+        values = getattr(message, name)
+        most = newest_term if bound.is_term else bound.most
+        found = max(values, default=0) if bound.sequence else values
+        if most is not None and found > most:
+            return f"{name} is {found}, above {most}"
     for columns in _PARALLEL.get(kind, ()):
         lengths = [len(getattr(message, column)) for column in columns]
         if len(set(lengths)) > 1:
             return f"columns {', '.join(columns)} of {', '.join(map(str, lengths))} rows"
     check = _CHECKS.get(kind)
     return check(message) if check else ""
+
+
+@cache
+def _bounds_of(kind: type[Any]) -> tuple[tuple[str, Kind], ...]:
+    """The fields of a message that have a bound of their own."""
+    hints = get_type_hints(kind, include_extras=True)
+    kinds = ((name, get_args(hints[name])[1]) for name in kind.__dataclass_fields__)
+    return tuple((name, one) for name, one in kinds if one.most is not None)
 
 
 def _step(message: messages.Order | messages.Ack) -> str:

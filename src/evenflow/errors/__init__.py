@@ -22,7 +22,6 @@
     ├── DeliveryTimeout          a flush or close before the nodes had everything
     ├── SparkFailed              Spark did not start, or a query of it failed
     ├── DomainError              the DDS domain failed or does not answer
-    │   └── BalancerRunning      the domain has a balancer already
     └── PeerError                what another process sent or refused
         ├── DecodeError          a damaged or foreign sample
         ├── MoveRefused          a move of slices that must not happen
@@ -35,7 +34,6 @@ pickling, so they can cross from a worker process to its parent.
 from evenflow.errors.peers import DecodeError, MoveRefused, ReadFailed
 from evenflow.errors.root import EvenflowError, PeerError, UsageError, did_you_mean
 from evenflow.errors.running import (
-    BalancerRunning,
     DeliveryTimeout,
     DomainError,
     PublishTimeout,
@@ -60,7 +58,6 @@ from evenflow.errors.usage import (
 
 __all__ = [
     "AssignmentError",
-    "BalancerRunning",
     "ClosedError",
     "ConfigError",
     "DecodeError",

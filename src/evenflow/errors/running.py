@@ -141,20 +141,3 @@ class DomainError(EvenflowError):
         self.operation = operation
         self.reason = reason
         super().__init__(f"{operation}: {reason}")
-
-
-class BalancerRunning(DomainError):
-    """The domain has a live balancer already.
-
-    Attributes:
-        name: Name of the balancer that runs.
-        domain: Domain id.
-    """
-
-    def __init__(self, name: str, domain: int) -> None:
-        self.name = name
-        self.domain = domain
-        super().__init__(
-            f"balancer in domain {domain}",
-            f"{name!r} balances this domain already: stop it first, or use another --domain",
-        )

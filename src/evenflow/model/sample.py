@@ -33,6 +33,7 @@ import numpy as np
 
 from evenflow.errors import DecodeError
 from evenflow.model.batch import ENCAPSULATION, Batch, Encoded, Item, Rows, offsets_of
+from evenflow.model.bounds import MOST_NUMBER, MOST_SLICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,7 +47,7 @@ _TWO_ENDS: Final = Struct("<IIII")
 _ONE: Final = Struct("<4sQQQIIIII4xQI4xqI4xqIIII")
 """Everything of a sample of one item up to the sender's name."""
 _SLICES_AT: Final = _HEAD.size
-_MOST: Final = (1 << 63) - 1
+_MOST: Final = MOST_NUMBER
 
 ITEM_BYTES: Final = 24
 """Bytes an item adds to its sample besides sender and payload: id, time and two offsets."""
@@ -84,6 +85,8 @@ class Sample:
                 raise DecodeError(
                     f"sample: encapsulation {head.hex()} is not plain little-endian CDR"
                 )
+            if self.epoch > MOST_NUMBER or self.serial > MOST_NUMBER:
+                raise DecodeError(f"sample: serial {self.serial}, epoch {self.epoch}")
             self._check_runs() if self.run_count != 1 else self._check_one_run()
             runs, count = self.run_count, self.count
             self.ids_at = _SLICES_AT + 20 + 16 * runs
@@ -100,11 +103,13 @@ class Sample:
             raise DecodeError(f"sample: {len(encoded)} bytes where {end} were announced")
 
     def _check_one_run(self) -> None:
-        _, counts, count, firsts, first = struct.unpack_from("<IIII4xQ", self.encoded, _SLICES_AT)
+        slice_id, counts, count, firsts, first = struct.unpack_from(
+            "<IIII4xQ", self.encoded, _SLICES_AT
+        )
         if counts != 1 or firsts != 1:
             raise DecodeError("sample: columns of unequal length in the head")
-        if not (count > 0 and 0 < first <= _MOST - count):
-            raise DecodeError(f"sample: {count} items, numbered from {first}")
+        if not (count > 0 and 0 < first <= _MOST - count and slice_id < MOST_SLICES):
+            raise DecodeError(f"sample: {count} items of slice {slice_id}, numbered from {first}")
         self.count = count
 
     def _check_runs(self) -> None:
@@ -118,7 +123,12 @@ class Sample:
         self.count = int(counts.sum(dtype=np.int64))
         if not (slices[1:] > slices[:-1]).all():
             raise DecodeError("sample: its slices are not sorted, or one is there twice")
-        if not counts.all() or firsts.min() == 0 or firsts.max() > _MOST - self.count:
+        if (
+            slices[-1] >= MOST_SLICES
+            or not counts.all()
+            or firsts.min() == 0
+            or firsts.max() > _MOST - self.count
+        ):
             raise DecodeError("sample: a run without items, or an impossible number")
 
     def _expect(self, at: int, count: int) -> None:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from evenflow.model.bounds import MOST_SLICES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 
 PAGE_SLICES: Final = 256
 """Slices of a page. All processes must agree; only tests change it."""
-MOST_SLICES: Final = 1 << 20
-"""A page that tells of more is no page of ours."""
 
 _NOTHING: Final = np.empty(0, np.int64)
 

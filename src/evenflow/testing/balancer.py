@@ -1,7 +1,8 @@
-"""The balancer process of a simulated cluster: its core, its autonomic loop, and its file."""
+"""The balancer processes of a simulated cluster: core, autonomic loop, and the file they share."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from evenflow.autonomic.knowledge.history import History
 from evenflow.config import BalancerConfig, Config, HistoryConfig, TopicConfig
 from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore
+from evenflow.slices.balancer.membership.leadership import Leadership
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from evenflow.model.messages import ActionOrder, ActionOutcome
     from evenflow.slices.actions import Send
     from evenflow.slices.balancer.settings import BalancerSettings
+    from evenflow.testing.network import Network, Parcel
 
 WALL = 1_000.0
 """What the time of day is ahead of the clock."""
@@ -55,24 +58,142 @@ class SimStarter:
         return outcomes
 
 
+@dataclass(slots=True)
+class SimBalancer:
+    """A balancer process, which may be stopped and continued."""
+
+    name: str
+    """Its address."""
+    core: BalancerCore
+    autonomy: SliceAutonomy
+    begin_loop: Callable[[float], SliceAutonomy]
+    """Begins its autonomic loop anew, from the history."""
+    stopped: bool = False
+    inbox: list[Parcel] = field(default_factory=list)
+    """What waits while the process is stopped."""
+    _turn: int = 0
+
+    @property
+    def leads(self) -> bool:
+        """Whether it leads, as it believes."""
+        return self.core.leadership.leads
+
+    def go_on(self) -> list[Parcel]:
+        """Continue after a stop; return what was sent meanwhile."""
+        self.stopped = False
+        waiting, self.inbox = self.inbox, []
+        return waiting
+
+    def take_turn(self, event: object, now: float) -> list[Send]:
+        """What it does with a message, or when time passes."""
+        actions = self.core.handle(event, now) if event is not None else []
+        actions += self.core.poll(now)
+        if self._turn != self.core.leadership.turn:
+            self._turn = self.core.leadership.turn
+            self.autonomy = self.begin_loop(now)
+        self.autonomy.poll(now)
+        return actions + self.core.poll(now)
+
+
 class SimBalancers:
-    """Starts balancers of one topic, one after the other; their file outlives them."""
+    """Starts balancers of one topic; their file outlives them."""
 
     def __init__(self, config: Config, settings: BalancerSettings) -> None:
         self.config, self.settings = config, settings
         self.history = History(Path(config.history.path))
+        self._started = 0
 
-    def start(self, starter: SimStarter, now: float) -> tuple[BalancerCore, SliceAutonomy]:
-        """A new balancer process."""
-        topic = self.config.topics[0]
-        core = BalancerCore(topic.name, topic.slices, self.settings, now, WALL + now)
-        cores = {topic.name: core}
-        return core, SliceAutonomy(self.config, cores, self.history, starter, now, WALL + now)
+    def start(self, starter: SimStarter, now: float, *, alone: bool) -> SimBalancer:
+        """A new balancer process.
+
+        Args:
+            starter: Starts and stops nodes.
+            now: The time.
+            alone: No other runs: it need not listen for others first.
+        """
+        self._started += 1
+        topic, settings = self.config.topics[0], self.settings
+        leadership = Leadership(
+            now,
+            WALL + now,
+            identity=self._started,
+            quiet=settings.quiet,
+            stall=settings.stall,
+            alone=alone,
+        )
+        core = BalancerCore(
+            topic.name,
+            topic.slices,
+            settings,
+            now,
+            WALL + now,
+            leadership=leadership,
+            layout=topic.layout,
+        )
+
+        def begin_loop(now: float) -> SliceAutonomy:
+            cores = {topic.name: core}
+            return SliceAutonomy(self.config, cores, self.history, starter, now, WALL + now)
+
+        name = f"balancer-{self._started}"
+        return SimBalancer(name, core, begin_loop(now), begin_loop, _turn=leadership.turn)
 
 
-def turn(core: BalancerCore, autonomy: SliceAutonomy, event: object, now: float) -> list[Send]:
-    """What a balancer does with a message, or when time passes."""
-    actions = core.handle(event, now) if event is not None else []
-    actions += core.poll(now)
-    autonomy.poll(now)
-    return actions + core.poll(now)
+class BalancerHost:
+    """The balancer processes of a cluster, and their life.
+
+    Args:
+        balancers: Starts them.
+    """
+
+    now: float
+    network: Network
+
+    def __init__(self, balancers: SimBalancers) -> None:
+        self.balancers = balancers
+        self.running: dict[str, SimBalancer] = {}
+        """The balancer processes, by their addresses."""
+
+    def start_node(self) -> str:
+        """A new node process, as an elastic planner asks for."""
+        raise NotImplementedError
+
+    def kill_node(self, node: str) -> None:
+        """End a node process."""
+        raise NotImplementedError
+
+    def start_balancer(self) -> str:
+        """A new balancer process, beside others if there are any; returns its address."""
+        starter = SimStarter(self.start_node, self.kill_node)
+        started = self.balancers.start(starter, self.now, alone=not self.running)
+        self.running[started.name] = started
+        return started.name
+
+    def kill_balancer(self, name: str = "") -> None:
+        """``kill -9``, of one or of all; who talks to it is not heard."""
+        for each in [name] if name else list(self.running):
+            del self.running[each]
+
+    def stop_balancer(self, name: str) -> None:
+        """``kill -STOP``."""
+        self.running[name].stopped = True
+
+    def continue_balancer(self, name: str) -> None:
+        """``kill -CONT``: it finds in its inbox what was sent meanwhile, and that time has gone."""
+        for parcel in self.running[name].go_on():
+            self.network.post(parcel)
+
+    @property
+    def leaders(self) -> list[SimBalancer]:
+        """The balancers that lead, as they believe."""
+        return [each for each in self.running.values() if each.leads]
+
+    @property
+    def balancer(self) -> BalancerCore | None:
+        """The balancer, of several the one that leads; None when there is none."""
+        return next((each.core for each in (*self.leaders, *self.running.values())), None)
+
+    @property
+    def autonomy(self) -> SliceAutonomy | None:
+        """Its autonomic loop."""
+        return next((each.autonomy for each in (*self.leaders, *self.running.values())), None)

@@ -1,15 +1,18 @@
-"""A whole cluster in one thread under virtual time: publishers, nodes, a balancer and no DDS.
+"""A whole cluster in one thread under virtual time: publishers, nodes, balancers and no DDS.
 
 The cores are the real ones; only the network, the clock and the processes are simulated. Every
 message, and every batch, becomes a :class:`~evenflow.testing.network.Parcel` that a test may
-deliver at any time and in any order, deliver twice or lose; nodes and the balancer may be killed at
-any moment and started anew, and a node may be stopped and continued. What must always hold is
-checked as it happens (:mod:`evenflow.testing.invariants`).
+deliver at any time and in any order, deliver twice or lose, and any path may be cut. Nodes and
+balancers may be killed at any moment and started anew, or stopped and continued; there may be
+several balancers, and nodes that have the topic otherwise. What must always hold is checked as it
+happens (:mod:`evenflow.testing.invariants`), that nobody sends without pause included
+(:mod:`evenflow.testing.traffic`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from evenflow.config import Config
 from evenflow.model.batch import Int32s
@@ -24,25 +27,23 @@ from evenflow.model.messages import (
     MoveRequest,
     NodeReport,
     Receipt,
+    Refusal,
     ReplayRequest,
     SliceLoads,
     SliceState,
 )
 from evenflow.model.sample import Sample
-from evenflow.slices.actions import (
-    NodeGone,
-    Send,
-)
-from evenflow.slices.balancer.autonomy import SliceAutonomy
-from evenflow.slices.balancer.core import BalancerCore, BalancerSettings
+from evenflow.slices.actions import NodeGone, Send
+from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.slices.publisher.core import Committed, PublisherCore, Resend
 from evenflow.slices.publisher.sealing import Limits, SealedSample, item_bytes
-from evenflow.testing.balancer import SimBalancers, SimStarter, by_number, turn
+from evenflow.testing.balancer import BalancerHost, SimBalancer, SimBalancers, by_number
 from evenflow.testing.invariants import InvariantChecker, Violation
 from evenflow.testing.network import Network, Parcel
-from evenflow.testing.node import SimNode
+from evenflow.testing.node import SimNode, hold_what_they_own
+from evenflow.testing.traffic import Traffic
 
 TOPIC = "items"
 TICK = 0.04
@@ -58,8 +59,8 @@ def no_assignment(_columns: object) -> Int32s:
     raise AssertionError("no item here comes without a slice")
 
 
-class SimCluster:
-    """Publishers, nodes, a balancer, and everything on its way between them."""
+class SimCluster(BalancerHost):
+    """Publishers, nodes, balancers, and everything on its way between them."""
 
     def __init__(
         self,
@@ -73,20 +74,21 @@ class SimCluster:
         self.now = 100.0
         self.slice_count = slice_count
         self.node_settings = node_settings or NodeSettings(deliver_items=2)
-        self.balancers = SimBalancers(
-            config or by_number(TOPIC, slice_count),
-            balancer_settings or BalancerSettings(join_after=0.0),
+        super().__init__(
+            SimBalancers(
+                config or by_number(TOPIC, slice_count),
+                balancer_settings or BalancerSettings(join_after=0.0),
+            )
         )
         self.publishers: dict[str, PublisherCore] = {}
         for _ in range(publishers):
             self.start_publisher()
         self.nodes: dict[str, SimNode] = {}
-        self.balancer: BalancerCore | None = None
         self.network = Network(self._arrive)
-        self.autonomy: SliceAutonomy | None = None
         self.receipts: list[Receipt] = []
         self.replies: list[MoveReply] = []
         self.checker = InvariantChecker()
+        self.traffic = Traffic(self.now)
         self._stale_terms: dict[str, int] = {}
         """Nodes taken for dead, and the newest term given out until then."""
         self._started = self._moves = 0
@@ -101,12 +103,14 @@ class SimCluster:
         )
         return WriterId.text(writer)
 
-    def start_node(self) -> str:
-        """A new node process; returns its id."""
+    def start_node(self, slice_count: int = 0) -> str:
+        """A new node process, perhaps with another number of slices than all; returns its id."""
         self._started += 1
+        count = slice_count or self.slice_count
         node = NodeId.of(f"node-{self._started}", f"{self._started:x}")
-        core = NodeCore(TOPIC, node, self.slice_count, self.node_settings, self.now)
-        self.nodes[node] = SimNode(core)
+        layout = replace(self.balancers.config.topics[0], slices=count).layout
+        core = NodeCore(TOPIC, node, count, self.node_settings, self.now, layout=layout)
+        self.nodes[node] = SimNode(core, misfit=count != self.slice_count)
         return node
 
     def kill_node(self, node: str) -> None:
@@ -122,22 +126,13 @@ class SimCluster:
 
     def lose_sight_of(self, node: str) -> None:
         """Others will be told that the node died, which may be wrong."""
-        self.network.post(Parcel("balancer", NodeGone(node), certain=True))
+        for balancer in self.running:
+            self.network.post(Parcel(balancer, NodeGone(node), certain=True))
 
     def continue_node(self, node: str) -> None:
         """``kill -CONT``: it finds in its inbox what was sent meanwhile."""
         for parcel in self.nodes[node].go_on():
             self.network.post(parcel)
-
-    def start_balancer(self) -> None:
-        """A new balancer process."""
-        self.balancer, self.autonomy = self.balancers.start(
-            SimStarter(self.start_node, self.kill_node), self.now
-        )
-
-    def kill_balancer(self) -> None:
-        """``kill -9``; who talks to it is not heard."""
-        self.balancer = self.autonomy = None
 
     # -- what applications do -------------------------------------------------------------------
 
@@ -151,7 +146,7 @@ class SimCluster:
         full = publisher.fills(1, size)
         publisher.add((b"x", "sim", self.checker.published, 0, slice_id), size)
         if full:
-            self._write(publisher.seal(self.now))
+            self._write(publisher.seal(self.now), writer)
 
     def begin(self, node: str, *, slow: bool = False) -> bool:
         """The application gets its next items."""
@@ -178,7 +173,8 @@ class SimCluster:
         """An operator asks for a move."""
         self._moves += 1
         request = MoveRequest(TOPIC, self._moves, giver, taker, count, ())
-        self.network.post(Parcel("balancer", request))
+        for balancer in self.running:
+            self.network.post(Parcel(balancer, request))
 
     # -- time ------------------------------------------------------------------------------------
 
@@ -186,17 +182,18 @@ class SimCluster:
         """Let time pass and everybody do what is due."""
         self.now += seconds
         for writer, publisher in self.publishers.items():
-            self._write(publisher.seal_due(self.now))
+            self._write(publisher.seal_due(self.now), writer)
             if publisher.epoch_due(self.now):
-                self._write(publisher.end_epoch(self.now))
+                self._write(publisher.end_epoch(self.now), writer)
                 close = publisher.close_epoch(self.now)
                 if close is not None:
                     self._do([Send(close)], writer)
         for node, sim in list(self.nodes.items()):
             if not sim.stopped:
                 self._do(sim.core.poll(self.now), node)
-        if self.balancer is not None:
-            self._at_balancer(self.balancer)
+        for balancer in list(self.running.values()):
+            self._at_balancer(balancer)
+        self.traffic.look(self.network.posted, len(self.nodes), self.now)
 
     def work(self) -> None:
         """Every application that is not slow processes all that it can get."""
@@ -221,13 +218,17 @@ class SimCluster:
 
     def settle(self, seconds: float = 30.0) -> None:
         """A quiet time: nothing is lost, everybody works; returns when everything is committed."""
-        if self.balancer is None:
+        self.network.heal()
+        if not self.running:
             self.start_balancer()
+        for name, balancer in self.running.items():
+            if balancer.stopped:
+                self.continue_balancer(name)
         for node, sim in self.nodes.items():
             sim.slow = False
             if sim.stopped:
                 self.continue_node(node)
-        if all(sim.core.leaving for sim in self.nodes.values()):
+        if all(sim.core.leaving or sim.misfit for sim in self.nodes.values()):
             self.start_node()
         if not self.run_until(self._settled, seconds):
             lacking = self.checker.lacking
@@ -241,70 +242,67 @@ class SimCluster:
         balancer = self.balancer
         if self.network.parcels or self.checker.lacking or balancer is None:
             return False
-        if balancer.sessions or balancer.takeovers or balancer.nodes.keys() != self.nodes.keys():
+        if balancer.sessions or balancer.takeovers or len(self.leaders) != 1:
             return False
-        held_by = [(node, sim.core.cache.held.values()) for node, sim in self.nodes.items()]
-        places = {(h.slice, node, h.term, h.state) for node, held in held_by for h in held}
-        mapped = {
-            (slice_id, owner, term, SliceState.AVAILABLE)
-            for slice_id, (owner, term) in enumerate(
-                zip(balancer.owners.of, balancer.owners.terms, strict=True)
-            )
-        }
-        return places == mapped and not any(
-            sim.core.leaving and sim.core.cache.held for sim in self.nodes.values()
-        )
+        heard = balancer.nodes.keys() | balancer.admission.refused.keys()
+        return heard == self.nodes.keys() and hold_what_they_own(self.nodes, balancer.owners)
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _write(self, sealed: list[SealedSample]) -> None:
+    def _write(self, sealed: list[SealedSample], writer: str) -> None:
         for node, sample in sealed:
             if node:
-                self.network.post(Parcel(node, Sample(sample.encoded)))
+                self.network.post(Parcel(node, Sample(sample.encoded), sender=writer))
 
     def _do(self, actions: list[Send], actor: str) -> None:
         for action in actions:
-            match action:
-                case Send(message, to):
-                    for recipient in self._recipients(message, to):
-                        self.network.post(Parcel(recipient, message))
+            for recipient in self._recipients(action.message, action.to, actor):
+                self.network.post(Parcel(recipient, action.message, sender=actor))
         self._note_owner(actor)
 
-    def _recipients(self, message: object, to: str) -> list[str]:
+    def _recipients(self, message: object, to: str, actor: str) -> list[str]:
         match message:
-            case Receipt():
-                self.receipts.append(message)
-                if self.autonomy is not None:
-                    self.autonomy.on_receipt(message)
-                if message.repeated or message.lost:
-                    raise Violation(f"a move lost or repeated items: {message}")
-                return []
-            case MoveReply():
-                self.replies.append(message)
+            case Receipt() | MoveReply():
+                self._note_result(message, actor)
                 return []
             case Ack() | NodeReport() | SliceLoads():
-                return ["balancer"]
+                return list(self.running)
             case MapPage():
                 return [*self.nodes, *self.publishers]
-            case EpochClose() | Beat():
+            case EpochClose():
                 return list(self.nodes)
+            case Beat():
+                return [*self.nodes, *self.running]
             case _:
-                return [to]
+                return [message.node if isinstance(message, Refusal) else to]
+
+    def _note_result(self, message: Receipt | MoveReply, actor: str) -> None:
+        if isinstance(message, MoveReply):
+            self.replies.append(message)
+            return
+        self.receipts.append(message)
+        if actor in self.running:
+            self.running[actor].autonomy.on_receipt(message)
+        if message.repeated or message.lost:
+            raise Violation(f"a move lost or repeated items: {message}")
 
     def _arrive(self, parcel: Parcel) -> None:
-        if parcel.to == "balancer":
-            if self.balancer is not None:
-                self._at_balancer(self.balancer, parcel.what)
+        if parcel.to in self.running:
+            self._at_balancer(self.running[parcel.to], parcel)
         elif parcel.to in self.publishers:
-            self._at_publisher(self.publishers[parcel.to], parcel.what)
+            self._at_publisher(parcel.to, parcel.what)
         elif parcel.to in self.nodes:
             self._at_node(parcel.to, self.nodes[parcel.to], parcel)
 
-    def _at_balancer(self, balancer: BalancerCore, event: object = None) -> None:
+    def _at_balancer(self, process: SimBalancer, parcel: Parcel | None = None) -> None:
+        if process.stopped:
+            process.inbox += [parcel] if parcel is not None else []
+            return
+        balancer = process.core
         # A balancer that has settled without having heard of a node takes it for dead, too.
         known = set(balancer.nodes) if balancer.settled else set(self.nodes)
-        assert self.autonomy is not None
-        self._do(turn(balancer, self.autonomy, event, self.now), "balancer")
+        event = parcel.what if parcel is not None else None
+        self._do(process.take_turn(event, self.now), process.name)
         if balancer.settled:
             for node in (known - balancer.nodes.keys()) & self.nodes.keys():
                 self._stale_terms[node] = max(*balancer.owners.terms, balancer.version)
@@ -317,11 +315,11 @@ class SimCluster:
         held = {name: sim.core.cache.held for name, sim in self.nodes.items()}
         self.checker.lose_owner(held[node], held.values())
 
-    def _at_publisher(self, publisher: PublisherCore, message: object) -> None:
+    def _at_publisher(self, writer: str, message: object) -> None:
         assert isinstance(message, Commit | ReplayRequest | MapPage)
         if not isinstance(message, MapPage):
             self.checker.admit(message)
-        for reaction in publisher.handle(message, self.now):
+        for reaction in self.publishers[writer].handle(message, self.now):
             match reaction:
                 case Committed():
                     assert isinstance(message, Commit)
@@ -329,9 +327,10 @@ class SimCluster:
                 case Resend(node, lacking):
                     for retained, wanted in lacking:
                         sample = Sample(retained.encoded).only(wanted)
-                        self.network.post(Parcel(node, sample, replayed=True))
+                        parcel = Parcel(node, sample, replayed=True, sender=writer)
+                        self.network.post(parcel)
                 case _:
-                    self._do([reaction], "")
+                    self._do([reaction], writer)
 
     def _at_node(self, node: str, sim: SimNode, parcel: Parcel) -> None:
         self._do(sim.receive(parcel, self.now), node)

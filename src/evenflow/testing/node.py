@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from evenflow.model.messages import SliceState
 from evenflow.model.sample import Sample
 from evenflow.slices.actions import Send
+from evenflow.slices.balancer.owners import Owners
 from evenflow.slices.node.core import NodeCore
 from evenflow.testing.network import Parcel
 
@@ -18,6 +21,8 @@ class SimNode:
     stopped: bool = False
     inbox: list[Parcel] = field(default_factory=list)
     """What waits while the process is stopped."""
+    misfit: bool = False
+    """It has the topic set up otherwise than all: it is given nothing."""
     slow: bool = False
     """Its application takes its time: it ends what it has in hand only when it is told so."""
 
@@ -36,3 +41,16 @@ class SimNode:
             self.core.receive(parcel.what, now, replayed=parcel.replayed)
             return []
         return self.core.handle(parcel.what, now)
+
+
+def hold_what_they_own(nodes: Mapping[str, SimNode], owners: Owners) -> bool:
+    """Whether every node holds what it owns by the map and nothing else, and who leaves nothing."""
+    held_by = [(node, sim.core.cache.held.values()) for node, sim in nodes.items()]
+    places = {(h.slice, node, h.term, h.state) for node, held in held_by for h in held}
+    mapped = {
+        (slice_id, owner, term, SliceState.AVAILABLE)
+        for slice_id, (owner, term) in enumerate(zip(owners.of, owners.terms, strict=True))
+    }
+    return places == mapped and not any(
+        sim.core.leaving and sim.core.cache.held for sim in nodes.values()
+    )

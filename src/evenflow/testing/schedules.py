@@ -16,7 +16,9 @@ from evenflow.testing.consumer import SimConsumer
 from evenflow.testing.network import Parcel
 from evenflow.testing.serving_cluster import ServingCluster
 
-PATIENCE = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0, join_after=0.02)
+PATIENCE = BalancerSettings(
+    settle=0.5, deadline=1.0, silence=3.0, join_after=0.02, quiet=0.5, stall=1.5
+)
 """Short times, so that a short schedule sees them pass."""
 
 
@@ -35,9 +37,14 @@ def random_schedule(seed: int, steps: int = 250) -> SimCluster:
     cluster.run_until(lambda: False, 1.0)
     late: list[Parcel] = []
     deaths = rng.choice([0.0, 0.02, 0.06])
+    duels, cuts = rng.choice([0.0, 0.03]), rng.choice([0.0, 0.02])
     for _ in range(steps):
         if rng.random() < deaths:
             _disturb_processes(cluster, rng)
+        elif rng.random() < duels:
+            _disturb_balancers(cluster, rng)
+        elif rng.random() < cuts:
+            _disturb_paths(cluster, rng)
         elif rng.random() < 0.06:
             _hold_back(cluster, rng, late)
         elif rng.random() < 0.01 and len(cluster.publishers) < 4:
@@ -123,7 +130,31 @@ def _disturb_processes(cluster: SimCluster, rng: random.Random) -> None:
         if cluster.balancer is None:
             cluster.start_balancer()
     elif len(cluster.nodes) < 4:
-        cluster.start_node()
+        cluster.start_node(rng.choice([0, 0, 0, cluster.slice_count - 1]))
+
+
+def _disturb_balancers(cluster: SimCluster, rng: random.Random) -> None:
+    """Start a balancer beside others, or kill, stop or continue one."""
+    running = list(cluster.running)
+    stopped = [name for name in running if cluster.running[name].stopped]
+    choice = rng.random()
+    if choice < 0.4 and len(running) < 3:
+        cluster.start_balancer()
+    elif choice < 0.6 and stopped:
+        cluster.continue_balancer(rng.choice(stopped))
+    elif choice < 0.9 and len(running) > len(stopped):
+        cluster.stop_balancer(rng.choice([name for name in running if name not in stopped]))
+    elif running:
+        cluster.kill_balancer(rng.choice(running))
+
+
+def _disturb_paths(cluster: SimCluster, rng: random.Random) -> None:
+    """Cut the path between any two processes, in one direction or both, or mend all."""
+    if rng.random() < 0.4:
+        cluster.network.heal()
+        return
+    one, other = rng.sample([*cluster.nodes, *cluster.publishers, *cluster.running], 2)
+    cluster.network.cut(one, other, both=rng.random() < 0.5)
 
 
 def random_serving_schedule(seed: int, steps: int = 400, *, cache: int = 0) -> ServingCluster:

@@ -71,7 +71,7 @@ class ServingCluster(SimCluster):
         if consumer.told is not None and self.now >= consumer.next_repeat:
             consumer.next_repeat = self.now + COMMIT_EVERY
             for recipient in (*self.nodes, *self.publishers, *self.consumers):
-                self.network.post(Parcel(recipient, consumer.told))
+                self.network.post(Parcel(recipient, consumer.told, sender=consumer.name))
 
     def _settled(self) -> bool:
         lacking = sum(publisher.uncommitted for publisher in self.publishers.values())
@@ -91,7 +91,7 @@ class ServingCluster(SimCluster):
             if lost or repeated:
                 raise Violation(f"{consumer.name}: lost {sorted(lost)}, {repeated} repeated")
 
-    def _recipients(self, message: object, to: str) -> list[str]:
+    def _recipients(self, message: object, to: str, actor: str) -> list[str]:
         match message:
             case Progress():
                 return [*self.nodes, *self.publishers, *self.consumers]
@@ -100,7 +100,7 @@ class ServingCluster(SimCluster):
             case EpochClose():
                 return [*self.nodes, *self.consumers]
             case _:
-                return super()._recipients(message, to)
+                return super()._recipients(message, to, actor)
 
     def _arrive(self, parcel: Parcel) -> None:
         what = parcel.what

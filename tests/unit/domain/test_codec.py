@@ -62,7 +62,7 @@ def messages_of(draw: st.DrawFn, message_type: type[Any]) -> Any:
         values["states"] = tuple(draw(st.sampled_from(SliceState)) for _ in range(rows))
     if "owners" in values:
         values["owners"] = tuple(draw(st.integers(0, rows)) for _ in range(rows))
-        values["page"] = draw(st.integers(0, 2**24 - 1))
+        values["page"] = draw(st.integers(0, 2**11))
         values["slice_count"] = values["page"] * PAGE_SLICES + rows
     if "batches" in values:
         values["lengths"] = tuple(draw(st.integers(0, 9)) for _ in range(rows))
@@ -73,11 +73,12 @@ def messages_of(draw: st.DrawFn, message_type: type[Any]) -> Any:
 
 
 def values_of(python_type: Any, kind: Kind, rows: int) -> st.SearchStrategy[Any]:
+    scalar = SCALARS[kind.idl] if kind.most is None else st.integers(0, kind.most)
     if not kind.sequence:
-        return SCALARS[kind.idl]
+        return scalar
     if python_type is bytes:
         return st.binary(max_size=40)
-    return st.lists(SCALARS[kind.idl], min_size=rows, max_size=rows).map(tuple)
+    return st.lists(scalar, min_size=rows, max_size=rows).map(tuple)
 
 
 any_message = st.sampled_from(MESSAGE_TYPES).flatmap(messages_of)

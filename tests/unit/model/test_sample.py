@@ -22,18 +22,19 @@ some_hundred = settings(max_examples=min(300, settings.default.max_examples))
 
 I64 = st.integers(-(2**63), 2**63 - 1)
 U64 = st.integers(0, 2**64 - 1)
-U32 = st.integers(0, 2**32 - 1)
+SLICE = st.integers(0, 2**20 - 1)
+NUMBER = st.integers(0, 2**53)
 NAME = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 ITEM = st.builds(Item, NAME, I64, I64, st.binary(max_size=50))
 Runs = dict[int, tuple[int, list[Item]]]
 RUNS: st.SearchStrategy[Runs] = st.dictionaries(
-    U32,
-    st.tuples(st.integers(1, 2**62), st.lists(ITEM, min_size=1, max_size=8)),
+    SLICE,
+    st.tuples(st.integers(1, 2**52), st.lists(ITEM, min_size=1, max_size=8)),
     min_size=1,
     max_size=8,
 )
 Head = tuple[int, int, int]
-HEADS = st.tuples(U64, U64, U64)
+HEADS = st.tuples(U64, NUMBER, NUMBER)
 
 
 def items_of(runs: Runs) -> list[Item]:

@@ -19,6 +19,7 @@ message            from -> to              meaning
 ``SliceLoads``     node -> balancer        what each of its slices has cost so far
 ``SliceReads``     node -> consumer        what a task of the consumer has read of each slice
 ``SliceCosts``     consumer -> balancer    the work that each slice asks of the consumer
+``Refusal``        balancer -> node        you do not fit the topic: no slices for you, and why
 ``Beat``           balancer -> nodes       "I heard your report number n": renews the nodes' leases
 ``MapPage``        balancer -> everybody   the assignment: owner and term of each of 256 slices
 ``Receipt``        balancer -> everybody   what one move did
@@ -53,6 +54,7 @@ from evenflow.model.messages.balancing import (
     MoveRequest,
     NodeReport,
     Receipt,
+    Refusal,
     SliceLoads,
 )
 from evenflow.model.messages.handover import Ack, CacheChunk, Order, SliceState, Step
@@ -84,6 +86,7 @@ __all__ = [
     "Progress",
     "PropertyReport",
     "Receipt",
+    "Refusal",
     "ReplayAnswer",
     "ReplayRequest",
     "SliceCosts",

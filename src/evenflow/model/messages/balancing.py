@@ -9,14 +9,20 @@ from evenflow.model.wire import (
     U8,
     U32,
     U64,
+    BalancerNumber,
     Bool,
+    KeyPage,
     KeyText,
-    KeyU32,
+    Number,
+    Numbers,
+    SliceCount,
+    SliceIds,
+    Term,
+    Terms,
     Text,
     Texts,
     U8s,
     U32s,
-    U64s,
 )
 
 
@@ -27,31 +33,31 @@ class NodeReport:
     topic: KeyText
     node: KeyText
     """Id of the node: its name and, after a ``~``, a number that is new for each run."""
-    number: U64
+    number: Number
     """Counts the node's reports; a ``Beat`` says which one the balancer heard."""
-    seen_term: U64
+    seen_term: Term
     """The newest term this node has met anywhere."""
     leaving: Bool
     """The node wants to give all its slices away and leave."""
-    slices: U32s
+    slices: SliceIds
     states: U8s
     """A :class:`SliceState` for each slice."""
-    terms: U64s
+    terms: Terms
     """Term of ownership of each slice; for GIVING and TAKING the term of the session."""
-    items: U64
+    items: Number
     """Items processed since start."""
-    octets: U64
+    octets: Number
     """Payload bytes processed since start."""
-    backlog_items: U64
+    backlog_items: Number
     """Items received and not yet processed."""
-    backlog_octets: U64
-    lost: U64
+    backlog_octets: Number
+    lost: Number
     """Items that nobody could replay."""
-    repeated: U64
+    repeated: Number
     """Items that arrived again and were dropped."""
-    failed: U64
+    failed: Number
     """Items whose processing raised an error in the application."""
-    damaged: U64
+    damaged: Number
     """Samples that could not be decoded and were skipped."""
     busy_s: F64
     """Seconds the application has been at work since start."""
@@ -65,16 +71,30 @@ class NodeReport:
     """Percent of the memory of its machine that is in use."""
     state: U8 = 1
     """A :class:`~evenflow.model.load.NodeState`."""
-    replayed: U64 = 0
+    replayed: Number = 0
     """Items that publishers had to send again."""
-    refused: U64 = 0
+    refused: Number = 0
     """Items refused because the cache was full; they are sent again."""
-    stray: U64 = 0
+    stray: Number = 0
     """Items of slices that the node does not hold."""
     misfits: U32 = 0
     """Publishers that cut the topic into another number of slices; their items are left alone."""
-    spill_failures: U64 = 0
+    spill_failures: Number = 0
     """Times that items could not be put on disk."""
+    layout: Text = ""
+    """How it has the topic set up: slices, assignment, served or not. The balancer compares."""
+    balancer: BalancerNumber = 0
+    """Number of the newest balancer whose beats it hears; 0 when it hears none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A node does not fit the topic as the balancer knows it, and is given no slices."""
+
+    topic: KeyText
+    node: KeyText
+    reason: Text
+    """In words that say what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +103,16 @@ class SliceLoads:
 
     topic: KeyText
     node: KeyText
-    slices: U32s
-    terms: U64s
+    slices: SliceIds
+    terms: Terms
     """Term of ownership of each slice: under a new one the counts begin anew."""
-    items: U64s
+    items: Numbers
     """Items processed (or, of a served topic, received)."""
-    octets: U64s
+    octets: Numbers
     """Payload bytes of them."""
-    busy_us: U64s
+    busy_us: Numbers
     """Microseconds the application worked on them."""
-    arrived: U64s
+    arrived: Numbers
     """Items that have come in meanwhile, processed or not."""
 
 
@@ -103,13 +123,13 @@ class Beat:
     topic: KeyText
     balancer: U64
     """Incarnation of the balancer."""
-    version: U64
+    version: Term
     """The newest version of any ``MapPage``. Of a balancer that is still listening, a number below
     its first one and above all before."""
     nodes: Texts
-    numbers: U64s
+    numbers: Numbers
     """For each node: the number of its newest report."""
-    pages: U64s
+    pages: Terms
     """The version of each page of the map: a node that waits for a beat waits for these pages too.
     Empty while the balancer is still listening."""
 
@@ -123,18 +143,18 @@ class MapPage:
     """
 
     topic: KeyText
-    page: KeyU32
+    page: KeyPage
     """Counts from 0; slice 256 is the first on page 1."""
     balancer: U64
-    version: U64
+    version: Term
     """Grows with each change of the page, also across restarts of the balancer."""
-    slice_count: U32
+    slice_count: SliceCount
     """Of the whole topic."""
     nodes: Texts
     """The names that ``owners`` points into."""
     owners: U32s
     """For each slice of the page: 0 when unowned, else 1 + index into ``nodes``."""
-    terms: U64s
+    terms: Terms
     """For each slice of the page: the term under which its owner owns it."""
 
 
@@ -143,23 +163,23 @@ class Receipt:
     """What one move did."""
 
     topic: Text
-    term: U64
+    term: Term
     cause: Text
     """``handover``, ``takeover``, ``assign`` (first owner), ``return`` (way back), ``recovered``
     (begun by a former balancer) or ``plan`` and its id."""
     giver: Text
     taker: Text
-    slices: U32s
+    slices: SliceIds
     outcome: Text
     """``done``, or why it did not happen."""
     time: F64
     """Wall clock when it started, seconds since 1970."""
     ms: F64
     """From the first order until the taker owned the slices."""
-    moved: U64
-    replayed: U64
-    lost: U64
-    repeated: U64
+    moved: Number
+    replayed: Number
+    lost: Number
+    repeated: Number
     why: Text
     """The reason in words: who joined, left or died, who asked for it."""
 
@@ -174,7 +194,7 @@ class MoveRequest:
     taker: Text
     count: U32
     """How many slices, when ``slices`` is empty."""
-    slices: U32s
+    slices: SliceIds
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,4 +205,4 @@ class MoveReply:
     request: U64
     accepted: Bool
     reason: Text
-    term: U64
+    term: Term

@@ -5,7 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from evenflow.model.wire import U8, U32, U64, Bool, Octets, Text, U8s, U32s, U64s
+from evenflow.model.wire import (
+    U8,
+    U32,
+    Bool,
+    Number,
+    Numbers,
+    Octets,
+    SliceIds,
+    Term,
+    Text,
+    U8s,
+    U32s,
+    U64s,
+)
 
 
 class SliceState(IntEnum):
@@ -54,11 +67,11 @@ class Order:
     topic: Text
     node: Text
     """Who shall do it."""
-    term: U64
+    term: Term
     """The session's term; for TAKE the term of the new ownership."""
     step: U8
     """A :class:`Step`."""
-    slices: U32s
+    slices: SliceIds
     peer: Text
     """The other node of the session; empty for TAKE."""
 
@@ -69,19 +82,19 @@ class Ack:
 
     topic: Text
     node: Text
-    term: U64
+    term: Term
     step: U8
     """The :class:`Step` that is answered."""
     ok: Bool
     reason: Text
     """Why not, when ``ok`` is false."""
-    moved: U64
+    moved: Number
     """MERGED: items that came with the giver's cache."""
-    repeated: U64
+    repeated: Number
     """MERGED: items the giver processed after it had declared its positions (must be 0)."""
-    replayed: U64
+    replayed: Number
     """SETTLED: items that publishers had to resend."""
-    lost: U64
+    lost: Number
     """SETTLED: items that nobody has any more."""
 
 
@@ -90,7 +103,7 @@ class CacheChunk:
     """A part of the giver's cache (the papers' CacheTopic). Chunk 0 carries the positions."""
 
     topic: Text
-    term: U64
+    term: Term
     """The session."""
     giver: Text
     taker: Text
@@ -98,11 +111,11 @@ class CacheChunk:
     """Number of this chunk, from 0."""
     total: U32
     """How many chunks there are."""
-    repeated: U64
+    repeated: Number
     """Items the giver processed after it had declared its positions (must be 0)."""
-    slices: U32s
+    slices: SliceIds
     writers: U64s
-    done: U64s
+    done: Numbers
     """For each (slice, writer): processed up to this number. Only in chunk 0."""
     known: U8s
     """For each (slice, writer): 1 when that is certain; 0 when a former owner may have come further

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evenflow.model.wire import U32, U64, Bool, KeyText, Text, Texts, U32s, U64s
+from evenflow.model.wire import (
+    U32,
+    U64,
+    Bool,
+    CommitNumber,
+    KeyText,
+    Number,
+    Numbers,
+    SliceIds,
+    Text,
+    Texts,
+    U64s,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +30,15 @@ class ConsumerCommit:
     topic: KeyText
     consumer: KeyText
     """Name of the consumer; it stays registered when its process dies, and comes back by it."""
-    number: U64
+    number: CommitNumber
     """Grows with every commit of a consumer, also across its restarts; older ones are ignored."""
     writers: U64s
-    epochs: U64s
+    epochs: Numbers
     """For each writer: everything up to the end of this epoch is processed; others: nothing is."""
     ended: Bool
     """The consumer is no longer registered: nothing has to be kept for it."""
     planned_writers: U64s = ()
-    planned_epochs: U64s = ()
+    planned_epochs: Numbers = ()
     """The end of the batch it is about to process, when the domain shall remember it: after a crash
     the same batch comes again."""
 
@@ -41,12 +53,12 @@ class CommitCopy:
     """The node that keeps it."""
     away: Bool
     """Whether the process is gone; else it has come back, and this commit is not its newest."""
-    number: U64
+    number: CommitNumber
     writers: U64s
-    epochs: U64s
+    epochs: Numbers
     ended: Bool
     planned_writers: U64s
-    planned_epochs: U64s
+    planned_epochs: Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +70,7 @@ class Progress:
     address: Text
     """Where its items are read, as in ``grpc://127.0.0.1:31337``."""
     writers: U64s
-    epochs: U64s
+    epochs: Numbers
     """For each writer: the newest closed epoch up to which nothing is missing here."""
     consumers: Texts
     """Registered consumers it knows of, so that who comes later keeps items for them too."""
@@ -77,12 +89,12 @@ class SliceReads:
     """The stage the task belongs to, as the consumer's own system numbers it."""
     task: U64
     """The task; never the same again in one run of the consumer."""
-    slices: U32s
-    items: U64s
+    slices: SliceIds
+    items: Numbers
     """Items read of each slice."""
-    octets: U64s
+    octets: Numbers
     """Payload bytes of them."""
-    damaged: U64
+    damaged: Number
     """Items whose payload could not be decoded."""
 
 
@@ -92,6 +104,6 @@ class SliceCosts:
 
     topic: KeyText
     consumer: KeyText
-    slices: U32s
-    work_ns: U64s
+    slices: SliceIds
+    work_ns: Numbers
     """For each slice: nanoseconds of work in each second. Those of other slices are 0."""

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from evenflow.model.wire import U32, U64, Bool, KeyU64, Text, U32s, U64s
+from evenflow.model.wire import (
+    U64,
+    Bool,
+    KeyU64,
+    Number,
+    Numbers,
+    SliceCount,
+    SliceIds,
+    Terms,
+    Text,
+)
 
 ANY: Final = 1 << 48
 """No limit: more bytes than a publisher keeps, more epochs than it closes."""
@@ -19,21 +29,21 @@ class EpochClose:
     """The publisher's writer id, new for each run of a publisher."""
     topic: Text
     """The evenflow topic."""
-    epoch: U64
+    epoch: Number
     """The epoch that this message closes; batches carry the epoch they belong to."""
-    slice_count: U32
+    slice_count: SliceCount
     """How many slices the publisher cuts the topic into."""
-    slices: U32s
+    slices: SliceIds
     """Slices that have uncommitted items."""
-    last: U64s
+    last: Numbers
     """For each of ``slices``, the newest sequence number in this or an earlier epoch."""
     closing: Bool
     """The publisher takes no more items and leaves when these are committed."""
-    committed: U64 = 0
+    committed: Number = 0
     """Served topics: all registered consumers have committed up to this epoch; nodes forget it."""
-    items: U64 = 0
+    items: Number = 0
     """Items published up to the end of this epoch."""
-    committed_items: U64 = 0
+    committed_items: Number = 0
     """Served topics: items published up to the end of the committed epoch."""
 
 
@@ -46,12 +56,12 @@ class ReplayRequest:
     """The writer that is asked."""
     node: Text
     """Who asks; the answer goes to this node alone."""
-    request: U64
+    request: Number
     """Number of the request at this node; the answer repeats it."""
-    slices: U32s
-    terms: U64s
+    slices: SliceIds
+    terms: Terms
     """Term of ownership of each slice: from now on the publisher refuses commits of older terms."""
-    have: U64s
+    have: Numbers
     """For each slice: everything up to this number is here; 0 when nothing is known."""
     room: U64 = ANY
     """Bytes of items to send again, the oldest first, and a sample at least; 0: send none."""
@@ -66,15 +76,15 @@ class ReplayAnswer:
     topic: Text
     writer: U64
     node: Text
-    request: U64
-    slices: U32s
-    floor: U64s
+    request: Number
+    slices: SliceIds
+    floor: Numbers
     """Everything up to this number is committed and must not be processed again."""
-    last: U64s
+    last: Numbers
     """Newest number of the slice; what lies between is being resent."""
-    refused: U32s
+    refused: SliceIds
     """Slices whose term was older than one the publisher has seen: the asker is no owner."""
-    refused_terms: U64s
+    refused_terms: Terms
     """The newer term that the publisher has seen for each refused slice."""
 
 
@@ -87,7 +97,7 @@ class Commit:
     node: Text
     consumer: Text
     """Which consumer group commits; the nodes' own application is the group ``""``."""
-    slices: U32s
-    terms: U64s
-    upto: U64s
+    slices: SliceIds
+    terms: Terms
+    upto: Numbers
     """For each slice: every item up to this number is processed."""

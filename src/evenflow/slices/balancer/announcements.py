@@ -19,7 +19,7 @@ from evenflow.model.slice_map import page_count
 from evenflow.slices.actions import Send
 
 if TYPE_CHECKING:
-    from evenflow.slices.balancer.members import Members
+    from evenflow.slices.balancer.membership.members import Members
     from evenflow.slices.balancer.owners import Owners
     from evenflow.slices.balancer.settings import BalancerSettings
     from evenflow.slices.terms import Terms

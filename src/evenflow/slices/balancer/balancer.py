@@ -3,7 +3,9 @@
 One thread waits for reports, acknowledgements and operators' requests, and performs what the cores
 and the autonomic loop (:mod:`evenflow.slices.balancer.autonomy`) ask. Who owns what is known from
 the nodes' reports, and what was planned from the history: a balancer that dies is simply started
-again.
+again. Several may run: one leads, the others stand by
+(:mod:`evenflow.slices.balancer.membership.leadership`). Whoever begins or ceases to lead begins its
+autonomic loop anew, from the history, as after a restart.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from evenflow.domain.channels import (
     Gone,
 )
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import BalancerRunning, EvenflowError
+from evenflow.errors import EvenflowError
 from evenflow.model.messages import (
     ActionOutcome,
     Beat,
@@ -40,11 +42,13 @@ from evenflow.model.messages import (
     NodeReport,
     PropertyReport,
     Receipt,
+    Refusal,
     SliceCosts,
 )
 from evenflow.slices.actions import NodeGone, Send
 from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore
+from evenflow.slices.balancer.membership.leadership import Leadership
 from evenflow.slices.balancer.settings import BalancerSettings
 from evenflow.slices.control_writers import ControlWriters
 
@@ -55,17 +59,15 @@ _LOG = logging.getLogger(__name__)
 
 TICK_S = 0.02
 """How often the time is looked at when nothing happens."""
-LISTEN_BEATS = 4
-"""A balancer that is alive is heard within this many beats."""
 
 
 class Balancer(Closing):
-    """Balances the configured topics until it is closed."""
+    """Balances the configured topics until it is closed, or stands by while another one does."""
 
     def __init__(
         self, *, config: Config | None = None, participant: Participant | None = None
     ) -> None:
-        """Enter the domain; :class:`BalancerRunning` when it has a balancer already.
+        """Enter the domain and listen.
 
         Raises:
             ConfigError: An event, a rule or a planner is faulty; nothing has been started.
@@ -75,23 +77,29 @@ class Balancer(Closing):
         self._own = participant is None
         self._participant = participant or Participant(self.config.domain)
         self._waiter = self._participant.waiter()
-        try:
-            self._refuse_second()
-        except BalancerRunning:
-            self.close_domain()
-            raise
         self._control_writers = ControlWriters(self._participant)
-        # Listening begins before the time that is given to it.
-        channels = (REPORTS, LOADS, COSTS, ACKS, MOVES, PROPERTIES, EVENTS, ACTION_OUTCOMES)
+        # Listening begins before the time that is given to it. Who leads is asked before all else:
+        # what a balancer finds that stood still may be long over.
+        channels = (BEATS, REPORTS, LOADS, COSTS, ACKS, MOVES, PROPERTIES, EVENTS, ACTION_OUTCOMES)
         self._readers = [self._read(channel) for channel in channels]
+        now, wall = time.monotonic(), time.time()
+        settings = BalancerSettings.from_config(self.config.balancer)
+        self.leadership = Leadership(
+            now,
+            wall,
+            identity=secrets.randbits(63),
+            quiet=settings.quiet,
+            stall=settings.stall,
+        )
         self.cores = {
             topic.name: BalancerCore(
                 topic.name,
                 topic.slices,
-                BalancerSettings.from_config(self.config.balancer),
-                time.monotonic(),
-                time.time(),
-                identity=secrets.randbits(63),
+                settings,
+                now,
+                wall,
+                leadership=self.leadership,
+                layout=topic.layout,
             )
             for topic in self.config.topics
         }
@@ -101,22 +109,23 @@ class Balancer(Closing):
             self._history = History(
                 self.config.history_file, keep=kept.keep, keep_octets=kept.keep_bytes
             )
-            self._autonomy = SliceAutonomy(
-                self.config,
-                self.cores,
-                self._history,
-                self._starter,
-                time.monotonic(),
-                time.time(),
-            )
+            self._begin_loop()
         except EvenflowError:
             self.close_domain()
             raise
+        self._refused: set[tuple[str, str]] = set()
         self._stopping = False
         self._next_look = 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="balancer", daemon=True)
         self._thread.start()
+
+    def _begin_loop(self) -> None:
+        """A loop that knows what is in the history now."""
+        self._turn_seen = self.leadership.turn
+        self._autonomy = SliceAutonomy(
+            self.config, self.cores, self._history, self._starter, time.monotonic(), time.time()
+        )
 
     def _nodes(self) -> dict[str, NodeReport]:
         return {node: report for core in self.cores.values() for node, report in core.nodes.items()}
@@ -125,22 +134,6 @@ class Balancer(Closing):
         reader = self._participant.reader(channel)
         self._waiter.attach(reader)
         return reader
-
-    def _refuse_second(self) -> None:
-        """A live balancer beats; what a dead one left behind is a single last beat."""
-        reader = self._read(BEATS)
-        heard: dict[tuple[str, int], int] = {}
-        deadline = time.monotonic() + LISTEN_BEATS * self.config.balancer.beat_ms / 1000
-        while time.monotonic() < deadline:
-            self._waiter.wait(TICK_S)
-            for beat in reader.take():
-                if isinstance(beat, Beat):
-                    key = (beat.topic, beat.balancer)
-                    heard[key] = heard.get(key, 0) + 1
-                    if heard[key] > 2 and any(t.name == beat.topic for t in self.config.topics):
-                        raise BalancerRunning(f"{beat.balancer:x}", self.config.domain.id)
-        self._waiter.detach(reader)
-        reader.close()
 
     # -- the surface ----------------------------------------------------------------------------
 
@@ -186,6 +179,10 @@ class Balancer(Closing):
             for message in reader.take():
                 actions += self._handle(message, now)
         self._perform([*actions, *self._poll_cores(now)])
+        if self._turn_seen != self.leadership.turn:
+            does = "leads" if self.leadership.leads else "stands by"
+            _LOG.warning("this balancer %s: %s", does, self.leadership.reason)
+            self._begin_loop()
         if now < self._next_look:
             return
         self._next_look = now + TICK_S
@@ -205,7 +202,15 @@ class Balancer(Closing):
             if isinstance(action.message, Receipt):
                 _log_receipt(action.message)
                 self._autonomy.on_receipt(action.message)
+            if isinstance(action.message, Refusal):
+                self._say_refused(action.message)
             self._control_writers.send(action)
+
+    def _say_refused(self, refusal: Refusal) -> None:
+        """Once: the node is told again and again."""
+        if (refusal.topic, refusal.node) not in self._refused:
+            self._refused.add((refusal.topic, refusal.node))
+            _LOG.error("a node gets no slices: %s", refusal.reason)
 
     def _handle(self, message: Any, now: float) -> list[Send]:
         if isinstance(message, PropertyReport | EventNotice | ActionOutcome):
@@ -217,12 +222,15 @@ class Balancer(Closing):
                 if topic in self.cores:
                     self.cores[topic].loads.consumer_gone(consumer, now)
                 return []
+            if message.message_type is Beat:
+                return []
             if message.message_type is not NodeReport:
                 self._autonomy.handle(message, now)
                 return []
             topic, node = message.key
             core = self.cores.get(topic)
             self._control_writers.forget(node)
+            self._refused.discard((topic, node))
             return core.handle(NodeGone(node), now) if core else []
         core = self.cores.get(message.topic)
         if isinstance(message, NodeReport) and core:

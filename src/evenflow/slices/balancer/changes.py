@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenflow.autonomic.analyze.balancer_events import BalancerEvent
-from evenflow.slices.balancer.members import name_of
+from evenflow.slices.balancer.membership.members import name_of
 
 if TYPE_CHECKING:
     from evenflow.model.messages import NodeReport

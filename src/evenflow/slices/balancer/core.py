@@ -16,6 +16,11 @@ things:
   report counts whose node has heard the new balancer's beat: what an older one says may be over,
   and the node might still obey orders of the former balancer that were on their way.
 
+It does so only while its process leads (:mod:`~evenflow.slices.balancer.membership.leadership`). A
+balancer that steps down forgets what it had under way (:mod:`evenflow.slices.balancer.duty`) and
+only listens; when it leads again it recovers, as a new one does. A node that does not fit the topic
+is refused before all of this (:mod:`~evenflow.slices.balancer.membership.admission`).
+
 A term (:mod:`evenflow.slices.terms`) names one owner, so at most one node owns a slice in a term;
 publishers and nodes let the newer term win.
 """
@@ -28,6 +33,7 @@ from evenflow.balance.verify import sound_assignment
 from evenflow.errors import MoveRefused
 from evenflow.model.messages import (
     Ack,
+    Beat,
     MoveReply,
     MoveRequest,
     NodeReport,
@@ -37,29 +43,22 @@ from evenflow.model.messages import (
     Step,
 )
 from evenflow.slices.actions import NodeGone, Send
-from evenflow.slices.balancer.announcements import Announcements
 from evenflow.slices.balancer.changes import (
     Change,
-    Changes,
-    found_by_a_new_balancer,
-    idle_nodes,
 )
+from evenflow.slices.balancer.duty import Duty
 from evenflow.slices.balancer.loads import Loads
 from evenflow.slices.balancer.machines import Machines
-from evenflow.slices.balancer.members import Members, name_of
-from evenflow.slices.balancer.move_checks import MoveGuard
+from evenflow.slices.balancer.membership.admission import Admission
+from evenflow.slices.balancer.membership.leadership import Leadership
+from evenflow.slices.balancer.membership.members import Members
 from evenflow.slices.balancer.owners import Owners
-from evenflow.slices.balancer.receipts import Receipts
-from evenflow.slices.balancer.session import Session, Stage
-from evenflow.slices.balancer.sessions import Sessions
+from evenflow.slices.balancer.session import Session
 from evenflow.slices.balancer.settings import BalancerSettings
 from evenflow.slices.balancer.snapshots import load_snapshot
-from evenflow.slices.balancer.takeovers import Takeover, Takeovers, differences
-from evenflow.slices.terms import Terms
+from evenflow.slices.balancer.takeovers import Takeover, differences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from evenflow.model.plan import Move
     from evenflow.model.snapshot import LoadSnapshot
 
@@ -67,7 +66,17 @@ __all__ = ["BalancerCore", "BalancerSettings"]
 
 
 class BalancerCore:
-    """One topic's balancer."""
+    """One topic's balancer.
+
+    Args:
+        topic: The topic.
+        slice_count: Into how many slices it is cut.
+        settings: Times, and what makes up a load.
+        now: The time.
+        wall: The time of day, in seconds since 1970.
+        leadership: Whether the process leads, when there may be others; else it always does.
+        layout: How the topic is set up; nodes that say otherwise are refused.
+    """
 
     def __init__(
         self,
@@ -77,25 +86,42 @@ class BalancerCore:
         now: float,
         wall: float,
         *,
-        identity: int = 0,
+        leadership: Leadership | None = None,
+        layout: str = "",
     ) -> None:
         self.topic = topic
         self.slice_count = slice_count
         self.settings = settings
-        self.owners = Owners(slice_count)
         self.loads = Loads(settings.weights, season_s=settings.season)
-        self._terms = Terms(wall)
-        self._receipts = Receipts(topic, wall - now, settings.settled_within)
+        self.leadership = leadership or Leadership(now, wall, alone=True)
+        self.admission = Admission(topic, layout)
+        self._terms = self.leadership.terms
+        self._offset = wall - now
         self._members = Members()
         self._machines = Machines()
-        self._sessions = Sessions(topic, settings.deadline, settings.retry)
-        self._takeovers = Takeovers(topic, settings.retry)
-        self._guard = MoveGuard(self._members, self.owners, self._sessions, self._takeovers)
-        self._changes = Changes(settings.join_after, settings.retry)
-        self._settle_until = now + settings.settle
-        self.settled = False
-        """Whether it has listened long enough to know the nodes."""
-        self._announcements = Announcements(topic, slice_count, identity, settings, now)
+        self._begin(now)
+
+    def _begin(self, now: float) -> None:
+        """Know nothing but the nodes' reports: at the start, and when the process leads anew."""
+        self._duty = Duty(
+            self.topic,
+            self.slice_count,
+            self.settings,
+            self.leadership,
+            self._members,
+            now=now,
+            offset=self._offset,
+        )
+
+    @property
+    def settled(self) -> bool:
+        """Whether it leads, and has listened long enough to know the nodes."""
+        return self._duty.settled
+
+    @property
+    def owners(self) -> Owners:
+        """Who owns what."""
+        return self._duty.owners
 
     @property
     def nodes(self) -> dict[str, NodeReport]:
@@ -105,82 +131,75 @@ class BalancerCore:
     @property
     def sessions(self) -> dict[int, Session]:
         """The handovers it leads, by term."""
-        return self._sessions.open
+        return self._duty.sessions.open
 
     @property
     def takeovers(self) -> dict[int, Takeover]:
         """Orders to take that are not acknowledged yet, by term."""
-        return self._takeovers.open
+        return self._duty.takeovers.open
 
     @property
     def version(self) -> int:
         """Version of the newest slice map."""
-        return self._announcements.version
+        return self._duty.announcements.version
 
     # -- events ---------------------------------------------------------------------------------
 
     def handle(self, event: object, now: float) -> list[Send]:
         """Take a message or an event in; return what to do."""
+        self._follow_leadership(now)
+        actions: list[Send] = []
         match event:
+            case Beat():
+                self.leadership.on_beat(event, now)
+                self._follow_leadership(now)
             case NodeReport():
-                return self._reported(event, now)
+                actions = self._reported(event, now)
             case NodeGone():
-                return self._gone(event.node, now)
+                self.admission.forget(event.node)
+                self._forget(event.node, now)
             case Ack():
-                return self._acknowledged(event, now)
+                actions = self._duty.on_ack(event, now)
             case SliceCosts():
                 self.loads.learn_costs(event)
-                return []
             case SliceLoads():
                 self.loads.observe(event, now)
-                return []
             case MoveRequest():
-                return self._requested(event, now)
+                actions = self._requested(event, now)
             case _:
                 raise TypeError(f"a balancer cannot handle {type(event).__name__}")
+        return actions
+
+    def _follow_leadership(self, now: float) -> None:
+        """The process leads no more, or anew: what was under way is over."""
+        if self._duty.turn != self.leadership.turn:
+            self._begin(now)
 
     def _reported(self, report: NodeReport, now: float) -> list[Send]:
+        if not self.admission.admits(report):
+            self._forget(report.node, now)
+            return []
         known = self.nodes.get(report.node)
         if known is not None and report.number <= known.number:
             return []
-        self._terms.learn(max((report.seen_term, *report.terms)))
+        self.leadership.on_report(report, now)
+        self._follow_leadership(now)
+        if self.settled and self.owners.knows_less_than(report, own=self._terms.first):
+            self.leadership.claim_anew(f"{report.node} owns slices by another's word", now)
+            self._follow_leadership(now)
         self._members.hear(report, now)
         self._machines.observe(report, now)
         if known is None:
-            self._changes.joined(report.node, now)
+            self._duty.changes.joined(report.node, now)
         elif known.leaving != report.leaving:
-            self._changes.leaving(report.node, now)
+            self._duty.changes.leaving(report.node, now)
         return self._reconcile(report, now) if self.settled else []
 
-    def _gone(self, node: str, now: float) -> list[Send]:
-        if not self._members.forget(node):
-            return []
-        self._machines.forget(node)
-        self._changes.died(node, _gone(node), now)
-        self._sessions.node_gone(node, now)
-        self._takeovers.forget(node)
-        return []
-
-    def _acknowledged(self, ack: Ack, now: float) -> list[Send]:
-        if Step(ack.step) is Step.SETTLED:
-            return self._receipts.settled(ack)
-        session = self.sessions.get(ack.term)
-        if session is not None:
-            session.handle(ack, now)
-            return []
-        take = self._takeovers.answered(ack)
-        if take is None:
-            return []
-        self._members.distrust(take.node)
-        if not ack.ok:
-            # Somebody gave out a newer term: give out a still newer one.
-            for slice_id in take.slices:
-                if self.owners.terms[slice_id] == take.term:
-                    again = (take.node, take.giver, take.cause, take.why)
-                    self._order_take((slice_id,), *again, now)
-            return []
-        self._receipts.of_takeover(take, now)
-        return []
+    def _forget(self, node: str, now: float) -> None:
+        """A node is gone."""
+        if self._members.forget(node):
+            self._machines.forget(node)
+            self._duty.on_node_gone(node, now)
 
     # -- moves ----------------------------------------------------------------------------------
 
@@ -196,22 +215,22 @@ class BalancerCore:
         Raises:
             MoveRefused: It must not begin, or not now; says why.
         """
-        self._guard.admit(move)
-        return self._sessions.begin(self._terms.new(), move, why, now, plan=plan).term
+        self._duty.guard.admit(move)
+        return self._duty.sessions.begin(self._terms.new(), move, why, now, plan=plan).term
 
     def is_busy(self, move: Move) -> bool:
         """Whether a node or a slice of a move is in a session or being taken, or nobody knows."""
-        return not self.settled or bool(self._guard.busy(move))
+        return not self.settled or bool(self._duty.guard.busy(move))
 
     def outcome(self, term: int) -> str:
         """How a planned move ended, told once; empty while it is under way."""
-        return self._sessions.outcome(term)
+        return self._duty.sessions.outcome(term)
 
     def changes(self, now: float) -> list[Change]:
         """What calls for a plan, told once, when nothing else is under way."""
         if not self.settled or self.sessions or self.takeovers:
             return []
-        return self._changes.due(now)
+        return self._duty.changes.due(now)
 
     def plan_failed(self, joined: str, now: float) -> None:
         """A plan that a change called for came to nothing: it will be called for again.
@@ -220,11 +239,13 @@ class BalancerCore:
             joined: The node that had joined, when the plan was for that; else empty.
             now: The time.
         """
-        self._changes.plan_failed(joined if joined in self.nodes else "", now)
+        self._duty.changes.plan_failed(joined if joined in self.nodes else "", now)
 
     def _requested(self, request: MoveRequest, now: float) -> list[Send]:
+        if not self.leadership.leads:
+            return []  # who leads answers
         try:
-            move = self._guard.resolve(request)
+            move = self._duty.guard.resolve(request)
             term = self.begin_move(move, "asked for by hand", now)
         except MoveRefused as refusal:
             return [self._reply(request, reason=refusal.reason)]
@@ -238,86 +259,56 @@ class BalancerCore:
 
     def poll(self, now: float) -> list[Send]:
         """Do what is due; call it often and after every event."""
-        actions: list[Send] = []
-        if not self.settled:
-            if now < self._settle_until or self._unheard(now):
-                return self._beat(now)
-            self._recover(now)
-        for node in self._members.silent(now, self.settings.silence):
-            actions += self._gone(node, now)
-        orders, ended = self._sessions.poll(now)
-        actions += orders
-        for session in ended:
-            actions += self._ended(session, now)
-        self._assign(now)
-        actions += self._takeovers.poll(now)
-        actions += self._receipts.late(now)
-        return [*actions, *self._beat(now)]
+        self.leadership.poll(now)
+        self._follow_leadership(now)
+        duty = self._duty
+        silent = self._members.silent(now, self.settings.silence)
+        if not self.leadership.leads:
+            for node in silent:
+                self._forget(node, now)
+            return []
+        actions = self.admission.poll(now)
+        if not duty.settled:
+            if now < duty.settle_until or self._unheard(now):
+                return [*actions, *self._announce(now)]
+            silent += self._members.behind(self._terms.first)
+        for node in silent:
+            self._forget(node, now)
+        if not duty.settled:
+            duty.recover(now)
+        actions += duty.poll(now)
+        orphans = duty.orphans()
+        if orphans and self._members.staying():
+            duty.assign(orphans, sound_assignment(self.snapshot(now)), now)
+        return [
+            *actions,
+            *duty.takeovers.poll(now),
+            *duty.receipts.late(now),
+            *self._announce(now),
+        ]
 
-    def _ended(self, session: Session, now: float) -> list[Send]:
-        """A session is over: the taker owns the slices, or the giver gets them back."""
-        self._members.distrust(session.giver)
-        self._members.distrust(session.taker)
-        merged = session.stage is Stage.MERGED
-        if merged:
-            self.owners.give(session.slices, session.taker, session.term, now)
-            self._changes.handover_done()
-        elif session.giver in self.nodes:
-            why = f"the handover failed: {session.reason}"
-            self._order_take(session.slices, session.giver, session.taker, "return", why, now)
-        else:
-            self.owners.give(session.slices, "", self._terms.new(), now)
-        return self._receipts.of_session(session, merged=merged)
-
-    def _assign(self, now: float) -> None:
-        """Give slices without an owner, or of a dead owner, to the nodes."""
-        orphans = self.owners.orphans(self.nodes, but=self._sessions.slices())
-        if not orphans or not self._members.staying():
-            return
-        assignment = sound_assignment(self.snapshot(now))
-        taken = {s: node for node, slices in assignment.items() for s in slices}
-        for giver, slices in orphans.items():
-            cause, why = ("takeover", _gone(giver)) if giver else ("assign", "nobody had them")
-            by_node: dict[str, list[int]] = {}
-            for slice_id in slices:
-                by_node.setdefault(taken[slice_id], []).append(slice_id)
-            for node, share in by_node.items():
-                self._order_take(share, node, giver, cause, why, now)
-
-    def _beat(self, now: float) -> list[Send]:
-        return self._announcements.poll(
-            now, self.owners, self._members, self._terms, settled=self.settled
+    def _announce(self, now: float) -> list[Send]:
+        duty = self._duty
+        return duty.announcements.poll(
+            now, duty.owners, self._members, self._terms, settled=duty.settled
         )
 
     # -- recovery and reconciliation ------------------------------------------------------------
 
     def _unheard(self, now: float) -> list[str]:
         """Nodes that have not said that they hear this balancer, and still may."""
-        if now >= self._settle_until + self.settings.silence:
+        if now >= self._duty.settle_until + self.settings.silence:
             return []
         return self._members.behind(self._terms.first)
-
-    def _recover(self, now: float) -> None:
-        """Take the owners from the reports; bring the sessions found there to an end."""
-        for node in self._members.behind(self._terms.first):
-            self._gone(node, now)
-        sessions = self.owners.recover(self.nodes)
-        self.settled = True
-        # What was uneven before stays: an operator may have wanted it. What calls for moves is a
-        # membership that changed while nobody balanced.
-        found = found_by_a_new_balancer(sessions, self.owners, self.nodes)
-        self._changes.begin_with(list(found), idle_nodes(self.owners, self.nodes), now)
-        for term, session in sessions.items():
-            self._sessions.resume(term, session, now)
 
     def _reconcile(self, report: NodeReport, now: float) -> list[Send]:
         """Bring a node in line with the map, when its report shows that it is not."""
         if not self._members.trusts(report):
             return []
-        found = differences(report, self.owners, self.sessions, self._guard.changing())
+        found = differences(report, self.owners, self.sessions, self._duty.guard.changing())
         if found.lacking:
             why = "it did not hold what it owns"
-            self._order_take(found.lacking, report.node, "", "assign", why, now)
+            self._duty.order_take(found.lacking, report.node, "", "assign", why, now)
         return [
             Send(Order(self.topic, report.node, term, Step.CANCEL, slices, ""), report.node)
             for term, slices in found.forgotten.items()
@@ -330,16 +321,3 @@ class BalancerCore:
         return load_snapshot(
             now, self.nodes, self.owners, self.loads, self._machines, self.settings
         )
-
-    def _order_take(
-        self, slices: Iterable[int], node: str, giver: str, cause: str, why: str, now: float
-    ) -> None:
-        term = self._terms.new()
-        take = Takeover(term, node, tuple(sorted(slices)), giver, cause, why, now, now)
-        self._takeovers.add(take)
-        self.owners.give(take.slices, node, term, now)
-        self._members.distrust(node)
-
-
-def _gone(node: str) -> str:
-    return f"{name_of(node)} died or was cut off"

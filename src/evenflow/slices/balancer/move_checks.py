@@ -14,7 +14,7 @@ from evenflow.model.plan import Move
 
 if TYPE_CHECKING:
     from evenflow.model.messages import MoveRequest
-    from evenflow.slices.balancer.members import Members
+    from evenflow.slices.balancer.membership.members import Members
     from evenflow.slices.balancer.owners import Owners
     from evenflow.slices.balancer.sessions import Sessions
     from evenflow.slices.balancer.takeovers import Takeovers

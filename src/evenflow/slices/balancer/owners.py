@@ -69,6 +69,19 @@ class Owners:
                 orphans.setdefault(owner, []).append(slice_id)
         return orphans
 
+    def knows_less_than(self, report: NodeReport, own: int) -> bool:
+        """Whether a node owns a slice by a newer term than is known here, and older than ``own``.
+
+        That is another balancer's term: its orders were not known when the owners were recovered.
+        """
+        rows = zip(report.slices, report.states, report.terms, strict=True)
+        return any(
+            state == SliceState.AVAILABLE
+            and slice_id < len(self.of)
+            and self.terms[slice_id] < term < own
+            for slice_id, state, term in rows
+        )
+
     def page(self, topic: str, page: int, balancer: int, version: int) -> MapPage:
         """A page of the table as everybody sees it."""
         slices = page_slices(page, len(self.of))

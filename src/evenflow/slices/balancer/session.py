@@ -1,7 +1,7 @@
 """The balancer's half of a handover: the coordinator of one session, as a state machine.
 
 The five actions of DPSLB (thesis section 3.4) in their order, each acknowledged, each repeated
-until it is, all within a deadline::
+until it is, after pauses that grow, all within a deadline::
 
     FREEZING -> ADDING -> REMOVING -> ACTIVATING -> SENDING -> MERGED
         |          |          |           |            |
@@ -26,6 +26,7 @@ from enum import Enum, auto
 
 from evenflow.model.messages import Ack, Order, Step
 from evenflow.slices.actions import Send
+from evenflow.slices.backoff import Backoff
 
 
 class Stage(Enum):
@@ -106,6 +107,7 @@ class Session:
         self._retry = retry
         self._ordered = False
         self._next_order = now
+        self._backoff = self._pauses()
 
     @property
     def over(self) -> bool:
@@ -158,8 +160,7 @@ class Session:
             self.cancel(f"{ORDERS[self.stage].name} took longer than {self._patience:g} s", now)
         if self.over or now < self._next_order:
             return []
-        # A cache may take longer to arrive than a word.
-        self._next_order = now + self._retry * (4 if self.stage is Stage.SENDING else 1)
+        self._next_order = now + self._backoff.next()
         if not self._ordered:
             self._ordered, self.started = True, now
         to, peer = self.taker, self.giver
@@ -173,3 +174,8 @@ class Session:
         self.ended = now
         self._deadline = now + self._patience
         self._next_order = now
+        self._backoff = self._pauses()
+
+    def _pauses(self) -> Backoff:
+        """Between the orders of a stage; a cache may take longer to arrive than a word."""
+        return Backoff(self._retry * (4 if self.stage is Stage.SENDING else 1))

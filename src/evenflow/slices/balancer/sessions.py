@@ -70,8 +70,8 @@ class Sessions:
 
     def outcome(self, term: int) -> str:
         """How a planned move ended, told once; empty while it is under way."""
-        outcome = self._outcomes[term]
-        if outcome:
+        outcome = self._outcomes.get(term, "the balancer began anew meanwhile")
+        if outcome and term in self._outcomes:
             del self._outcomes[term]
         return outcome
 

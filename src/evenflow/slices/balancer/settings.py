@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from typing import Self
 
 _DEFAULT: Final = BalancerConfig()
+QUIET_BEATS: Final = 5
+"""A balancer that leads is heard within this many beats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,11 @@ class BalancerSettings:
     deadline: float = _DEFAULT.step_deadline_s
     """For each step of a session."""
     retry: float = 0.25
+    """An order that is not answered is repeated after this time, then after twice as long."""
+    quiet: float = 1.0
+    """A standby leads when it has heard of nobody who does for this long."""
+    stall: float = 2.0
+    """A balancer that did not run for this long stands by: others may lead by now."""
     silence: float = 5.0
     """A node whose reports stay away this long counts as dead, whatever DDS says of it."""
     map_every: float = 1.0
@@ -46,6 +53,7 @@ class BalancerSettings:
         return cls(
             beat_every=config.beat_ms / 1000,
             settle=config.settle_s,
+            quiet=max(1.0, QUIET_BEATS * config.beat_ms / 1000),
             deadline=config.step_deadline_s,
             season=config.season_s,
             quiet_items=config.quiet_items,

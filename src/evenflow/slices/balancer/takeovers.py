@@ -2,7 +2,9 @@
 
 That is how a slice gets its first owner, how it is taken over from a dead one, how it goes back
 after a cancelled session, and how a node is brought in line with the map. The order is repeated
-until it is acknowledged.
+until it is acknowledged, each time after twice the pause
+(:mod:`~evenflow.slices.backoff`). What a node refuses is ordered anew after a
+pause, which grows while it goes on refusing.
 
 What a report says and what the map says must agree in the end (:func:`differences`). A node lacks a
 slice that it owns by the map and does not process under the map's term: an order was lost, or one
@@ -17,12 +19,16 @@ from typing import TYPE_CHECKING
 
 from evenflow.model.messages import NodeReport, Order, SliceState, Step
 from evenflow.slices.actions import Send
+from evenflow.slices.backoff import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from evenflow.model.messages import Ack
     from evenflow.slices.balancer.owners import Owners
+
+LONGEST_REFUSED = 30.0
+"""Seconds until a node that goes on refusing is asked again, at the most."""
 
 
 @dataclass(slots=True)
@@ -38,6 +44,8 @@ class Takeover:
     """The reason in words."""
     started: float
     next_order: float
+    backoff: Backoff | None = None
+    """The pauses between its orders."""
 
 
 class Takeovers:
@@ -48,6 +56,8 @@ class Takeovers:
         """By term."""
         self._topic = topic
         self._retry = retry
+        self._refusing: dict[str, Backoff] = {}
+        """Nodes that refused what they were ordered last."""
 
     def add(self, take: Takeover) -> None:
         """Order it from now on."""
@@ -58,10 +68,17 @@ class Takeovers:
         take = self.open.get(ack.term)
         if take is None or ack.node != take.node or Step(ack.step) is not Step.TAKE:
             return None
+        if ack.ok:
+            self._refusing.pop(ack.node, None)
         return self.open.pop(ack.term)
+
+    def on_refused(self, node: str) -> float:
+        """A node refused to take: how long to wait before it is ordered anything of it again."""
+        return self._refusing.setdefault(node, Backoff(self._retry, LONGEST_REFUSED)).next()
 
     def forget(self, node: str) -> None:
         """A node is gone."""
+        self._refusing.pop(node, None)
         for take in [take for take in self.open.values() if take.node == node]:
             del self.open[take.term]
 
@@ -74,7 +91,8 @@ class Takeovers:
         actions: list[Send] = []
         for take in self.open.values():
             if now >= take.next_order:
-                take.next_order = now + self._retry
+                take.backoff = take.backoff or Backoff(self._retry)
+                take.next_order = now + take.backoff.next()
                 order = Order(self._topic, take.node, take.term, Step.TAKE, take.slices, "")
                 actions.append(Send(order, to=take.node))
         return actions

@@ -32,6 +32,7 @@ from evenflow.model.messages import (
     MapPage,
     NodeReport,
     Order,
+    Refusal,
     ReplayAnswer,
     SliceLoads,
 )
@@ -44,6 +45,7 @@ from evenflow.slices.node.orders import Orders
 from evenflow.slices.node.ownership import Ownership
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.slices.node.writers import Writers
+from evenflow.slices.terms import balancer_of
 
 if TYPE_CHECKING:
     from evenflow.model.batch import Batch
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
 
 BALANCER_SILENT = 2.0
 """Seconds without a beat after which a leaving node no longer waits for the balancer."""
+FOLLOWS = 1.0
+"""Seconds without a beat after which a node no longer says that it follows a balancer."""
 
 
 class NodeCore:
@@ -67,6 +71,7 @@ class NodeCore:
         *,
         host: str = "",
         pid: int = 0,
+        layout: str = "",
         spill: Spill | None = None,
         condition: Condition | None = None,
     ) -> None:
@@ -91,12 +96,15 @@ class NodeCore:
         )
         self.condition = condition or Condition()
         self.lease = Lease(settings.lease, settings.stall, now)
-        self._host, self._pid = host, pid
+        self.refusal = ""
+        """Why the balancer gives this node no slices; empty when it does."""
+        self._host, self._pid, self._layout = host, pid, layout
         self._reports = 0
-        self._page_count = page_count(slice_count)
+        self._slice_count = slice_count
         self._pages: dict[int, int] = {}
         """The version of each page of the slice map."""
         self._heard_at = -BALANCER_SILENT
+        self._followed = 0
         self._others = False
         self._next_report = self._next_commit = self._next_loads = now
 
@@ -137,6 +145,9 @@ class NodeCore:
                 self._on_map_page(event)
             case Beat():
                 self._on_beat(event, now)
+            case Refusal():
+                if event.node == self.node:
+                    self.refusal = event.reason
             case WriterGone():
                 self.writers.on_writer_gone(event.writer, now)
             case _:
@@ -157,7 +168,7 @@ class NodeCore:
         self.orders.give_up(stale)
 
     def _on_map_page(self, page: MapPage) -> None:
-        if page.version < self._pages.get(page.page, 0):
+        if page.slice_count != self._slice_count or page.version < self._pages.get(page.page, 0):
             return
         self._pages[page.page] = page.version
         self.ownership.see(page.version)
@@ -172,16 +183,21 @@ class NodeCore:
         self.orders.give_up(stale)
 
     def _on_beat(self, beat: Beat, now: float) -> None:
+        if balancer_of(beat.version) < balancer_of(self.ownership.seen_term):
+            return  # of a balancer that leads no more
         self._heard_at = now
+        self._followed = balancer_of(beat.version)
         self._others = len(beat.nodes) > 1
         if beat.version > self.ownership.seen_term:
             # A new balancer waits for reports that prove this.
             self.ownership.seen_term = beat.version
             self.ownership.changed = True
-        if self.node in beat.nodes:
-            number = beat.numbers[beat.nodes.index(self.node)]
-            # Of a balancer that still listens every page is needed: it has told none yet.
-            pages = beat.pages or (beat.version,) * self._page_count
+        number = dict(zip(beat.nodes, beat.numbers, strict=True)).get(self.node, 0)
+        # Of a balancer that still listens every page is needed: it has told none yet.
+        count = page_count(self._slice_count)
+        pages = beat.pages or (beat.version,) * count
+        if 0 < number <= self._reports and len(pages) == count:
+            self.refusal = ""
             self.lease.on_report_confirmed(number, pages)
 
     # -- time -----------------------------------------------------------------------------------
@@ -202,7 +218,7 @@ class NodeCore:
         if stalled or self.ownership.changed or now >= self._next_report:
             self.ownership.changed = False
             self._next_report = now + self.settings.report_every
-            actions.append(Send(self._report()))
+            actions.append(Send(self._report(now)))
             self.lease.on_report_sent(self._reports, now)
         if now >= self._next_loads:
             self._next_loads = now + self.settings.loads_every
@@ -231,7 +247,7 @@ class NodeCore:
             tuple(h.arrived for h in held),
         )
 
-    def _report(self) -> NodeReport:
+    def _report(self, now: float) -> NodeReport:
         self._reports += 1
         held = [self.cache.held[slice_id] for slice_id in sorted(self.cache.held)]
         return NodeReport(
@@ -263,4 +279,6 @@ class NodeCore:
             stray=self.cache.stray,
             misfits=len(self.writers.misfits),
             spill_failures=self._spill.failed if self._spill is not None else 0,
+            layout=self._layout,
+            balancer=self._followed if now - self._heard_at < FOLLOWS else 0,
         )

@@ -23,12 +23,13 @@ from evenflow.domain.channels import (
     EPOCHS,
     MAPS,
     ORDERS,
+    REFUSALS,
     Gone,
     data,
     replay,
 )
 from evenflow.model.ids import WriterId
-from evenflow.model.messages import Ack, EpochClose, MapPage, Order, Step
+from evenflow.model.messages import Ack, EpochClose, MapPage, Order, Refusal, Step
 from evenflow.slices.actions import Send, WriterGone
 from evenflow.slices.control_writers import ControlWriters
 
@@ -101,7 +102,7 @@ class NodeLoop:
         """Readers of what others tell and order; they wake the loop however busy it is."""
         mine = [self._core.node]
         wanted = ((ORDERS, mine), (ANSWERS, mine), (CACHE, mine), (MAPS, ()), (BEATS, ()),
-                  (EPOCHS, ()))  # fmt: skip
+                  (REFUSALS, ()), (EPOCHS, ()))  # fmt: skip
         readers = [participant.reader(*one) for one in wanted]
         for reader in readers:
             self._waiter.attach(reader)
@@ -186,6 +187,8 @@ class NodeLoop:
                 self._control_writers.prepare(CACHE, message.peer)
         if isinstance(message, MapPage) and self._serving is not None:
             self._serving.on_map_page(message)
+        if isinstance(message, Refusal) and message.node == self._core.node:
+            self._say_refused(message.reason)
         if isinstance(message, EpochClose) and message.slice_count != self._topic.slices:
             self._warn_misfit(message)
         return self._core.handle(message, now)
@@ -196,6 +199,11 @@ class NodeLoop:
         writer = gone.key[0]
         self._control_writers.forget(WriterId.text(writer))
         return self._core.handle(WriterGone(writer), now)
+
+    def _say_refused(self, reason: str) -> None:
+        """Once: the balancer repeats itself."""
+        if reason != self._core.refusal:
+            _LOG.error("the balancer gives this node no slices: %s", reason)
 
     def _warn_misfit(self, close: EpochClose) -> None:
         if close.writer not in self._core.writers.misfits:

@@ -82,6 +82,7 @@ class Node(Closing):
             time.monotonic(),
             host=socket.gethostname(),
             pid=os.getpid(),
+            layout=self.topic.layout,
             spill=spill,
             condition=Condition(bounds_in(self.config.monitor.ranges), os.cpu_count() or 1),
         )

@@ -142,6 +142,14 @@ class Track:
             self._drain()
         return unseen
 
+    def correct(self, last: int) -> None:
+        """The writer says what its newest number is: what others announced beyond it is not so.
+
+        What has been here is; and a newer number than in a late answer is announced again soon.
+        """
+        early = max((batch.last for batch in self.out_of_order.values()), default=0)
+        self.last = max(last, self.next - 1, early)
+
     def forget(self, epoch: int) -> None:
         """Drop everything up to the end of an epoch: it is processed, here or elsewhere."""
         old = [batch.last for batch in self.out_of_order.values() if batch.epoch <= epoch]

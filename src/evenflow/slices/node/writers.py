@@ -126,6 +126,8 @@ class Writers:
             track = held.track(answer.writer)
             held.announce(track, last)
             known = answer.request > held.asked_before
+            if known:
+                track.correct(last)
             self.cache.start(held, answer.writer, floor, known=known)
             if track.known and not track.lacks:
                 self.replay_requests.resolve(answer.writer, slice_id)

@@ -11,7 +11,7 @@ from evenflow.model.messages import Beat, MapPage
 from evenflow.model.slice_map import SliceMap
 from evenflow.slices.actions import Send
 from evenflow.slices.balancer.announcements import Announcements
-from evenflow.slices.balancer.members import Members
+from evenflow.slices.balancer.membership.members import Members
 from evenflow.slices.balancer.owners import Owners
 from evenflow.slices.balancer.settings import BalancerSettings
 from evenflow.slices.terms import Terms

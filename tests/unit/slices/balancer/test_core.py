@@ -167,7 +167,7 @@ def test_slices_are_shared_out_evenly() -> None:
     desk = desk_with(A, B, C)
     assert desk.shares() == {A: 2, B: 2, C: 2}
     assert not desk.core.takeovers
-    receipts = desk.core._receipts
+    receipts = desk.core._duty.receipts
     assert len(receipts._waiting) == 3
 
 

@@ -10,7 +10,7 @@ import pytest
 from evenflow.errors import MoveRefused
 from evenflow.model.messages import MoveRequest, NodeReport
 from evenflow.model.plan import Move
-from evenflow.slices.balancer.members import Members
+from evenflow.slices.balancer.membership.members import Members
 from evenflow.slices.balancer.move_checks import MoveGuard
 from evenflow.slices.balancer.owners import Owners
 from evenflow.slices.balancer.sessions import Sessions

@@ -99,6 +99,7 @@ def test_an_order_is_repeated_until_it_is_acknowledged(stage: Stage) -> None:
     assert first.node == (GIVER if stage in TO_GIVER else TAKER)
     assert orders(session, wait * 0.9) == []
     assert orders(session, wait) == [first]
+    assert orders(session, wait * 1.9) == []
 
 
 @pytest.mark.parametrize("stage", UNDER_WAY, ids=lambda stage: stage.name)
@@ -131,7 +132,7 @@ def test_a_dead_taker_owns_nothing(stage: Stage) -> None:
 
 def test_cancelling_waits_for_the_taker_however_long_it_takes() -> None:
     session = session_in(Stage.CANCELLING)
-    for second in range(100):
+    for second in range(0, 100, 2):
         [order] = orders(session, float(second))
         assert (order.step, order.node) == (Step.CANCEL, TAKER)
     session.node_gone(GIVER, 100.0)

@@ -199,7 +199,7 @@ def test_without_the_balancers_word_the_application_gets_nothing_more() -> None:
     assert node.works() == []
     [report] = node.polls(0.3, NodeReport)
     assert isinstance(report, NodeReport)
-    node.hears(Beat(TOPIC, 1, 0, (ME,), (report.number,), ()))
+    node.hears(Beat(TOPIC, 1, TERM, (ME,), (report.number,), ()))
     assert node.works() == [1]
 
 
@@ -283,7 +283,7 @@ def test_a_leaving_node_says_so_at_once_and_looks_for_company() -> None:
     assert isinstance(report, NodeReport)
     assert report.leaving
     assert not node.core.has_company(node.now)
-    node.hears(Beat(TOPIC, 1, 0, (ME, OTHER), (1, 1), ()))
+    node.hears(Beat(TOPIC, 1, TERM, (ME, OTHER), (1, 1), ()))
     assert node.core.has_company(node.now)
     assert not node.core.has_company(node.now + 2.5)
 

@@ -1,0 +1,1 @@
+"""Who takes part: the nodes that are admitted and what they said last, and which balancer leads."""
