@@ -193,7 +193,12 @@ class SimCluster(BalancerHost):
                 self._do(sim.core.poll(self.now), node)
         for balancer in list(self.running.values()):
             self._at_balancer(balancer)
-        self.traffic.look(self.network.posted, len(self.nodes), self.now)
+        self.traffic.look(self.network.posted, self.processes, self.now)
+
+    @property
+    def processes(self) -> int:
+        """How many processes there are."""
+        return len(self.publishers) + len(self.nodes) + len(self.running)
 
     def work(self) -> None:
         """Every application that is not slow processes all that it can get."""

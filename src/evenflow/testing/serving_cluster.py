@@ -39,6 +39,11 @@ class ServingCluster(SimCluster):
                 assert consumer.told is not None
                 publisher.handle_consumer(consumer.told, self.now)
 
+    @property
+    def processes(self) -> int:
+        """How many processes there are, consumers included."""
+        return super().processes + len(self.consumers)
+
     def kill_node(self, node: str) -> None:
         """``kill -9``: the consumers learn of it, too."""
         super().kill_node(node)

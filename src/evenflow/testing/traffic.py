@@ -12,7 +12,7 @@ from typing import Final
 from evenflow.testing.invariants import Violation
 
 PER_PROCESS: Final = 100
-"""Parcels a second and node that a small cluster sends at the most, on average over a while."""
+"""Parcels a second and process that a small cluster sends at the most, on average over a while."""
 WINDOW_S: Final = 5.0
 """Over this time they are counted: what was held up may go out together."""
 
@@ -25,7 +25,7 @@ class Traffic:
         """The highest rate that was seen, in parcels a second."""
         self._since, self._posted = now, 0
 
-    def look(self, posted: int, nodes: int, now: float) -> None:
+    def look(self, posted: int, processes: int, now: float) -> None:
         """So many parcels were sent since the start; raise a violation when that is a storm."""
         elapsed = now - self._since
         if elapsed < WINDOW_S:
@@ -33,5 +33,5 @@ class Traffic:
         rate = (posted - self._posted) / elapsed
         self._since, self._posted = now, posted
         self.most = max(self.most, rate)
-        if rate > PER_PROCESS * (nodes + 2):
-            raise Violation(f"{rate:.0f} parcels a second among {nodes} nodes: a storm")
+        if rate > PER_PROCESS * processes:
+            raise Violation(f"{rate:.0f} parcels a second among {processes} processes: a storm")

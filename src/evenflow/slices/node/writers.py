@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evenflow.slices.spill import Spill
 
 LEAST_ROOM: Final = 256 << 10
-"""Bytes that a publisher is asked for at least, if it is asked for items at all: a sample."""
+"""Bytes that a publisher is asked for at least, if the cache has four times that: a sample."""
 FAREWELL_EVERY: Final = 0.5
 """How often writers that stay gone are looked at."""
 
@@ -171,7 +171,8 @@ class Writers:
         if self.serving is None and self.cache.satisfied:
             return []
         due = self.replay_requests.poll(now)
-        share = max(LEAST_ROOM, room // max(1, len(due)))
+        least = min(LEAST_ROOM, max(1, self.cache.limit // 4))
+        share = max(least, room // max(1, len(due)))
         return [self._request(writer, slices, share) for writer, slices in due]
 
     def _ask_though_full(self, serving: ServingRules, now: float) -> list[Send]:
