@@ -91,8 +91,10 @@ SHELLS: Final = frozenset(
     slices.consumer.reading
     slices.node.loop slices.node.node slices.node.sensors slices.node.worker
     slices.node.serving.flight_server slices.node.serving.shell
-    slices.publisher.aio slices.publisher.intake slices.publisher.publisher
-    slices.publisher.owner_writer slices.publisher.replayer slices.publisher.shell
+    slices.outbox.files slices.outbox.outbox
+    slices.publisher.aio slices.publisher.intake slices.publisher.outlet
+    slices.publisher.owner_writer slices.publisher.publisher slices.publisher.replayer
+    slices.publisher.shell
     testing.balancer testing.cluster testing.consumer testing.knowledge testing.schedules
     testing.serving_cluster
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
@@ -102,7 +104,7 @@ SHELLS: Final = frozenset(
 
 # What only shells import: clocks, threads, sockets, processes, files, chance, and what wraps them.
 WORLD: Final = {
-    "asyncio", "concurrent", "ctypes", "mmap", "multiprocessing", "os", "pathlib", "queue",
+    "asyncio", "concurrent", "ctypes", "fcntl", "mmap", "multiprocessing", "os", "pathlib", "queue",
     "secrets", "select", "selectors", "shutil", "signal", "socket", "sqlite3", "subprocess",
     "tempfile", "threading", "time",
     "cyclonedds", "psutil", "pyarrow.flight", "pyspark", "rich", "rich_click",
