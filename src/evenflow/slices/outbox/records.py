@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from evenflow.model.batch import Encoded
 
-MAGIC: Final = b"EfOb"
+MAGIC: Final = b"EfO1"
+"""Another format gets another one: its segments cannot be read here, and that is said."""
 ALIGNMENT: Final = 8
 _HEAD: Final = Struct("<4sIIIQ")
 _SUMMED: Final = Struct("<IIQ")
@@ -43,6 +44,9 @@ class Kind(IntEnum):
     """A sample of a unit; it counts when the unit's end is there."""
     UNIT = 5
     """The end of a unit, with its number."""
+
+
+_KINDS: Final = frozenset(map(int, Kind))
 
 
 class Tail(Enum):
@@ -113,7 +117,7 @@ def _record_at(data: memoryview, at: int) -> Record | None:
         return None
     magic, kind, length, crc, group = _HEAD.unpack_from(data, at)
     start, end = at + _HEAD.size, at + record_bytes(length)
-    if magic != MAGIC or end > len(data) or kind not in Kind:
+    if magic != MAGIC or end > len(data) or kind not in _KINDS:
         return None
     body = data[start : start + length]
     if crc != _checksum(kind, length, group, body):

@@ -153,7 +153,7 @@ class Outlet:
         if lost:
             raise StorageError(
                 str(self._outbox.path),
-                f"the disk is full: {lost} items that were accepted are not written, and are lost",
+                f"its disk is full or failed: {lost} items were accepted, not written, and are lost",
             )
 
     def _put_now(self, sealed: list[SealedSample]) -> list[str]:
