@@ -98,7 +98,7 @@ SHELLS: Final = frozenset(
     testing.balancer testing.cluster testing.consumer testing.knowledge testing.schedules
     testing.serving_cluster
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
-    spark.reused spark.session spark.sink spark.source spark.task_times
+    spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.task_times
     """.split()  # noqa: SIM905 - a list of words to read
 )
 

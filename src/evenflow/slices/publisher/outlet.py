@@ -153,7 +153,7 @@ class Outlet:
         if lost:
             raise StorageError(
                 str(self._outbox.path),
-                f"its disk is full or failed: {lost} items were accepted, not written, and are lost",
+                f"disk full or failed: {lost} items were accepted, not written, and are gone",
             )
 
     def _put_now(self, sealed: list[SealedSample]) -> list[str]:

@@ -258,7 +258,7 @@ def test_a_disk_that_fails_ends_the_publisher(
     assert domain.numbers() == {}
     with pytest.raises(StorageError):
         publisher.publish(b"x", id=2)
-    with pytest.raises(StorageError, match="1 items were accepted, not written, and are lost"):
+    with pytest.raises(StorageError, match="1 items were accepted, not written, and are gone"):
         publisher._shell.close()
 
 
