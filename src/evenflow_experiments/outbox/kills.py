@@ -2,7 +2,7 @@
 
 The publisher is a process that publishes numbered items at a rate and flushes ten times a second.
 After each flush it notes in a file how many are safe. Each life has ids of its own. At any moment
-it is killed (SIGKILL) and started anew on the same outbox. In the end a last publisher on the outbox
+it is killed (SIGKILL) and started anew on the same outbox. In the end a last publisher on it
 waits until everything is committed; then of every life each item up to the noted number must have
 been processed by some node, and none twice.
 """

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 SEGMENT_BYTES: Final = 16 << 20
 """Size of a segment, unless a single group is larger or the outbox smaller."""
+GROUP_BYTES: Final = 512 << 10
+"""Most of a group, unless a single entry is larger: what is sent at once must not flood a node."""
 SEGMENTS: Final = 4
 """An outbox has room for so many at least."""
 NOTES_BYTES: Final = 64 << 10
@@ -136,7 +138,7 @@ class Journal:
         records: list[tuple[Kind, Encoded]] = []
         size = entries = 0
         for entry in () if notes_only else self._queue:
-            if entries and size + entry.size > self.segment_bytes // 2:
+            if entries and size + entry.size > GROUP_BYTES:
                 break
             kind = Kind.SAMPLE if entry.unit is None else Kind.PART
             records += [(kind, one.encoded) for _, one in entry.sealed]
