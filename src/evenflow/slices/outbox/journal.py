@@ -32,6 +32,8 @@ SEGMENT_BYTES: Final = 16 << 20
 """Size of a segment, unless a single group is larger or the outbox smaller."""
 GROUP_BYTES: Final = 512 << 10
 """Most of a group, unless a single entry is larger: what is sent at once must not flood a node."""
+QUEUE_BYTES: Final = 2 << 20
+"""When more than this waits to be written, nothing more is accepted for the moment."""
 SEGMENTS: Final = 4
 """An outbox has room for so many at least."""
 NOTES_BYTES: Final = 64 << 10
@@ -217,4 +219,6 @@ class Journal:
             self.spare = 0
             return
         free = self.limit - sum(one.used for one in self.segments) - self._reserve
-        self.spare = min(free, self._memory) - self._queued
+        # Who publishes faster than samples are written and sent waits, and leaves them the machine.
+        room = min(free, self._memory) - self._queued
+        self.spare = room if self._queued <= QUEUE_BYTES else 0

@@ -25,11 +25,14 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from evenflow.errors import StorageError
 from evenflow.slices.outbox.files import OutboxFolder
 from evenflow.slices.outbox.journal import Journal, Segment
 from evenflow.slices.outbox.records import Kind, encode_record, record_bytes
 from evenflow.slices.outbox.recovery import SegmentData, recover
+from evenflow.slices.outbox.rehoming import rehomed
 from evenflow.slices.outbox.state import State
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from threading import Lock
 
-    from evenflow.model.batch import Encoded
+    from evenflow.model.batch import Encoded, Int64s
     from evenflow.model.sample import Sample
     from evenflow.slices.outbox.journal import Entry, Group
     from evenflow.slices.outbox.state import Identity, Progress
@@ -116,6 +119,28 @@ class Outbox:
     def newest_unit(self) -> int:
         """The newest unit, written or about to be."""
         return self.journal.newest_unit
+
+    def rehome(self, writer: int, cuts: Int64s) -> None:
+        """Keep what lies beyond a cut, as a new writer, in one step on disk; before :meth:`start`.
+
+        Args:
+            writer: The new writer.
+            cuts: Up to which number of each slice the stream of the old one counts.
+        """
+        samples = rehomed(self.samples, cuts, writer)
+        before, state = self.journal, self.state.begun(writer)
+        bodies = [(Kind.STATE, state.encode()), *((Kind.SAMPLE, one.encoded) for one in samples)]
+        pieces = [piece for kind, body in bodies for piece in encode_record(kind, body, 0)]
+        size = sum(map(len, pieces))
+        index = before.segments[-1].index + 1
+        self._files.begin(index, size, pieces)
+        self._files.delete([one.index for one in before.segments])
+        for one in samples:
+            state.add(one.serial, one.epoch, one.slices.astype(np.int64), one.lasts)
+        state.fresh = False
+        self.samples = samples
+        segments = [Segment(index, size, size, state.serial)]
+        self.journal = Journal(state, segments, limit=before.limit, memory=self._memory)
 
     # -- the publisher's threads, with its lock ----------------------------------------------------
 

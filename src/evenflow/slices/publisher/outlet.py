@@ -17,7 +17,7 @@ from evenflow.slices.publisher.retention import Retained
 if TYPE_CHECKING:
     from collections.abc import Callable
     from os import PathLike
-    from threading import Lock
+    from threading import Condition, Lock
 
     from evenflow.clock import Clock
     from evenflow.config import Config
@@ -74,11 +74,13 @@ class Outlet:
 
     def start(
         self,
+        changed: Condition,
         lock: Lock,
         drain: Callable[[list[str]], None],
         fail: Callable[[BaseException], None],
     ) -> None:
-        """Begin to write."""
+        """Begin to write; who waits for room is told when there is."""
+        self._changed = changed
         if self._outbox is not None:
             self._outbox.start(lock, self._progress, self._put_now, drain, fail)
 
@@ -157,6 +159,7 @@ class Outlet:
             )
 
     def _put_now(self, sealed: list[SealedSample]) -> list[str]:
+        self._changed.notify_all()
         return self._writers.put(sealed, self._clock.monotonic())
 
     def _progress(self) -> Progress:

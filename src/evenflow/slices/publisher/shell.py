@@ -95,7 +95,7 @@ class PublisherShell:
         # A node that has items of a writer must learn when it dies, also in its first epoch.
         self._epochs.write(core.close_epoch(clock.monotonic()) or core.epochs.hello())
         self.replayer = Replayer(participant, core.topic, core.retention.floors, clock)
-        self._outlet.start(self._lock, self._drain, self._on_failure)
+        self._outlet.start(self._changed, self._lock, self._drain, self._on_failure)
         name = f"evenflow-publisher-{core.topic}"
         self._thread = Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.unit.slices.publisher.fakes import LIMIT_S, FakeParticipant
 from tests.unit.slices.publisher.items import SLICES, map_page
@@ -26,6 +27,8 @@ from evenflow.errors import (
 from evenflow.model.messages import Commit, EpochClose, ReplayRequest
 from evenflow.model.sample import Sample
 from evenflow.slices.outbox import files
+from evenflow.slices.outbox.outbox import Outbox
+from evenflow.slices.outbox.state import Identity
 from evenflow.slices.publisher.publisher import Publisher
 
 DATA = channels.data("items")
@@ -293,3 +296,23 @@ class TestUnits:
         with pytest.raises(UsageError, match="larger than"):
             publisher.publish_unit(1, [bytes(2 * MIB)])
         publisher.close()
+
+
+def test_what_lies_beyond_a_cut_goes_on_under_a_new_writer(domain: Domain, tmp_path: Path) -> None:
+    first = domain.open(tmp_path)
+    for number in range(12):
+        first.publish(b"x", id=number, sender=f"s{number}")
+        first.flush()
+    die(first)
+    identity = Identity("items", SLICES, 0)
+    outbox = Outbox(tmp_path, identity, limit=64 * MIB, memory=MIB)
+    outbox.rehome(77, np.array([1, 0, 3, 2]))
+    outbox.close()
+    again = Domain()
+    second = again.open(tmp_path)
+    assert (second.writer, second.stats.recovered) == (77, 2 + 3 + 0 + 1)
+    second.flush()
+    assert {key: ids[0] for key, ids in again.numbers().items()} == {
+        (0, 1): 4, (0, 2): 8, (1, 1): 1, (1, 2): 5, (1, 3): 9, (3, 1): 11,
+    }  # fmt: skip
+    die(second)
