@@ -311,8 +311,9 @@ def test_what_lies_beyond_a_cut_goes_on_under_a_new_writer(domain: Domain, tmp_p
     again = Domain()
     second = again.open(tmp_path)
     assert (second.writer, second.stats.recovered) == (77, 2 + 3 + 0 + 1)
+    second.publish(b"y", id=100)
     second.flush()
     assert {key: ids[0] for key, ids in again.numbers().items()} == {
-        (0, 1): 4, (0, 2): 8, (1, 1): 1, (1, 2): 5, (1, 3): 9, (3, 1): 11,
+        (0, 1): 4, (0, 2): 8, (0, 3): 100, (1, 1): 1, (1, 2): 5, (1, 3): 9, (3, 1): 11,
     }  # fmt: skip
     die(second)
