@@ -64,7 +64,7 @@ def start_query(spark: SparkSession, file: str, folder: Path) -> StreamingQuery:
         gray.writeStream.format("evenflow")
         .option("config", file)
         .option("topic", "gray")
-        .option("ledger", str(folder / "ledger"))
+        .option("outbox", str(folder / "outbox"))
         .option("checkpointLocation", str(folder / "checkpoint"))
         .start()
     )

@@ -41,6 +41,10 @@ EXPERIMENTS: Registry[click.Command] = Registry(
             "evenflow_experiments.slices.many_slices:many_slices",
             "samples, CPU and delay of a load spread over many slices",
         ),
+        "outbox": Later(
+            "evenflow_experiments.outbox.experiment:outbox",
+            "a publisher with an outbox, killed often and measured",
+        ),
         "overhead": Later(
             "evenflow_experiments.slices.overhead:overhead",
             "cost of a processing node (MAPE-SDDL, Figures 18, 19)",

@@ -254,7 +254,7 @@ def test_results_become_items_of_a_topic_once(
             .writeStream.format("evenflow")
             .option("config", file)
             .option("topic", "plain")
-            .option("ledger", str(tmp_path / "ledger"))
+            .option("outbox", str(tmp_path / "outbox"))
             .option("checkpointLocation", str(tmp_path / "checkpoint"))
             .trigger(availableNow=True)
             .start()
@@ -269,7 +269,7 @@ def test_results_become_items_of_a_topic_once(
         eventually(lambda: publisher._core.epoch > 1, "an epoch has ended")
         run()
         eventually(lambda: len(answers) >= 50, "all answers are there")
-        # The sink's own note is all that keeps a batch from being published again.
+        # What the outbox has is all that keeps a batch from being published again.
         for log in (tmp_path / "checkpoint" / "commits").iterdir():
             log.unlink()
         run()

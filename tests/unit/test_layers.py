@@ -91,18 +91,20 @@ SHELLS: Final = frozenset(
     slices.consumer.reading
     slices.node.loop slices.node.node slices.node.sensors slices.node.worker
     slices.node.serving.flight_server slices.node.serving.shell
-    slices.publisher.aio slices.publisher.intake slices.publisher.publisher
-    slices.publisher.owner_writer slices.publisher.replayer slices.publisher.shell
+    slices.outbox.files slices.outbox.outbox
+    slices.publisher.aio slices.publisher.intake slices.publisher.outlet
+    slices.publisher.owner_writer slices.publisher.publisher slices.publisher.replayer
+    slices.publisher.shell
     testing.balancer testing.cluster testing.consumer testing.knowledge testing.schedules
     testing.serving_cluster
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
-    spark.reused spark.session spark.sink spark.source spark.task_times
+    spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.task_times
     """.split()  # noqa: SIM905 - a list of words to read
 )
 
 # What only shells import: clocks, threads, sockets, processes, files, chance, and what wraps them.
 WORLD: Final = {
-    "asyncio", "concurrent", "ctypes", "mmap", "multiprocessing", "os", "pathlib", "queue",
+    "asyncio", "concurrent", "ctypes", "fcntl", "mmap", "multiprocessing", "os", "pathlib", "queue",
     "secrets", "select", "selectors", "shutil", "signal", "socket", "sqlite3", "subprocess",
     "tempfile", "threading", "time",
     "cyclonedds", "psutil", "pyarrow.flight", "pyspark", "rich", "rich_click",

@@ -25,6 +25,7 @@ EXAMPLES = """\
   evenflow publish --json-lines --assignment hash:car fixes.jsonl
   evenflow publish --whole --topic images *.jpg       every file is an item
   evenflow publish --size 100 --rate 5000 --for 60s   generated items
+  evenflow publish --outbox out fixes.jsonl           survives its own end
   evenflow publish --size 7300 --count 10000 --json   as fast as possible
 
 Ends when everything is committed. Exit code 1: something was refused or stayed
@@ -63,13 +64,14 @@ _PATIENCE_S: Final = 0.2
     default="30s",
     help="how long to wait at the end until everything is committed (30s)",
 )
+@click.option("--outbox", metavar="FOLDER", help="keep on disk what is not committed")
 @click.option("--quiet", is_flag=True, help="show no progress")
 @click.option("--json", "as_json", is_flag=True, help="print the summary as JSON")
 def publish(
     shared: Shared, *, files: tuple[str, ...], topic: str | None, sender: str,
     assignment: str | None, json_lines: bool, whole: bool, size: int | None, senders: int,
-    rate: float | None, count: int | None, duration: float | None, within: float, quiet: bool,
-    as_json: bool,
+    rate: float | None, count: int | None, duration: float | None, within: float,
+    outbox: str | None, quiet: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Publish lines, files or generated items, then wait until they are committed."""
     config = shared.config()
@@ -79,7 +81,7 @@ def publish(
         files, stop, config.publisher.retention_bytes, size, json_lines=json_lines, whole=whole
     )
     began = time.monotonic()
-    publisher = Publisher(topic, config=config, assignment=assignment)
+    publisher = Publisher(topic, config=config, assignment=assignment, outbox=outbox)
     names = Senders(sender, senders if source.generates else 0)
     feed = Feed(publisher, source, names, config.publisher.block_s, stop)
     late: DeliveryTimeout | None = None

@@ -96,6 +96,8 @@ class PublisherConfig(Section):
     """Disk for what does not fit in memory; when that is full too, publishing blocks."""
     spill_dir: str = text("", r".*", "a folder")
     """Where that is; empty for the system's folder for large temporary files."""
+    outbox_bytes: int = integer(GIB, 4 * MIB, TIB)
+    """Disk for the outbox of a publisher that has one; when it is full, publishing blocks."""
     epoch_ms: int = integer(100, 10, 60_000)
     """How often an epoch is closed."""
     block_s: float = number(30.0, 0.0, 3_600.0)

@@ -16,7 +16,9 @@
     │   │   └── DelegationError  a change that a topic's delegate list cannot take
     │   ├── ExperimentError      an experiment that cannot run here
     │   └── MissingExtra         a library that an extra of the package brings
-    ├── StorageError             a broker's disk cannot be used
+    ├── StorageError             a disk cannot be used
+    │   ├── OutboxRefused        an outbox of somebody else, or in use
+    │   └── OutboxDamaged        an outbox that cannot be read whole
     ├── StoreTimeout             the overlay store did not answer in time
     ├── PublishTimeout           nobody commits: the stream is blocked for too long
     ├── DeliveryTimeout          a flush or close before the nodes had everything
@@ -36,6 +38,8 @@ from evenflow.errors.root import EvenflowError, PeerError, UsageError, did_you_m
 from evenflow.errors.running import (
     DeliveryTimeout,
     DomainError,
+    OutboxDamaged,
+    OutboxRefused,
     PublishTimeout,
     SparkFailed,
     StorageError,
@@ -69,6 +73,8 @@ __all__ = [
     "ExpressionError",
     "MissingExtra",
     "MoveRefused",
+    "OutboxDamaged",
+    "OutboxRefused",
     "OverlayError",
     "PeerError",
     "PlanError",

@@ -24,6 +24,36 @@ class StorageError(EvenflowError):
         super().__init__(f"storage {path}: {reason}")
 
 
+class OutboxRefused(StorageError):
+    """An outbox that this publisher must not use.
+
+    Attributes:
+        path: Its folder.
+        reason: Whose it is, and what to do.
+    """
+
+
+class OutboxDamaged(StorageError):
+    """An outbox that was once complete and cannot be read whole.
+
+    Attributes:
+        path: Its folder.
+        reason: Where it is damaged, what can be read, and what to do.
+        samples: Uncommitted samples that can be read before the damage.
+        items: Their items.
+    """
+
+    def __init__(self, path: str, reason: str, *, samples: int = 0, items: int = 0) -> None:
+        self.samples = samples
+        self.items = items
+        super().__init__(
+            path,
+            f"{reason}. Before it {items} items in {samples} samples can be read that are not known"
+            " to be committed; nothing was changed. Put the file back from a copy; or keep the"
+            " folder aside and open another: a new writer, to which what lies here is unknown",
+        )
+
+
 class StoreTimeout(EvenflowError):
     """The overlay store did not answer in time.
 
@@ -88,6 +118,7 @@ class DeliveryTimeout(EvenflowError):
         items: Items published and not committed.
         slices: The slices that are not through.
         cause: Why, as far as the publisher can tell.
+        outbox: Folder in which they are kept for the next publisher; empty when there is none.
     """
 
     def __init__(
@@ -99,6 +130,7 @@ class DeliveryTimeout(EvenflowError):
         items: int,
         slices: Iterable[int],
         cause: str,
+        outbox: str = "",
     ) -> None:
         self.topic = topic
         self.operation = operation
@@ -108,10 +140,12 @@ class DeliveryTimeout(EvenflowError):
         self.cause = cause
         listed = ", ".join(map(str, self.slices[:10])) + (", ..." if len(self.slices) > 10 else "")
         lacking = "uncommitted" if operation == "close" else "unacknowledged"
+        self.outbox = outbox
+        kept = f"; they are kept in {outbox}: open it again to go on with them" if outbox else ""
         super().__init__(
             f"{operation} of topic {topic!r}: after {waited_s:.1f} s {items} items are {lacking}"
             f" in {len(self.slices)} slices ({listed}): {cause}; see 'evenflow nodes',"
-            " or give it more time"
+            f" or give it more time{kept}"
         )
 
 

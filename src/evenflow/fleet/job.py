@@ -96,7 +96,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", required=True, help="the domain's configuration file")
     parser.add_argument("--topic", required=True, help="where the vehicles report")
-    parser.add_argument("--folder", type=Path, required=True, help="for checkpoints and the ledger")
+    parser.add_argument("--folder", type=Path, required=True, help="for checkpoints and the outbox")
     parser.add_argument("--cores", type=int, default=2, help="tasks at the same time")
     return parser.parse_args()
 

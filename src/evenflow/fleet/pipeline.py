@@ -91,7 +91,7 @@ def start_queries(
         .option("config", file)
         .option("topic", ANSWERS)
         .option("name", "fleet-alerts")
-        .option("ledger", str(folder / "ledger"))
+        .option("outbox", str(folder / "outbox"))
         .option("checkpointLocation", str(folder / "alerts"))
     )
     table = (

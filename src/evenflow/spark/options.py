@@ -33,7 +33,7 @@ _KNOWN_TO_SINK: Final = (
     "name",
     "config",
     "domain",
-    "ledger",
+    "outbox",
     "deliverWithin",
     "checkpointLocation",
     "queryName",
@@ -84,10 +84,11 @@ class SinkOptions:
 
     topic: str
     config: Config
-    ledger: Path
-    """Folder where the sink notes what it has published; it must outlive the driver."""
+    outbox: Path
+    """Folder where the sink writes results down before it publishes them; it must outlive the
+    driver."""
     name: str = "spark"
-    """Name of the sink: of its ledger, and sender of results that name none."""
+    """Name of the sink: of its outbox, and sender of results that name none."""
     deliver_within_s: float = 10.0
     """How long a micro-batch waits until nodes have its results."""
 
@@ -97,14 +98,14 @@ class SinkOptions:
         found = known_options(given, _KNOWN_TO_SINK)
         config = _config(found)
         config.topic(found["topic"])
-        if not found.get("ledger"):
+        if not found.get("outbox"):
             raise ConfigError(
-                "option ledger", found.get("ledger"), "must be a folder that outlives the driver"
+                "option outbox", found.get("outbox"), "must be a folder that outlives the driver"
             )
         return cls(
             topic=found["topic"],
             config=config,
-            ledger=Path(found["ledger"]),
+            outbox=Path(found["outbox"]),
             name=checked(found, "name", "spark", a_name),
             deliver_within_s=checked(found, "deliverWithin", 10.0, seconds),
         )

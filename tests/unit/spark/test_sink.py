@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from evenflow.config import Config
-from evenflow.errors import ConfigError, UsageError
-from evenflow.spark import sink
+from evenflow.errors import ConfigError, DeliveryTimeout, UsageError
+from evenflow.spark import sink, sink_publishers
 from evenflow.spark.options import SinkOptions
-from evenflow.spark.sink import Ledger, Rows, StreamWriter, check_columns
+from evenflow.spark.sink import Rows, StreamWriter, check_columns
+from evenflow.spark.sink_publishers import outbox_of
 
 PAYLOAD = StructType([StructField("payload", BinaryType())])
 
@@ -23,20 +25,34 @@ class Published:
     def __init__(self) -> None:
         self.calls: list[tuple[list[bytes], list[int], object]] = []
         self.flushed = 0
+        self.newest_unit = -1
+        self.late = False
 
-    def publish_columns(
-        self, payloads: pa.Array, *, senders: object, ids: Any, times: object, timeout: float
+    def publish_unit(
+        self,
+        unit: int,
+        payloads: Any,
+        *,
+        senders: object = "",
+        ids: Any = (),
+        times: object = None,
+        timeout: float,
     ) -> None:
-        self.calls.append((payloads.to_pylist(), list(map(int, np.asarray(ids))), senders))
+        self.newest_unit = unit
+        if len(payloads):
+            self.calls.append((payloads.to_pylist(), list(map(int, np.asarray(ids))), senders))
 
     def flush(self, timeout: float) -> None:
         self.flushed += 1
+        if self.late:
+            raise DeliveryTimeout("items", "flush", timeout, items=1, slices=(0,), cause="a test")
 
 
 @pytest.fixture
 def published(monkeypatch: pytest.MonkeyPatch) -> Published:
     publisher = Published()
-    monkeypatch.setattr(sink, "_publisher", lambda options: publisher)
+    monkeypatch.setattr(sink_publishers, "_opened", lambda *_: publisher)
+    monkeypatch.setattr(sink, "PUBLISHERS", sink_publishers.SinkPublishers())
     return publisher
 
 
@@ -68,7 +84,7 @@ class TestWriter:
     ) -> None:
         given = []
         for number, order in enumerate([(b"a", b"b", b"b", b"c"), (b"c", b"b", b"a", b"b")]):
-            # Another ledger: as if the driver had died before its note.
+            published.newest_unit = -1
             writer = writer_in(tmp_path / str(number))
             writer.commit([writer.write(iter(rows(one))) for one in order], 2)
             payloads, ids, _ = published.calls[-1]
@@ -94,7 +110,19 @@ class TestWriter:
         writer = writer_in(tmp_path)
         writer.commit([Rows(b"")], 0)
         assert published.calls == []
-        assert Ledger(tmp_path, "items", "alerts").newest() == 0
+        assert published.newest_unit == 0
+
+    def test_a_flush_that_times_out_repeats_nothing(
+        self, tmp_path: Path, published: Published
+    ) -> None:
+        writer = writer_in(tmp_path)
+        messages = [writer.write(iter(rows(b"a")))]
+        published.late = True
+        with pytest.raises(DeliveryTimeout):
+            writer.commit(messages, 3)
+        published.late = False
+        writer_in(tmp_path).commit(messages, 3)
+        assert (len(published.calls), published.flushed) == (1, 2)
 
     def test_ids_of_the_query_are_kept(self, tmp_path: Path, published: Published) -> None:
         schema = StructType([*PAYLOAD.fields, StructField("id", LongType())])
@@ -110,38 +138,30 @@ def test_other_columns_are_refused_in_words(names: list[str]) -> None:
         check_columns(names)
 
 
-def test_two_sinks_have_two_ledgers(tmp_path: Path) -> None:
-    Ledger(tmp_path / "new", "items", "a").note(5)
-    assert Ledger(tmp_path / "new", "items", "a").newest() == 5
-    assert Ledger(tmp_path / "new", "items", "b").newest() == -1
-    assert Ledger(tmp_path / "new", "answers", "a").newest() == -1
+def test_two_sinks_have_two_outboxes(tmp_path: Path) -> None:
+    one = SinkOptions("items", Config(), tmp_path, name="a")
+    assert len({outbox_of(one), outbox_of(replace(one, name="b")), outbox_of(one)}) == 2
+    assert outbox_of(replace(one, topic="answers")) != outbox_of(one)
 
 
-def test_the_ledger_of_another_checkpoint_is_refused(tmp_path: Path, published: Published) -> None:
-    Ledger(tmp_path, "items", "alerts").note(5)
+def test_the_outbox_of_another_checkpoint_is_refused(tmp_path: Path, published: Published) -> None:
+    published.newest_unit = 5
     writer = writer_in(tmp_path)
     with pytest.raises(ConfigError, match="has batch 5, and the query is at batch 0"):
         writer.commit([writer.write(iter(rows(b"a")))], 0)
     assert published.calls == []
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"batch": "x"}', "{}"])
-def test_a_damaged_ledger_is_told(tmp_path: Path, text: str) -> None:
-    (tmp_path / "items.a.json").write_text(text)
-    with pytest.raises(ConfigError, match="ledger"):
-        Ledger(tmp_path, "items", "a").newest()
-
-
 class TestOptions:
     def test_are_read(self, tmp_path: Path) -> None:
-        given = {"topic": "items", "ledger": str(tmp_path), "NAME": "x", "deliverwithin": "3"}
+        given = {"topic": "items", "outbox": str(tmp_path), "NAME": "x", "deliverwithin": "3"}
         options = SinkOptions.of(given)
-        assert (options.name, options.ledger, options.deliver_within_s) == ("x", tmp_path, 3.0)
+        assert (options.name, options.outbox, options.deliver_within_s) == ("x", tmp_path, 3.0)
 
-    def test_need_a_ledger(self) -> None:
+    def test_need_an_outbox(self) -> None:
         with pytest.raises(ConfigError, match="outlives the driver"):
             SinkOptions.of({"topic": "items"})
 
     def test_know_the_topics(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="no such topic"):
-            SinkOptions.of({"topic": "itms", "ledger": str(tmp_path)})
+            SinkOptions.of({"topic": "itms", "outbox": str(tmp_path)})

@@ -49,6 +49,7 @@ from evenflow.slices.publisher.sealing import Limits, SealedSample, Sealing
 
 if TYPE_CHECKING:
     from evenflow.model.batch import Int32s, Int64s
+    from evenflow.slices.outbox.journal import Journal
     from evenflow.slices.publisher.columns import Table
     from evenflow.slices.publisher.entries import Entries
     from evenflow.slices.publisher.gathering import AssignColumns, Row
@@ -110,6 +111,7 @@ class PublisherCore:
         assign: Gives items their slices that come without one.
         served: Consumers read the topic from serving nodes.
         spill: Takes what memory has no room for.
+        journal: Writes everything down, within its own bound.
     """
 
     def __init__(
@@ -122,6 +124,7 @@ class PublisherCore:
         assign: AssignColumns,
         served: bool = False,
         spill: Spill | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.topic = topic
         self.writer = writer
@@ -136,14 +139,17 @@ class PublisherCore:
             assign=assign,
             served=served and limits.linger_s > 0,
             spill=spill,
+            journal=journal,
         )
         self.retention = self.sealing.retention
         self.counts = Counts()
+        self.committed_before = 0
+        """Items that earlier lives of the writer got committed."""
         self.last_commit: float | None = None
         """When a commit was last accepted."""
         self.consumers = Consumers() if served else None
         self.epochs = Epochs(topic, writer, slice_count, self.sealing, limits.epoch_s)
-        self._fencing = Fencing(slice_count)
+        self.fencing = Fencing(slice_count)
 
     @property
     def epoch(self) -> int:
@@ -272,7 +278,7 @@ class PublisherCore:
 
     def term(self, slice_id: int) -> int:
         """The highest term of ownership met for a slice."""
-        return self._fencing.term(slice_id)
+        return self.fencing.term(slice_id)
 
     def _entries(self, message: Commit | ReplayRequest) -> Entries:
         entries = entries_of(message, self.slice_count)
@@ -287,7 +293,7 @@ class PublisherCore:
         possible = entries.numbers <= self.retention.newest[entries.slices]
         self.counts.impossible += len(possible) - int(possible.sum())
         entries = entries.where(possible)
-        admitted = self._fencing.admit(entries.slices, entries.terms)
+        admitted = self.fencing.admit(entries.slices, entries.terms)
         stale = entries.slices[~admitted].tolist()
         self.counts.stale_commits += len(stale)
         reactions: list[Reaction] = []
@@ -305,7 +311,7 @@ class PublisherCore:
 
     def _replay(self, message: ReplayRequest) -> list[Reaction]:
         entries = self._entries(message)
-        admitted = self._fencing.admit(entries.slices, entries.terms)
+        admitted = self.fencing.admit(entries.slices, entries.terms)
         refused = entries.slices[~admitted].tolist()
         self.counts.stale_requests += len(refused)
         asked = entries.where(admitted)
@@ -331,5 +337,5 @@ class PublisherCore:
             floor=tuple(self.retention.floors[accepted].tolist()),
             last=tuple(self.retention.newest[accepted].tolist()),
             refused=tuple(refused),
-            refused_terms=self._fencing.terms(refused),
+            refused_terms=self.fencing.terms(refused),
         )

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evenflow.errors import DeliveryTimeout, PublishTimeout, UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from evenflow.clock import Clock
     from evenflow.slices.consumer.registry import Consumers
     from evenflow.slices.publisher.core import PublisherCore
     from evenflow.slices.publisher.owner_writer import OwnerWriters
@@ -18,7 +21,9 @@ class PublisherStats:
     """What a publisher has done and holds."""
 
     published: int
-    """Items accepted."""
+    """Items accepted, and those found in the outbox."""
+    recovered: int
+    """Items found in the outbox that were not committed."""
     committed: int
     """Items committed by their nodes."""
     uncommitted: int
@@ -44,13 +49,19 @@ class PublisherStats:
 
 
 def publisher_stats(
-    core: PublisherCore, *, refused: int, replayed: int, writers: OwnerWriters
+    core: PublisherCore,
+    *,
+    refused: int,
+    replayed: int,
+    writers: OwnerWriters,
+    recovered: int = 0,
 ) -> PublisherStats:
     """Put together what the parts of a publisher count."""
     counts = core.counts
     return PublisherStats(
-        published=counts.published,
-        committed=counts.committed,
+        published=counts.published - core.committed_before,
+        recovered=recovered,
+        committed=counts.committed - core.committed_before,
         uncommitted=core.uncommitted,
         retained_bytes=core.kept,
         refused=refused,
@@ -95,3 +106,60 @@ def _who_is_behind(consumers: Consumers, writer: int, when: str) -> str:
         f"consumer {names} has not committed them (the newest commit: {when}); start its"
         " query, or release it by 'evenflow consumers forget'"
     )
+
+
+class Complaints:
+    """The errors of one publisher, with their causes.
+
+    Args:
+        core: The publisher.
+        writers: Know which nodes read.
+        clock: The time.
+        outbox: Folder of its outbox; empty when it has none.
+    """
+
+    def __init__(
+        self, core: PublisherCore, writers: OwnerWriters, clock: Clock, outbox: str
+    ) -> None:
+        self._core = core
+        self._writers = writers
+        self._clock = clock
+        self._outbox = outbox
+
+    def too_large(self, size: int) -> UsageError:
+        """An item can never be kept."""
+        return UsageError(
+            f"an item of {size} bytes does not fit publisher.retention_bytes ="
+            f" {self._core.limits.retention_bytes}: raise it, or send less"
+        )
+
+    def full(self, waited: float, accepted: int = 0) -> PublishTimeout:
+        """There was no room in time."""
+        return PublishTimeout(
+            self._core.topic,
+            waited,
+            self._core.kept,
+            self._core.limits.retention_bytes,
+            uncommitted=self._core.uncommitted,
+            accepted=accepted,
+            cause=self._cause(),
+        )
+
+    def late(self, operation: str, waited: float, items: int) -> DeliveryTimeout:
+        """The nodes had not everything in time."""
+        slices = self._core.retention.dirty()
+        return DeliveryTimeout(
+            self._core.topic,
+            operation,
+            waited,
+            items=items,
+            slices=slices,
+            cause=self._cause(),
+            outbox=self._outbox,
+        )
+
+    def _cause(self) -> str:
+        cause = why_blocked(self._core, self._writers.readers, self._clock.monotonic())
+        if not self._core.sealing.has_full_journal:
+            return cause
+        return f"the outbox {self._outbox} is full, or its disk; {cause}"

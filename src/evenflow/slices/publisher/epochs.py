@@ -66,6 +66,17 @@ class Epochs:
         self._announced_clean = True
         self._announced_committed = 0
 
+    def restore(self, committed: int, published: int) -> None:
+        """Go on behind the epochs of an earlier life, which have ended, announced or not.
+
+        Args:
+            committed: The newest epoch that every consumer has committed.
+            published: How many items were published up to the newest epoch.
+        """
+        self.committed = committed
+        self._ended = self._sealing.retention.newest.copy()
+        self._ended_items = published
+
     @property
     def newest(self) -> int:
         """The newest epoch that has items."""

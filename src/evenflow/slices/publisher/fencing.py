@@ -42,6 +42,15 @@ class Fencing:
         np.maximum.at(self._terms, slices[admitted], terms[admitted])
         return admitted
 
+    def restore(self, terms: npt.NDArray[np.uint64]) -> None:
+        """Go by the terms that were met in an earlier life."""
+        self._terms[:] = terms
+
+    @property
+    def newest(self) -> npt.NDArray[np.uint64]:
+        """The newest term met for each slice."""
+        return self._terms
+
     def term(self, slice_id: int) -> int:
         """The newest term met for a slice; 0 before the first."""
         return int(self._terms[slice_id])

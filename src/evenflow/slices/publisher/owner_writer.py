@@ -227,6 +227,11 @@ class OwnerWriters:
                 writer = self._participant.writer(self._channel, channels.node_partition(node))
                 self._writers[node] = OwnerWriter(writer, self._unsent, now)
 
+    def recall(self, serials: Iterable[int]) -> None:
+        """Samples of an earlier life: who got them is not known, so a flush sends them again."""
+        for serial in serials:
+            self._unsent.lose(serial)
+
     def part(self, nodes: Iterable[str]) -> None:
         """Close the writers of nodes that are gone; called with the publisher's lock held."""
         for node in nodes:

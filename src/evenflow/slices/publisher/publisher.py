@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,16 +30,18 @@ import numpy as np
 from evenflow.clock import SystemClock
 from evenflow.config import Config
 from evenflow.domain import enter
-from evenflow.errors import DeliveryTimeout, PublishTimeout, UsageError
+from evenflow.errors import UsageError
 from evenflow.model.batch import Int32s
 from evenflow.model.sample import ITEM_BYTES, RUN_BYTES
 from evenflow.slices.assignment import Assignment, assignment_of
 from evenflow.slices.consumer.registry import ARCHIVE
 from evenflow.slices.publisher.core import PublisherCore
-from evenflow.slices.publisher.diagnosis import PublisherStats, publisher_stats, why_blocked
+from evenflow.slices.publisher.diagnosis import Complaints, PublisherStats, publisher_stats
 from evenflow.slices.publisher.intake import Intake, Payload, encode_payload
+from evenflow.slices.publisher.outlet import open_outbox, restore
 from evenflow.slices.publisher.sealing import Limits, item_bytes
 from evenflow.slices.publisher.shell import PublisherShell
+from evenflow.slices.publisher.units import unit_of
 from evenflow.slices.spill import open_spill
 
 if TYPE_CHECKING:
@@ -65,7 +68,13 @@ class Publisher:
         participant: Shared with other parts of the process; by default the publisher opens its own.
         on_commit: Called with (slice, first, last, node) for each accepted commit, in a thread of
             the publisher: it must be quick and must not publish.
+        outbox: A folder. What is not committed is kept there too, and survives the process: whoever
+            opens it next goes on as the same writer. It belongs to one process at a time.
         clock: The time.
+
+    Raises:
+        OutboxRefused: Another process uses the outbox, or it is not of this topic.
+        OutboxDamaged: The outbox cannot be read whole.
     """
 
     def __init__(
@@ -76,14 +85,16 @@ class Publisher:
         assignment: str | Assignment | Callable[[Mapping[str, Any], int], int | None] | None = None,
         participant: Participant | None = None,
         on_commit: CommitHook | None = None,
+        outbox: str | PathLike[str] | None = None,
         clock: Clock | None = None,
     ) -> None:
         config = config or Config.load()
         cut, settings = config.topic(topic), config.publisher
         clock = clock or SystemClock()
         self.topic = topic
-        self.writer = secrets.randbits(64)
-        """This run's id in the domain."""
+        self._outbox = None if outbox is None else open_outbox(outbox, config, topic)
+        self.writer = secrets.randbits(64) if self._outbox is None else self._outbox.state.writer
+        """The writer's id in the domain: of this run, or of all that share an outbox."""
         self._intake = Intake(
             topic,
             cut.slices,
@@ -107,7 +118,9 @@ class Publisher:
             served=cut.served,
             assign=self._intake.slices_of_columns,
             spill=open_spill("publisher", settings.spill_dir, settings.spill_bytes),
+            journal=None if self._outbox is None else self._outbox.journal,
         )
+        self._recovered = 0 if self._outbox is None else restore(self._core, self._outbox)
         if cut.durable and self._core.consumers is not None:
             self._core.consumers.learn((ARCHIVE,))
         self._leaving = Lock()
@@ -116,7 +129,10 @@ class Publisher:
         self._own = None if participant else enter(config.domain)
         domain = participant or self._own
         assert domain is not None
-        self._shell = PublisherShell(self._core, domain, clock, on_commit)
+        self._shell = PublisherShell(self._core, domain, clock, on_commit, self._outbox)
+        self._complaints = Complaints(
+            self._core, self._shell.owner_writers, clock, str(outbox or "")
+        )
 
     # -- items -------------------------------------------------------------------------------------
 
@@ -145,10 +161,10 @@ class Publisher:
         row = self._intake.row(payload, sender, id, time)
         size = item_bytes(row[1], row[0])
         if size > self._limits.retention_bytes:
-            raise self._too_large(size)
+            raise self._complaints.too_large(size)
         timeout = self._block_s if timeout is None else timeout
         if not self._shell.add(row, size, timeout):
-            raise self._full(timeout)
+            raise self._complaints.full(timeout)
 
     def publish_many(
         self,
@@ -198,6 +214,43 @@ class Publisher:
         table = self._intake.table(payloads, senders, ids, times)
         self._publish_table(table, self._intake.slices(table, fields or {}), timeout)
 
+    def publish_unit(
+        self,
+        unit: int,
+        payloads: Any,
+        *,
+        senders: Any = "",
+        ids: Any = None,
+        times: Any = None,
+        timeout: float | None = None,
+    ) -> bool:
+        """Publish columns as one unit: the outbox has all of it or nothing, also after a crash.
+
+        Units are numbered by the caller, upwards. One that the outbox has is not published again.
+
+        Returns:
+            Whether it was news.
+
+        Raises:
+            UsageError: There is no outbox, or the unit is too large for it.
+            PublishTimeout: There was no room in time; nothing of it is published.
+        """
+        if self._outbox is None:
+            raise UsageError("a unit is published by way of an outbox: Publisher(outbox=FOLDER)")
+        columns, memory = (payloads, senders, ids, times), self._limits.retention_bytes
+        made = unit_of(unit, columns, self._intake, self._outbox, memory)
+        if made is None:
+            return False
+        timeout = self._block_s if timeout is None else timeout
+        if not self._shell.add_unit(made, timeout):
+            raise self._complaints.full(timeout)
+        return True
+
+    @property
+    def newest_unit(self) -> int:
+        """The newest unit that the outbox has; -1 for none."""
+        return -1 if self._outbox is None else self._outbox.newest_unit
+
     # -- what becomes of them ----------------------------------------------------------------------
 
     def flush(self, timeout: float | None = None) -> None:
@@ -208,8 +261,7 @@ class Publisher:
         """
         timeout = self._block_s if timeout is None else timeout
         if not self._shell.flush(timeout):
-            slices = self._core.retention.dirty()
-            raise self._late("flush", timeout, self._core.retention.uncommitted(slices), slices)
+            raise self._complaints.late("flush", timeout, self._core.retention.items)
 
     def close(self, timeout: float | None = None) -> None:
         """Write everything, wait until it is committed, and leave.
@@ -218,25 +270,23 @@ class Publisher:
 
         Raises:
             DeliveryTimeout: Some items were not committed in time. They are lost with the publisher
-                unless a node holds them.
+                unless a node or the outbox holds them.
         """
         timeout = self._block_s if timeout is None else timeout
         if not self._begin_to_leave():
             if not self._left.wait(timeout):
-                slices = self._core.retention.dirty()
-                raise self._late("close", timeout, self._core.uncommitted, slices)
+                raise self._complaints.late("close", timeout, self._core.uncommitted)
             return
         try:
             if not self._shell.finish(timeout):
-                slices = self._core.retention.dirty()
-                raise self._late("close", timeout, self._core.uncommitted, slices)
+                raise self._complaints.late("close", timeout, self._core.uncommitted)
         finally:
             self._leave()
 
     @property
     def committed(self) -> int:
         """Items committed by their nodes."""
-        return self._core.counts.committed
+        return self._core.counts.committed - self._core.committed_before
 
     @property
     def stats(self) -> PublisherStats:
@@ -246,6 +296,7 @@ class Publisher:
             refused=self._intake.refused,
             replayed=self._shell.replayer.replayed,
             writers=self._shell.owner_writers,
+            recovered=self._recovered,
         )
 
     def __enter__(self) -> Publisher:
@@ -285,7 +336,7 @@ class Publisher:
         sizes = table.lengths() + (ITEM_BYTES + RUN_BYTES)
         largest = int(sizes.max())
         if largest > self._limits.retention_bytes:
-            raise self._too_large(largest)
+            raise self._complaints.too_large(largest)
         ends = np.cumsum(sizes)
         start = before = 0
         while start < len(table):
@@ -294,32 +345,5 @@ class Publisher:
             end = max(fitting, start + 1)
             rows, chosen = table.rows(start, end), slices[start:end]
             if not self._shell.add_table(rows, chosen, int(ends[end - 1]) - before, timeout):
-                raise self._full(timeout, accepted=start)
+                raise self._complaints.full(timeout, accepted=start)
             start, before = end, int(ends[end - 1])
-
-    def _too_large(self, size: int) -> UsageError:
-        return UsageError(
-            f"an item of {size} bytes does not fit publisher.retention_bytes ="
-            f" {self._limits.retention_bytes}: raise it, or send less"
-        )
-
-    def _full(self, waited: float, accepted: int = 0) -> PublishTimeout:
-        return PublishTimeout(
-            self.topic,
-            waited,
-            self._core.kept,
-            self._limits.retention_bytes,
-            uncommitted=self._core.uncommitted,
-            accepted=accepted,
-            cause=self._cause(),
-        )
-
-    def _late(
-        self, operation: str, waited: float, items: int, slices: Sequence[int]
-    ) -> DeliveryTimeout:
-        return DeliveryTimeout(
-            self.topic, operation, waited, items=items, slices=slices, cause=self._cause()
-        )
-
-    def _cause(self) -> str:
-        return why_blocked(self._core, self._shell.owner_writers.readers, self._clock.monotonic())

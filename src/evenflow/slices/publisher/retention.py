@@ -121,6 +121,21 @@ class Retention:
         self.items += sample.count
         self.size += len(sample.encoded)
 
+    def restore(self, floors: Int64s, newest: Int64s, samples: Iterable[Retained]) -> None:
+        """Keep what an earlier life of this writer has published, before anything new is."""
+        self.floors[:], self.newest[:] = floors, newest
+        self._samples = {sample.serial: sample for sample in samples}
+        self.items = int((newest - floors).sum())
+        self.size = sum(len(sample.encoded) for sample in self._samples.values())
+
+    def oldest(self, otherwise: int) -> int:
+        """Serial number of the oldest sample that is kept."""
+        return next(iter(self._samples), otherwise)
+
+    def serials(self) -> list[int]:
+        """Serial numbers of all samples that are kept."""
+        return list(self._samples)
+
     def has(self, serial: int) -> bool:
         """Whether a sample is still kept."""
         return serial in self._samples

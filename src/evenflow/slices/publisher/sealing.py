@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evenflow.model.batch import Encoded, Int32s, Int64s, Item
+    from evenflow.slices.outbox.journal import Journal
     from evenflow.slices.publisher.gathering import AssignColumns, Columns
     from evenflow.slices.publisher.routing import Routing
     from evenflow.slices.spill import Spill
@@ -92,6 +93,7 @@ class Sealing:
         assign: Gives items their slices that have none yet.
         served: Items wait until their epoch ends.
         spill: Takes what memory has no room for.
+        journal: Writes every sample down; its room is what counts then.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class Sealing:
         assign: AssignColumns,
         served: bool = False,
         spill: Spill | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.retention = Retention(slice_count)
         self.gathering = Gathering()
@@ -115,7 +118,8 @@ class Sealing:
         self._limits = limits
         self._routing = routing
         self._assign = assign
-        self._spill = spill
+        self._spill = spill if journal is None else None
+        self._journal = journal
         self._spill_full = False
         self._sealed_in_epoch = False
         self._served = served
@@ -131,10 +135,17 @@ class Sealing:
     @property
     def room(self) -> int:
         """Bytes that may be kept."""
+        if self._journal is not None:
+            return self.retention.size + self._journal.spare
         room = self._limits.retention_bytes
         if self._spill is not None and not self._spill_full:
             room += self._spill.limit
         return room
+
+    @property
+    def has_full_journal(self) -> bool:
+        """Whether there is no room because nothing more can be written down."""
+        return self._journal is not None and self._journal.is_full
 
     @property
     def has_items(self) -> bool:

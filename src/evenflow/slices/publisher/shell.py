@@ -27,6 +27,9 @@ from evenflow.model.messages import (
 )
 from evenflow.slices.actions import Send
 from evenflow.slices.publisher.core import Committed, PublisherCore, Resend
+from evenflow.slices.publisher.inbox import Inbox
+from evenflow.slices.publisher.members import Members
+from evenflow.slices.publisher.outlet import Outlet
 from evenflow.slices.publisher.owner_writer import OwnerWriters
 from evenflow.slices.publisher.replayer import Replayer
 
@@ -36,9 +39,11 @@ if TYPE_CHECKING:
     from evenflow.clock import Clock
     from evenflow.domain.cyclone import Participant
     from evenflow.model.batch import Int32s
+    from evenflow.slices.outbox.outbox import Outbox
     from evenflow.slices.publisher.columns import Table
     from evenflow.slices.publisher.core import Reaction
     from evenflow.slices.publisher.gathering import Row
+    from evenflow.slices.publisher.units import Unit
 
     CommitHook = Callable[[int, int, int, str], None]
 
@@ -60,6 +65,7 @@ class PublisherShell:
         clock: The time.
         on_commit: Called with (slice, first, last, node) for each accepted commit, in the service
             thread: it must be quick and must not publish.
+        outbox: Where everything is written down before it is sent; it is closed with the shell.
     """
 
     def __init__(
@@ -68,6 +74,7 @@ class PublisherShell:
         participant: Participant,
         clock: Clock,
         on_commit: CommitHook | None = None,
+        outbox: Outbox | None = None,
     ) -> None:
         self.core = core
         self._clock = clock
@@ -78,26 +85,17 @@ class PublisherShell:
         self._closing = self._stopping = False
         self._failure: BaseException | None = None
         self._sleeps_until = _FOREVER
-        self._announced = 0
+        self._announced = core.epochs.ended
         """The newest epoch that was announced."""
-        partition = channels.writer_partition(core.writer)
         self.owner_writers = OwnerWriters(participant, core.topic, core.retention.has)
-        self._members: frozenset[str] = frozenset()
+        self._outlet = Outlet(core, self.owner_writers, outbox, clock)
+        self._members = Members(core.topic, self.owner_writers)
         self._epochs = participant.writer(channels.EPOCHS)
-        self._readers = [
-            participant.reader(channel, [partition])
-            for channel in (channels.COMMITS, channels.REQUESTS)
-        ]
-        self._readers += map(participant.reader, (channels.MAPS, channels.BEATS))
-        if core.consumers is not None:
-            # In this order: who is told of a consumer before a commit keeps what it needs.
-            self._readers += map(participant.reader, (channels.PROGRESS, channels.CONSUMERS))
-        self._waiter = participant.waiter()
-        for reader in self._readers:
-            self._waiter.attach(reader)
+        self._inbox = Inbox(participant, core.writer, served=core.consumers is not None)
         # A node that has items of a writer must learn when it dies, also in its first epoch.
-        self._epochs.write(core.epochs.hello())
+        self._epochs.write(core.close_epoch(clock.monotonic()) or core.epochs.hello())
         self.replayer = Replayer(participant, core.topic, core.retention.floors, clock)
+        self._outlet.start(self._changed, self._lock, self._drain, self._on_failure)
         name = f"evenflow-publisher-{core.topic}"
         self._thread = Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
@@ -135,12 +133,21 @@ class PublisherShell:
         self._drain(touched)
         return True
 
+    def add_unit(self, unit: Unit, timeout_s: float) -> bool:
+        """Accept items that the outbox has all or none of, whatever happens."""
+        with self._lock:
+            if not self._wait_for_room(unit.size, timeout_s):
+                return False
+            self._outlet.put_unit(unit, self._clock.monotonic())
+            self._wake_if_due()
+        return True
+
     def _added(self, *, first: bool, full: bool) -> list[str]:
         """Items were added: seal them, or see that somebody will; return whom to write to."""
         now = self._clock.monotonic()
         if first:
             self.core.opened(now)
-        touched = self.owner_writers.put(self.core.seal(now), now) if full else []
+        touched = self._outlet.put(self.core.seal(now), now) if full else []
         self._wake_if_due()
         return touched
 
@@ -149,7 +156,7 @@ class PublisherShell:
             now = self._clock.monotonic()
             self.owner_writers.drain(touched, now)
             if self.owner_writers.needs_care and self._sleeps_until > now + _CARE_POLL_S:
-                self._waiter.wake()
+                self._inbox.wake()
 
     def flush(self, timeout_s: float) -> bool:
         """Write everything; return whether it is acknowledged in time."""
@@ -157,17 +164,17 @@ class PublisherShell:
         with self._changed:
             self._check()
             now = self._clock.monotonic()
-            touched = self.owner_writers.put(self.core.seal(now), now)
+            touched = self._outlet.put(self.core.seal(now), now)
             serial, epoch = self.core.sealing.serial, self.core.epochs.newest
             if self.core.consumers is not None:
                 # Of a served topic nothing can be read whose epoch is not closed.
                 self.core.epochs.hurry()
-                self._waiter.wake()
+                self._inbox.wake()
         self._drain(touched)
         while True:
             with self._lock:
                 # Under the lock: what was unsent and is being queued is neither for a moment.
-                safe = self.core.uncommitted == 0 or self.owner_writers.are_safe(serial)
+                safe = self._outlet.has_everything(serial)
             if safe and self._is_announced(epoch):
                 return True
             left = deadline - self._clock.monotonic()
@@ -187,26 +194,29 @@ class PublisherShell:
             self._check()
             self._closing = True
             self.core.epochs.hurry()
-            self._waiter.wake()
+            self._inbox.wake()
             self._changed.wait_for(self._is_over, timeout_s)
             if self._failure is not None:
                 raise self._failure
             return self.core.uncommitted == 0
 
     def close(self) -> None:
-        """Stop the threads and close the endpoints."""
+        """Stop the threads, write down what is left, say goodbye and close the endpoints."""
         with self._changed:
             self._closing = self._stopping = True
             self._changed.notify_all()
-        self._waiter.wake()
+        self._inbox.wake()
         self._thread.join()
-        self.replayer.close()
-        self._epochs.wait_acked(_FAREWELL_S)
-        self._waiter.close()
-        for reader in self._readers:
-            reader.close()
-        self.owner_writers.close()
-        self._epochs.close()
+        try:
+            self._outlet.close(self._lock)
+            if self._failure is None:
+                self._announce(self._clock.monotonic())
+        finally:
+            self.replayer.close()
+            self._epochs.wait_acked(_FAREWELL_S)
+            self._inbox.close()
+            self.owner_writers.close()
+            self._epochs.close()
 
     def _is_over(self) -> bool:
         return self.core.uncommitted == 0 or self._failure is not None
@@ -237,22 +247,24 @@ class PublisherShell:
     def _wake_if_due(self) -> None:
         due = self.core.deadline()
         if due is not None and due < self._sleeps_until:
-            self._waiter.wake()
+            self._inbox.wake()
 
     # -- service thread ----------------------------------------------------------------------------
 
     def _serve(self) -> None:
         try:
             while not self._stopping:
-                self._waiter.wait(self._pause())
+                self._inbox.wait(self._pause())
                 self._receive()
                 self._tend()
-            self._announce(self._clock.monotonic())
         except BaseException as failure:  # noqa: BLE001 - callers must learn why nothing moves
             _log.exception("publisher of topic %r failed", self.core.topic)
-            with self._changed:
-                self._failure = failure
-                self._changed.notify_all()
+            self._on_failure(failure)
+
+    def _on_failure(self, failure: BaseException) -> None:
+        with self._changed:
+            self._failure = failure
+            self._changed.notify_all()
 
     def _pause(self) -> float:
         with self._changed:
@@ -267,13 +279,12 @@ class PublisherShell:
         return max(0.0, until - now)
 
     def _receive(self) -> None:
-        for reader in self._readers:
-            for message in reader.take():
-                if not isinstance(message, channels.Gone):
-                    self._handle(message)
-                elif message.message_type is ConsumerCommit:
-                    with self._changed:
-                        self.core.on_consumer_gone(*message.key)
+        for message in self._inbox.take():
+            if not isinstance(message, channels.Gone):
+                self._handle(message)
+            elif message.message_type is ConsumerCommit:
+                with self._changed:
+                    self.core.on_consumer_gone(*message.key)
 
     def _handle(
         self, message: Commit | ReplayRequest | ConsumerCommit | Progress | MapPage | Beat
@@ -282,33 +293,21 @@ class PublisherShell:
         with self._changed:
             reactions: list[Reaction] = []
             if isinstance(message, Beat):
-                self._meet(message, now)
+                self._members.on_beat(message, now)
             elif isinstance(message, ConsumerCommit | Progress):
                 reactions = self.core.handle_consumer(message, now)
             else:
                 reactions = self.core.handle(message, now)
             if any(isinstance(one, Committed) for one in reactions):
+                self._outlet.on_committed()
                 self._changed.notify_all()
+            if isinstance(message, ReplayRequest) and not self._outlet.may_answer():
+                return
         for reaction in reactions:
             try:
                 self._perform(reaction)
             except Exception:  # noqa: BLE001 - one node's fault is not the others'
                 _log.exception("%s could not be served", type(message).__name__)
-
-    def _meet(self, beat: Beat, now: float) -> None:
-        """Have a writer ready for every node before slices move to it."""
-        members = frozenset(beat.nodes)
-        if beat.topic != self.core.topic or members == self._members:
-            return
-        self.owner_writers.meet(members - self._members, now)
-        self._members = members
-
-    def _part(self) -> None:
-        """Close the writers of nodes that are no members any more, once they do not read."""
-        strangers = set(self.owner_writers.nodes) - self._members
-        if strangers and self._members:
-            with self._changed:
-                self.owner_writers.part(strangers)
 
     def _perform(self, reaction: Reaction) -> None:
         match reaction:
@@ -327,23 +326,23 @@ class PublisherShell:
     def _tend(self) -> None:
         """Do what is due by time."""
         now = self._clock.monotonic()
-        writers, epochs = self.owner_writers, self.core.epochs
         with self._changed:
             ending = self.core.epoch_due(now)
             sealed = self.core.end_epoch(now) if ending else self.core.seal_due(now)
-            touched = writers.put(sealed, now)
+            touched = self._outlet.put(sealed, now)
         self._drain(touched)
         if ending:
-            epochs.await_acks(writers.take_written(), now)
-        if epochs.is_announceable(now, writers.needs_no_wait):
+            self._outlet.on_epoch_ended(now)
+        if self._outlet.is_announceable(now):
             self._announce(now)
-        if writers.needs_care:
-            writers.tend(now)
-        self._part()
+        if self.owner_writers.needs_care:
+            self.owner_writers.tend(now)
+        self._members.part(self._lock)
 
     def _announce(self, now: float) -> None:
         with self._changed:
-            close = self.core.close_epoch(now, closing=self._closing)
+            closing = self._closing and self._outlet.may_say_goodbye
+            close = self.core.close_epoch(now, closing=closing)
         if close is not None:
             self._epochs.write(close)
             self._announced = close.epoch

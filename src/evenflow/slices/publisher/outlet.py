@@ -1,0 +1,174 @@
+"""The way out of sealed samples: straight to the owners of their slices, or by way of the outbox.
+
+With an outbox nothing is said before it is on disk: no sample is sent, no epoch announced whose
+samples are not written, no replay answered under a term that is not noted, and a writer says
+goodbye only when its outbox has nothing left.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evenflow.errors import StorageError
+from evenflow.slices.outbox.outbox import Outbox
+from evenflow.slices.outbox.state import Identity, Progress
+from evenflow.slices.publisher.retention import Retained
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import PathLike
+    from threading import Condition, Lock
+
+    from evenflow.clock import Clock
+    from evenflow.config import Config
+    from evenflow.slices.publisher.core import PublisherCore
+    from evenflow.slices.publisher.owner_writer import OwnerWriters
+    from evenflow.slices.publisher.sealing import SealedSample
+    from evenflow.slices.publisher.units import Unit
+
+ANSWER_S: Final = 1.0
+"""How long the answer to a replay request waits for the disk; the node asks again."""
+
+
+def open_outbox(folder: str | PathLike[str], config: Config, topic: str) -> Outbox:
+    """The outbox of a publisher, within the bounds of its configuration."""
+    identity = Identity(topic, config.topic(topic).slices, config.domain.id)
+    settings = config.publisher
+    return Outbox(folder, identity, limit=settings.outbox_bytes, memory=settings.retention_bytes)
+
+
+def restore(core: PublisherCore, outbox: Outbox) -> int:
+    """Go on as the writer of an outbox; return how many of its items are uncommitted."""
+    state = outbox.state
+    retention, sealing = core.retention, core.sealing
+    retention.restore(state.floors, state.newest, map(Retained.of, outbox.samples))
+    sealing.serial, sealing.epoch = state.serial, state.epoch + 1
+    core.fencing.restore(state.terms)
+    core.counts.committed = core.committed_before = state.committed_items
+    core.counts.published = state.committed_items + retention.items
+    core.epochs.restore(state.committed_epoch, core.counts.published)
+    return retention.items
+
+
+class Outlet:
+    """Where a publisher's shell puts sealed samples.
+
+    Args:
+        core: The publisher.
+        writers: The way to the owners.
+        outbox: None for a publisher that has none.
+        clock: The time.
+    """
+
+    def __init__(
+        self, core: PublisherCore, writers: OwnerWriters, outbox: Outbox | None, clock: Clock
+    ) -> None:
+        self._core = core
+        self._writers = writers
+        self._outbox = outbox
+        self._clock = clock
+        self._ended = 0
+        """The newest sample of the epoch that is ending."""
+        if outbox is not None:
+            writers.recall(core.retention.serials())
+
+    def start(
+        self,
+        changed: Condition,
+        lock: Lock,
+        drain: Callable[[list[str]], None],
+        fail: Callable[[BaseException], None],
+    ) -> None:
+        """Begin to write; who waits for room is told when there is."""
+        self._changed = changed
+        if self._outbox is not None:
+            self._outbox.start(lock, self._progress, self._put_now, drain, fail)
+
+    def put(self, sealed: list[SealedSample], now: float) -> list[str]:
+        """Have samples sent; return whom to send to right now. Called with the lock held."""
+        if self._outbox is None:
+            return self._writers.put(sealed, now)
+        self._outbox.append(sealed)
+        return []
+
+    def put_unit(self, unit: Unit, now: float) -> None:
+        """Have a unit written down and sent. Called with the lock held."""
+        core, outbox = self._core, self._outbox
+        assert outbox is not None
+        outbox.append(core.seal(now))
+        if len(unit.table):
+            core.add_table(unit.table, unit.slices, unit.size)
+            core.opened(now)
+        outbox.append(core.seal(now), unit.number)
+
+    def is_written(self, serial: int) -> bool:
+        """Whether a sample is where it must be before anybody is told of it."""
+        return self._outbox is None or self._outbox.is_written(serial)
+
+    def has_everything(self, serial: int) -> bool:
+        """Whether all samples up to one are written, and with the nodes or committed."""
+        safe = self._core.uncommitted == 0 or self._writers.are_safe(serial)
+        return safe and self.is_written(serial)
+
+    def on_epoch_ended(self, now: float) -> None:
+        """An epoch has ended, and its samples were put."""
+        self._ended = self._core.sealing.serial
+        self._core.epochs.await_acks(self._writers.take_written(), now)
+
+    def is_announceable(self, now: float) -> bool:
+        """Whether an ended epoch is written and need not wait for its readers any longer."""
+        epochs = self._core.epochs
+        if not epochs.is_ending:
+            return False
+        if self._ended:
+            if not self.is_written(self._ended):
+                return False
+            self._ended = 0
+            if self._outbox is not None:
+                epochs.await_acks(self._writers.take_written(), now)
+        return epochs.is_announceable(now, self._writers.needs_no_wait)
+
+    def on_committed(self) -> None:
+        """Something was committed; called with the lock held."""
+        if self._outbox is not None:
+            self._outbox.note()
+
+    def may_answer(self) -> bool:
+        """Whether the terms that were met are noted; waits for it. Called with the lock held."""
+        outbox = self._outbox
+        if outbox is None or (outbox.state.terms == self._core.fencing.newest).all():
+            return True
+        return outbox.sync(ANSWER_S)
+
+    @property
+    def may_say_goodbye(self) -> bool:
+        """Whether the writer ends with its process."""
+        return self._outbox is None or self._outbox.has_ended
+
+    def close(self, lock: Lock) -> None:
+        """Write what is left; the writer ends when that is nothing."""
+        if self._outbox is None:
+            return
+        with lock:
+            self._outbox.append(self._core.seal(self._clock.monotonic()))
+        lost = self._outbox.close()
+        if lost:
+            raise StorageError(
+                str(self._outbox.path),
+                f"disk full or failed: {lost} items were accepted, not written, and are gone",
+            )
+
+    def _put_now(self, sealed: list[SealedSample]) -> list[str]:
+        self._changed.notify_all()
+        return self._writers.put(sealed, self._clock.monotonic())
+
+    def _progress(self) -> Progress:
+        core = self._core
+        return Progress(
+            core.counts.committed,
+            core.epochs.committed,
+            core.retention.floors,
+            core.fencing.newest,
+            core.retention.oldest(core.sealing.serial + 1),
+            core.retention.size,
+        )

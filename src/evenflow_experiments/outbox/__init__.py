@@ -1,0 +1,1 @@
+"""A publisher with an outbox: killed again and again, and measured beside one without."""

@@ -1,0 +1,319 @@
+"""The outbox of a publisher on real files, in a domain in the test's hands."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit.slices.publisher.fakes import LIMIT_S, FakeParticipant
+from tests.unit.slices.publisher.items import SLICES, map_page
+
+from evenflow.config import Config
+from evenflow.domain import channels
+from evenflow.errors import (
+    DeliveryTimeout,
+    OutboxRefused,
+    PublishTimeout,
+    StorageError,
+    UsageError,
+)
+from evenflow.model.messages import Commit, EpochClose, ReplayRequest
+from evenflow.model.sample import Sample
+from evenflow.slices.outbox import files
+from evenflow.slices.outbox.outbox import Outbox
+from evenflow.slices.outbox.state import Identity
+from evenflow.slices.publisher.publisher import Publisher
+
+DATA = channels.data("items")
+MIB = 1 << 20
+
+
+def until(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not holds():
+        assert time.monotonic() < deadline, "it never held"
+        time.sleep(0.001)
+
+
+class Domain(FakeParticipant):
+    """A domain in which node ``a`` reads, and owns all slices."""
+
+    def __init__(self) -> None:
+        super().__init__(readers=1)
+
+    def open(self, folder: Path, topic: str = "items", **settings: Any) -> Publisher:
+        config = Config()
+        items = replace(config.topics[0], name=topic, slices=SLICES)
+        settings = {"epoch_ms": 20, "linger_ms": 1, **settings}
+        config = replace(config, topics=(items,), publisher=replace(config.publisher, **settings))
+        publisher = Publisher(
+            topic,
+            config=config,
+            assignment="modulo:id",
+            participant=self,
+            outbox=folder,  # type: ignore[arg-type]
+        )
+        page = map_page(["a"] * SLICES)
+        self.say(channels.MAPS, page)
+        until(lambda: topic != "items" or publisher._core.routing.map.version == page.version)
+        return publisher
+
+    def commit(self, publisher: Publisher) -> None:
+        newest = publisher._core.retention.newest.tolist()
+        slices, terms = tuple(range(SLICES)), (1,) * SLICES
+        commit = Commit("items", publisher.writer, "a", "", slices, terms, tuple(newest))
+        self.say(channels.COMMITS, commit)
+        until(lambda: publisher.stats.uncommitted == 0)
+
+    def numbers(self) -> dict[tuple[int, int], list[int]]:
+        """The ids that node ``a`` was sent under each (slice, number)."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for encoded in self.of(DATA, "a").written:
+            for batch in Sample(encoded).batches():
+                for number, item in enumerate(batch, batch.first):
+                    found.setdefault((batch.slice, number), []).append(item.id)
+        return found
+
+
+@pytest.fixture
+def domain() -> Domain:
+    return Domain()
+
+
+def fill(publisher: Publisher) -> list[int]:
+    """Publish large items until there is no room; return the ids of those that were accepted."""
+    accepted = []
+    try:
+        for number in range(10_000):
+            publisher.publish(bytes(50_000), id=number, timeout=0.3)
+            accepted.append(number)
+    except PublishTimeout:
+        pass
+    return accepted
+
+
+def die(publisher: Publisher) -> None:
+    """Leave as a process does that is killed: nothing is written, the lock is gone."""
+    outbox = publisher._outbox
+    assert outbox is not None
+    with publisher._shell._lock:
+        outbox._thread, thread = None, outbox._thread
+        outbox._stopping = True
+        outbox._work.notify_all()
+    assert thread is not None
+    thread.join()
+    publisher._shell._outlet._outbox = None
+    outbox._files.close()
+    publisher._shell.close()
+
+
+def test_a_sample_is_on_disk_before_it_is_sent(domain: Domain, tmp_path: Path) -> None:
+    publisher = domain.open(tmp_path)
+    publisher.publish(b"x" * 50, id=1)
+    publisher.flush()
+    assert b"x" * 50 in b"".join(path.read_bytes() for path in tmp_path.glob("*.segment"))
+    domain.commit(publisher)
+    publisher.close()
+
+
+def test_the_next_publisher_goes_on_as_the_same_writer(domain: Domain, tmp_path: Path) -> None:
+    first = domain.open(tmp_path)
+    for number in range(8):
+        first.publish(b"x", id=number)
+    first.flush()
+    die(first)
+    again = Domain()
+    second = again.open(tmp_path)
+    assert second.writer == first.writer
+    assert (second.stats.recovered, second.stats.uncommitted) == (8, 8)
+    hello = again.of(channels.EPOCHS).written[0]
+    assert isinstance(hello, EpochClose)
+    assert (hello.epoch > 0, hello.slices, hello.last) == (True, (0, 1, 2, 3), (2, 2, 2, 2))
+    second.publish(b"y", id=100)
+    second.flush()
+    sent = again.numbers()
+    assert sent[0, 3] == [100]
+    assert {ids[0] for ids in sent.values()} == {*range(8), 100}
+    again.commit(second)
+    second.close()
+    assert again.of(channels.EPOCHS).written[-1].closing
+
+
+def test_a_writer_that_has_everything_committed_ends(domain: Domain, tmp_path: Path) -> None:
+    first = domain.open(tmp_path)
+    first.publish(b"x" * 50, id=1)
+    first.flush()
+    domain.commit(first)
+    first.close()
+    assert sum(path.stat().st_size for path in tmp_path.glob("*.segment")) < 1_000
+    second = Domain().open(tmp_path)
+    assert second.writer != first.writer
+    assert second.stats.recovered == 0
+    second.close()
+
+
+def test_who_closes_with_items_left_says_that_they_are_kept(domain: Domain, tmp_path: Path) -> None:
+    first = domain.open(tmp_path)
+    first.publish(b"x", id=1)
+    with pytest.raises(DeliveryTimeout, match=r"they are kept in .* open it again"):
+        first.close(0.05)
+    assert not any(one.closing for one in domain.of(channels.EPOCHS).written)
+    second = Domain().open(tmp_path)
+    assert (second.writer, second.stats.recovered) == (first.writer, 1)
+    die(second)
+
+
+def test_what_was_not_flushed_is_kept_when_the_with_block_fails(
+    domain: Domain, tmp_path: Path
+) -> None:
+    first = domain.open(tmp_path, linger_ms=1_000)
+    first.publish(b"x", id=1)
+    first.__exit__(ZeroDivisionError, ZeroDivisionError(), None)
+    second = Domain().open(tmp_path)
+    assert second.stats.recovered == 1
+    die(second)
+
+
+def test_terms_are_remembered(domain: Domain, tmp_path: Path) -> None:
+    first = domain.open(tmp_path)
+    first.publish(b"x", id=0)
+    first.flush()
+    request = ReplayRequest("items", first.writer, "b", 1, (0,), (9,), (0,))
+    domain.say(channels.REQUESTS, request)
+    domain.of(channels.ANSWERS, "b").wait_for(1)
+    die(first)
+    again = Domain()
+    second = again.open(tmp_path)
+    commit = Commit("items", second.writer, "a", "", (0,), (8,), (1,))
+    again.say(channels.COMMITS, commit)
+    until(lambda: second.stats.stale_commits == 1)
+    assert second.stats.uncommitted == 1
+    die(second)
+
+
+def test_a_second_publisher_is_refused(domain: Domain, tmp_path: Path) -> None:
+    first = domain.open(tmp_path)
+    with pytest.raises(OutboxRefused, match=f"process {os.getpid()} .* uses it"):
+        Domain().open(tmp_path)
+    first.close()
+    Domain().open(tmp_path).close()
+
+
+def test_another_topic_is_refused(domain: Domain, tmp_path: Path) -> None:
+    domain.open(tmp_path).close()
+    with pytest.raises(OutboxRefused, match="of topic 'items', 4 slices, domain 0, and not of"):
+        Domain().open(tmp_path, "others")
+    Domain().open(tmp_path).close()
+
+
+def test_a_full_outbox_blocks_until_something_is_committed(domain: Domain, tmp_path: Path) -> None:
+    publisher = domain.open(tmp_path, outbox_bytes=4 * MIB, retention_bytes=MIB)
+    assert 40 < len(fill(publisher)) < 90
+    used = sum(path.stat().st_size for path in tmp_path.glob("*.segment"))
+    assert used <= 4 * MIB + 2 * 68_000
+    until(lambda: len(domain.numbers()) == publisher._core.retention.items)
+    domain.commit(publisher)
+    publisher.publish(b"x", id=1)
+    publisher.flush()
+    domain.commit(publisher)
+    publisher.close()
+
+
+def test_a_full_disk_blocks_and_loses_nothing(
+    domain: Domain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publisher = domain.open(tmp_path, outbox_bytes=64 * MIB, retention_bytes=2 * MIB)
+    real = os.posix_fallocate
+
+    def full(*_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files.os, "posix_fallocate", full)
+    accepted = fill(publisher)
+    with pytest.raises(PublishTimeout, match="is full, or its disk"):
+        publisher.publish(bytes(50_000), timeout=0.1)
+    monkeypatch.setattr(files.os, "posix_fallocate", real)
+    publisher.flush()
+    assert sorted(ids[0] for ids in domain.numbers().values()) == accepted
+    domain.commit(publisher)
+    publisher.close()
+
+
+def test_a_disk_that_fails_ends_the_publisher(
+    domain: Domain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publisher = domain.open(tmp_path)
+
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(files.os, "fdatasync", fail)
+    publisher.publish(b"x", id=1)
+    with pytest.raises(StorageError, match="mend the disk"):
+        publisher.flush()
+    assert domain.numbers() == {}
+    with pytest.raises(StorageError):
+        publisher.publish(b"x", id=2)
+    with pytest.raises(StorageError, match="1 items were accepted, not written, and are gone"):
+        publisher._shell.close()
+
+
+class TestUnits:
+    def test_one_that_the_outbox_has_is_not_published_again(
+        self, domain: Domain, tmp_path: Path
+    ) -> None:
+        first = domain.open(tmp_path)
+        assert first.publish_unit(3, [b"a", b"b"], ids=[1, 2])
+        assert not first.publish_unit(3, [b"a", b"b"], ids=[1, 2])
+        assert first.publish_unit(4, [])
+        first.flush()
+        die(first)
+        second = Domain().open(tmp_path)
+        assert (second.newest_unit, second.stats.recovered) == (4, 2)
+        assert not second.publish_unit(4, [b"c"])
+        die(second)
+
+    def test_survives_the_end_of_the_writer(self, domain: Domain, tmp_path: Path) -> None:
+        first = domain.open(tmp_path)
+        first.publish_unit(3, [b"a", b"b"], ids=[1, 2])
+        first.flush()
+        domain.commit(first)
+        first.close()
+        second = Domain().open(tmp_path)
+        assert second.newest_unit == 3
+        assert second.writer != first.writer
+        second.close()
+
+    def test_needs_an_outbox_and_must_fit(self, domain: Domain, tmp_path: Path) -> None:
+        publisher = domain.open(tmp_path, retention_bytes=MIB)
+        with pytest.raises(UsageError, match="larger than"):
+            publisher.publish_unit(1, [bytes(2 * MIB)])
+        publisher.close()
+
+
+def test_what_lies_beyond_a_cut_goes_on_under_a_new_writer(domain: Domain, tmp_path: Path) -> None:
+    first = domain.open(tmp_path)
+    for number in range(12):
+        first.publish(b"x", id=number, sender=f"s{number}")
+        first.flush()
+    die(first)
+    identity = Identity("items", SLICES, 0)
+    outbox = Outbox(tmp_path, identity, limit=64 * MIB, memory=MIB)
+    outbox.rehome(77, np.array([1, 0, 3, 2]))
+    outbox.close()
+    again = Domain()
+    second = again.open(tmp_path)
+    assert (second.writer, second.stats.recovered) == (77, 2 + 3 + 0 + 1)
+    second.publish(b"y", id=100)
+    second.flush()
+    assert {key: ids[0] for key, ids in again.numbers().items()} == {
+        (0, 1): 4, (0, 2): 8, (0, 3): 100, (1, 1): 1, (1, 2): 5, (1, 3): 9, (3, 1): 11,
+    }  # fmt: skip
+    die(second)
