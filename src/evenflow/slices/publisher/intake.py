@@ -57,8 +57,9 @@ class Intake:
         self.assignment = assignment
         self.refused = 0
         """Items that got no slice."""
-        self._clock = clock
+        self._wall = clock.wall
         self._sender = f"{socket.gethostname()}-{os.getpid()}"
+        self._sender_bytes = _name_bytes(self._sender)
         self._counting = Lock()
         self._ids = count(1)
         self._by_sender = assignment == HashAssignment("sender")
@@ -66,21 +67,26 @@ class Intake:
         """Slices of senders, when that is what the slice depends on."""
         self._later = LATER if refuses_nothing(assignment) else None
 
-    def row(self, payload: Payload, sender: str, item_id: int | None, time: int | None) -> Row:
-        """Return one item, whose slice may be ``LATER``."""
-        sender = sender or self._sender
-        if type(sender) is not str or not sender.isascii():
-            _check_name(sender)
+    def row(
+        self, payload: Payload, sender: str, item_id: int | None, time: int | None
+    ) -> tuple[Row, int]:
+        """Return one item, whose slice may be ``LATER``, and the bytes of its name and payload."""
+        if not sender:
+            sender, name_bytes = self._sender, self._sender_bytes
+        elif type(sender) is str and sender.isascii():
+            name_bytes = len(sender)
+        else:
+            name_bytes = _name_bytes(sender)
         encoded = payload if type(payload) is bytes else encode_payload(payload)
         # Counting is atomic: no lock for what every item does.
         item_id = next(self._ids) if item_id is None else _whole("id", item_id)
-        time = int(self._clock.wall() * 1e6) if time is None else _whole("time", time)
+        time = int(self._wall() * 1e6) if time is None else _whole("time", time)
         slice_id = self._known.get(sender) if self._by_sender else self._later
         if slice_id is None:
             slice_id = self._slice_of(Item(sender, item_id, time, encoded), payload)
             if self._by_sender:
                 self._remember(sender, slice_id)
-        return encoded, sender, item_id, time, slice_id
+        return (encoded, sender, item_id, time, slice_id), name_bytes + len(encoded)
 
     def _remember(self, sender: str, slice_id: int) -> None:
         if len(self._known) >= _MOST_SENDERS:
@@ -167,13 +173,13 @@ class Intake:
         return AssignmentError(error.reason, topic=self.topic, sender=error.sender, id=error.id)
 
     def _now(self) -> int:
-        return int(self._clock.wall() * 1e6)
+        return int(self._wall() * 1e6)
 
 
-def _check_name(sender: Any) -> None:
-    """Refuse a sender's name that cannot travel."""
+def _name_bytes(sender: Any) -> int:
+    """The bytes of a sender's name; one that cannot travel is refused."""
     try:
-        str.encode(sender)
+        return len(str.encode(sender))
     except (TypeError, UnicodeEncodeError) as error:
         raise UsageError(f"sender is {sender!r}: give a string ({error})") from None
 
