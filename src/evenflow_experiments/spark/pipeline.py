@@ -15,7 +15,7 @@ whose batches have one row for each partition.
 
 *Skew*: :mod:`evenflow_experiments.spark.pipeline_skew`.
 
-Spark has to get warm, so ``--quick`` has time for one size of items, the whole path and the ceiling.
+Spark has to get warm, so ``--quick`` has time for one size of items, without the files.
 """
 
 from __future__ import annotations
