@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evenflow.slices.publisher.routing import Routing
     from evenflow.slices.spill import Spill
 
-SAMPLES_PER_S: Final = 80
+SAMPLES_PER_S: Final = 40
 """A steady stream of few items is packed into about this number of samples, over all owners."""
 LONGEST_PACE_S: Final = 0.05
 """Most that items wait for the sake of that."""
