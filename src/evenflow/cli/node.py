@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import rich_click as click
 
@@ -39,6 +39,9 @@ give numbers: they are monitored.
 PROPERTIES = "properties"
 """The attribute of an application that holds its own properties."""
 
+SWITCH_S: Final = 0.0005
+"""How long a thread of a node keeps Python's lock while others wait for it; Python has 5 ms."""
+
 
 @command("node", examples=EXAMPLES)
 @click.option("--app", metavar="MODULE:CALLABLE", help="what to do with items (else node.app)")
@@ -64,6 +67,8 @@ def node(
     for topic in topics:
         config.topic(topic)
     stop = StopSignal()
+    # A busy application holds Python's lock; the loop, which hands slices over, gets it soon.
+    sys.setswitchinterval(SWITCH_S)
     with Participant(config.domain) as participant:
         nodes = [
             Node(

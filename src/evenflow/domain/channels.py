@@ -66,7 +66,7 @@ class Gone:
 
 def data(topic: str) -> Channel:
     """Return the channel of a topic's items; partition: the node that owns their slices."""
-    return Channel(f"evenflow/data/{topic_name(topic)}", Sample, blocking_s=0.01)
+    return Channel(f"evenflow/data/{topic_name(topic)}", Sample, blocking_s=0.05)
 
 
 def replay(topic: str) -> Channel:

@@ -6,8 +6,8 @@ No object of an IDL class is made for any sample.
 whatever goes through ``ctypes`` (waiting, deleting, asking for a status) lets go of it. A take
 never blocks. A write would, for up to the writer's ``max_blocking_time`` when a reader does not
 acknowledge, and the whole process would stand still with it. Writers are therefore made with a
-blocking time of zero, and :meth:`Writer.write_encoded` waits for room itself: it tries again
-between short sleeps.
+blocking time of zero, and :meth:`Writer.write_encoded` waits for room itself, by waiting for
+acknowledgements.
 
 **Full writers.** Cyclone refuses a sample when a writer has too much unacknowledged. Each writer
 has its own measure, so the readers of one stopped process fill the writers they read from and no
@@ -118,7 +118,9 @@ class Writer:
             if now - start >= limit:
                 self._flow.waited_in_vain(now - start)
                 return False
-            time.sleep(_RETRY_S)
+            # A full writer takes no more until nearly all is acknowledged: no use in asking before.
+            if self.is_acked(start + limit - now):
+                time.sleep(_RETRY_S)
             code = ddspy_write(self._ref, encoded)
         if code != 0:
             raise self._failure("write", code)

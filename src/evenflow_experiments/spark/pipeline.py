@@ -2,9 +2,11 @@
 
 *Whole path*: one publisher, DDS, serving nodes, Flight, a Spark query, a sink that does nothing;
 all on this machine at once. The publisher offers items as fast as they are taken, and what it could
-publish while the batches were timed must not be less than what Spark read. Beside it, one after the
-other, the same query on two other sources: the *ceiling* makes its rows inside Spark, in batches of
-the same size; *json files* is Spark's own file source on the same items as JSON lines.
+publish while the batches were timed must not be less than what Spark read. Beside it the same query
+on two other sources. The *ceiling* makes its rows inside Spark, in batches of the same size; it
+takes turns with the whole path in one Spark session, because the JVM's compiler takes up to a fifth
+of the machine for more than half a minute, and whoever comes later would meet a warmer one. *json
+files* is Spark's own file source on the same items as JSON lines, in a session of its own.
 
 *Delay*: at a modest, steady rate, the time from an item's publication until the micro-batch with it
 has ended; a batch's items are spread evenly between its first and its last. Beside it the duration
@@ -13,8 +15,7 @@ whose batches have one row for each partition.
 
 *Skew*: :mod:`evenflow_experiments.spark.pipeline_skew`.
 
-Every path starts a Spark of its own and lets it warm up, so ``--quick`` has time for one size of
-items, the whole path and the ceiling.
+Spark has to get warm, so ``--quick`` has time for one size of items, without the files.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import json
 import math
 import tempfile
 import time
+from itertools import chain
 from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any
@@ -30,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import rich_click as click
 
+from evenflow.errors import ExperimentError
 from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, own_domain, write_json
 from evenflow_experiments.spark.exactly_once import TOPIC
@@ -37,11 +40,12 @@ from evenflow_experiments.spark.pipeline_domain import DELAY_RATE, ServedDomain,
 from evenflow_experiments.spark.pipeline_figures import plot, show
 from evenflow_experiments.spark.pipeline_skew import measure_skew
 from evenflow_experiments.spark.query import QueryProcess
-from evenflow_experiments.spark.turns import in_turns
+from evenflow_experiments.spark.turns import ROWS, in_turns
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from evenflow.config import Config
-    from evenflow.slices.publisher.publisher import Publisher
 
 HELP = """\
 Items per second through publisher, DDS, serving nodes, Flight and Spark, beside a source inside
@@ -115,7 +119,8 @@ def _config(given: Given) -> Config:
             "domain.id": own_domain(),
             "topics": {TOPIC: {"slices": 32, "served": True, "assignment": "hash:sender"}},
             "publisher.retention_bytes": 256 << 20,
-            "publisher.batch_items": 10_000,
+            "publisher.batch_items": 100_000,
+            "publisher.batch_bytes": 1 << 20,
             "node.cache_bytes": 512 << 20,
         }
     )
@@ -143,43 +148,47 @@ class Bench:
 
     def throughput(self, octets: int, *, with_files: bool) -> list[dict[str, Any]]:
         """Items per second on each path, for one size."""
-        self._tell(f"{octets} B: the whole path")
+        self._tell(f"{octets} B: the whole path and the ceiling, in turns")
+        ceiling = [
+            "--format", "evenflow-generator", "--option", "rows", ROWS,
+            "--option", "bytes", str(octets), "--option", "partitions", str(self._nodes),
+        ]  # fmt: skip
         with ServedDomain(self._config, self._folder, self._nodes) as domain:
             source = Stream(domain.publisher, octets)
             try:
-                whole = self._measure(*domain.options(), publisher=domain.publisher)
+                turns = self._in_turns({"evenflow": domain.options(), "ceiling": ceiling})
             finally:
                 source.end()
-        size = max(self._nodes, int(mean(batch["rows"] for batch in whole)))
-        self._tell(f"{octets} B: the ceiling, {size:,} rows a batch")
-        ceiling = self._measure(
-            "--format", "evenflow-generator", "--option", "rows", str(size),
-            "--option", "bytes", str(octets), "--option", "partitions", str(self._nodes),
-        )  # fmt: skip
-        paths = {"evenflow": whole, "ceiling": ceiling}
+        limits = {"evenflow": source.published}
         if with_files:
             self._tell(f"{octets} B: JSON files")
+            size = max(self._nodes, int(_rows_a_batch(turns["evenflow"])))
             files, count = self._files(octets, size)
-            paths["json files"] = self._measure(*files, most=count // self._nodes)
+            turns["json files"] = [self._measure(*files, most=count // self._nodes)]
         return [
             {
                 "path": path,
                 "bytes": octets,
-                "items_per_s": round(rate(batches)),
-                "rows_a_batch": round(mean(batch["rows"] for batch in batches)),
+                "items_per_s": round(rate(batches, limits.get(path))),
+                "rows_a_batch": round(_rows_a_batch(batches)),
             }
-            for path, batches in paths.items()
+            for path, batches in turns.items()
         ]
 
     def delay(self) -> dict[str, Any]:
         """Delay through Spark at a modest rate, and the duration of an empty micro-batch."""
         self._tell(f"delay at {DELAY_RATE:,} items/s")
+        empty = [
+            "--format", "evenflow-generator", "--option", "rows", str(self._nodes),
+            "--option", "bytes", "1", "--option", "partitions", str(self._nodes),
+        ]  # fmt: skip
         with ServedDomain(self._config, self._folder, self._nodes) as domain:
             source = Stream(domain.publisher, DELAY_OCTETS, DELAY_RATE)
             try:
-                batches, empty = self._in_turns(domain).values()
+                turns = self._in_turns({"items": domain.options(), "empty": empty}, "--observe")
             finally:
                 source.end()
+        batches, empties = (list(chain.from_iterable(found)) for found in turns.values())
         delays = delays_of(batches)
         return {
             "delay_ms": {
@@ -187,30 +196,26 @@ class Bench:
                 "p99": round(float(np.percentile(delays, 99))),
             },
             "batch_ms": round(median(batch["ms"]["triggerExecution"] for batch in batches)),
-            "empty_batch_ms": round(median(batch["ms"]["triggerExecution"] for batch in empty)),
+            "empty_batch_ms": round(median(batch["ms"]["triggerExecution"] for batch in empties)),
         }
 
-    def _in_turns(self, domain: ServedDomain) -> dict[str, list[dict[str, Any]]]:
-        """Micro-batches of items and empty ones, in turns."""
-        empty = [
-            "--format", "evenflow-generator", "--option", "rows", str(self._nodes),
-            "--option", "bytes", "1", "--option", "partitions", str(self._nodes),
-        ]  # fmt: skip
+    def _in_turns(
+        self, sources: Mapping[str, list[str]], *more: str
+    ) -> dict[str, list[list[dict[str, Any]]]]:
+        """Micro-batches of several queries, each turn's by itself, in one Spark session."""
+        self._queries += 1
         queries = {
-            name: [*source, "--observe", "--checkpoint", str(self._folder / f"turns-{name}")]
-            for name, source in {"items": domain.options(), "empty": empty}.items()
+            name: [*source, *more, "--checkpoint", str(self._folder / f"{name}-{self._queries}")]
+            for name, source in sources.items()
         }
-        turn_s = self._seconds / TURNS
-        return in_turns(queries, TURNS, turn_s, self._folder / "spark.log", STARTED_S)
+        turn_s, log = self._seconds / TURNS, self._folder / "spark.log"
+        return in_turns(queries, TURNS, turn_s, log, STARTED_S, self._warm_s)
 
-    def _measure(
-        self, *arguments: str, publisher: Publisher | None = None, most: float = math.inf
-    ) -> list[dict[str, Any]]:
-        """Run a query; its micro-batches after the warm-up, with what was published by then.
+    def _measure(self, *arguments: str, most: float = math.inf) -> list[dict[str, Any]]:
+        """Run a query in a session of its own; its micro-batches after the warm-up.
 
         Args:
             arguments: Of the query.
-            publisher: Whose items it reads.
             most: So many micro-batches there are, if the time is not over before.
         """
         self._queries += 1
@@ -220,8 +225,7 @@ class Bench:
             query.wait_for("started", STARTED_S)
             end = None
             while (end is None or time.monotonic() < end) and len(query.batches) < most:
-                batch = query.wait_for("batch", STARTED_S)
-                batch["published"] = publisher.stats.published if publisher else None
+                query.wait_for("batch", STARTED_S)
                 end = end or time.monotonic() + self._warm_s + self._seconds
         return warm(query.batches, self._warm_s)
 
@@ -254,16 +258,27 @@ def warm(batches: list[dict[str, Any]], warm_s: float) -> list[dict[str, Any]]:
     return batches[min(max(cold, WARM_BATCHES), len(batches) // 2) :]
 
 
-def rate(batches: list[dict[str, Any]]) -> float:
-    """Rows per second from the end of the first batch to the end of the last.
+def rate(
+    turns: list[list[dict[str, Any]]], published: Callable[[float, float], float] | None = None
+) -> float:
+    """Rows per second, of each turn from the end of its first batch to the end of its last.
 
     Not more than was published in that time: reading off what had gathered before does not count.
     """
-    first, last = batches[0], batches[-1]
-    rows = sum(batch["rows"] for batch in batches[1:])
-    if last["published"] is not None:
-        rows = min(rows, last["published"] - first["published"])
-    return float(rows / (last["ended"] - first["ended"]))
+    rows = seconds = 0.0
+    for batches in turns:
+        if len(batches) > 1:
+            start, end = batches[0]["ended"], batches[-1]["ended"]
+            read = sum(batch["rows"] for batch in batches[1:])
+            rows += min(read, published(start, end)) if published else read
+            seconds += end - start
+    if not seconds:
+        raise ExperimentError("pipeline", "too few micro-batches to tell a rate: raise --seconds")
+    return rows / seconds
+
+
+def _rows_a_batch(turns: list[list[dict[str, Any]]]) -> float:
+    return float(mean(batch["rows"] for batches in turns for batch in batches))
 
 
 def delays_of(batches: list[dict[str, Any]]) -> list[float]:

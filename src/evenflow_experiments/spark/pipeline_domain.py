@@ -86,6 +86,8 @@ class Stream:
         self._publisher = publisher
         self._per_s = per_s
         self._stop = threading.Event()
+        self._notes: list[tuple[float, int]] = []
+        """Moments, and how many items were published by then."""
         rows = max(1, CHUNK_OCTETS // (octets + 40)) if not per_s else max(1, int(per_s / 200))
         self._payloads = np.zeros((rows, octets), np.uint8)
         names = pa.array([f"sender-{i:03}" for i in range(SENDERS)])
@@ -104,9 +106,16 @@ class Stream:
                 )
             except ClosedError:
                 return
+            self._notes.append((time.time(), self._publisher.stats.published))
             if self._per_s:
                 due += rows / self._per_s
                 time.sleep(max(0.0, due - time.monotonic()))
+
+    def published(self, start: float, end: float) -> float:
+        """How many items were published between two moments."""
+        moments, counts = zip(*self._notes, strict=True)
+        first, last = np.interp((start, end), moments, counts)
+        return float(last - first)
 
     def end(self) -> None:
         """Stop publishing."""

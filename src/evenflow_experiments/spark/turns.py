@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from evenflow.spark.process import SparkProcess, input_closed, say
@@ -25,30 +26,39 @@ if TYPE_CHECKING:
 
 FIRST_BATCHES = 3
 """Of every turn; they do not count."""
+ROWS = "{rows}"
 POLL_S = 0.05
 
 
 def in_turns(
-    queries: Mapping[str, Sequence[str]], turns: int, turn_s: float, log: Path, within_s: float
-) -> dict[str, list[dict[str, Any]]]:
-    """Run queries in turns; the micro-batches of each that count.
+    queries: Mapping[str, Sequence[str]],
+    turns: int,
+    turn_s: float,
+    log: Path,
+    within_s: float,
+    warm_s: float = 0.0,
+) -> dict[str, list[list[dict[str, Any]]]]:
+    """Run queries in turns; the micro-batches of each turn that count.
 
     Args:
-        queries: Arguments of each query, by its name.
+        queries: Arguments of each query, by its name. In them `ROWS` stands for the rows of a mean
+            batch in the turn before.
         turns: How many turns of each count.
         turn_s: How long a turn is, from its first batch.
         log: Where what Spark says goes.
         within_s: How long a batch may take to come.
+        warm_s: How long the first turn of each is; by default as long as the others.
     """
     given = [list(arguments) for arguments in queries.values()]
-    order = {"queries": given, "turns": turns + 1, "turn_s": turn_s}
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in queries}
+    seconds = [warm_s or turn_s] + [turn_s] * turns
+    order = {"queries": given, "seconds": seconds}
+    found: dict[str, list[list[dict[str, Any]]]] = {name: [] for name in queries}
     with SparkProcess(__name__, json.dumps(order), log=log) as process:
         for turn in range(turns + 1):
             for name in queries:
-                told = process.wait_for("batches", within_s + turn_s)
+                told = process.wait_for("batches", within_s + seconds[turn])
                 if turn:
-                    found[name] += told["batches"][FIRST_BATCHES:]
+                    found[name].append(told["batches"][FIRST_BATCHES:])
     return found
 
 
@@ -62,9 +72,13 @@ def main() -> None:
 
     spark = session("evenflow experiment")
     closed = input_closed()
-    for _ in range(order["turns"]):
+    rows = 0
+    for seconds in order["seconds"]:
         for given in order["queries"]:
-            say(batches=_turn(spark, given, order["turn_s"], closed))
+            arguments = [one.replace(ROWS, str(rows)) for one in given]
+            found = _turn(spark, arguments, seconds, closed)
+            rows = round(mean(batch["rows"] for batch in found)) if found else rows
+            say(batches=found)
     spark.stop()
 
 

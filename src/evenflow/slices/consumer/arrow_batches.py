@@ -1,8 +1,9 @@
 """Batches as Arrow: the columns of a sample are taken as they are, many samples become one batch.
 
 Each column of a sample is a view into its encoded bytes, which Arrow takes without copying
-(``from_buffers``). Samples are small and record batches should be large, so columns of many samples
-are joined, by Arrow, in one copy. No single item is touched in Python.
+(``from_buffers``). Record batches should be large: columns of many small samples are joined, by
+Arrow, in one copy, and a large sample is a record batch by itself. No single item is touched in
+Python.
 
 What is wanted of a sample is all of it, or a few long stretches of rows, or many short ones. Long
 stretches are taken as they are; of many short ones, Arrow picks the rows from the whole columns.
@@ -44,6 +45,8 @@ MOST_ROWS: Final = 1 << 16
 
 MOST_OCTETS: Final = 4 << 20
 """Bounds of a record batch, unless a single sample is larger."""
+ALONE_OCTETS: Final = 1 << 19
+"""What is so large is a record batch by itself: joining it with others would be a copy."""
 
 
 def record_batches(
@@ -56,11 +59,13 @@ def record_batches(
         rows: How many rows a record batch has at most.
     """
     group: list[Piece] = []
-    count = octets = 0
+    count = octets = before = 0
     for piece in pieces_of(batches):
-        if group and (count + piece.count > rows or octets + piece.octets > MOST_OCTETS):
+        most = MOST_OCTETS if max(piece.octets, before) < ALONE_OCTETS else 0
+        if group and (count + piece.count > rows or octets + piece.octets > most):
             yield _record_batch(group), group
             group, count, octets = [], 0, 0
+        before = piece.octets
         group.append(piece)
         count += piece.count
         octets += piece.octets

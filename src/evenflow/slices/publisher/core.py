@@ -176,6 +176,13 @@ class PublisherCore:
         """Whether some items more are enough, with what waits, to be sealed."""
         return self.sealing.fills(count, size)
 
+    def offer(self, row: Row, size: int) -> bool:
+        """Accept one item, if it has nothing to do but wait; otherwise see :meth:`add`."""
+        if not self.sealing.gathering.offer(row, size):
+            return False
+        self.counts.published += 1
+        return True
+
     def add(self, row: Row, size: int) -> None:
         """Accept one item; say :meth:`opened` when it is the first that waits."""
         self.counts.published += 1

@@ -59,30 +59,30 @@ class Columns(NamedTuple):
 class Singles:
     """Items that came one by one."""
 
-    __slots__ = ("rows",)
+    __slots__ = ("_columns", "rows")
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
+        self._columns: _Given | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def assigned(self, assign: AssignColumns) -> Int32s:
         """The slices of all items; those that have none yet get theirs."""
-        _, senders, ids, times, slices = zip(*self.rows, strict=True)
-        if slices[0] == LATER:
-            return assign({"id": np.array(ids), "sender": senders, "time": np.array(times)})
-        return np.array(slices, np.int32)
+        given = self._given()
+        if given.slices[0] == LATER:
+            return assign({"id": given.ids, "sender": given.senders, "time": given.times})
+        return np.array(given.slices, np.int32)
 
     def columns(self, order: Int64s) -> Columns:
         """The items in an order, as a sample carries them."""
-        payloads, senders, ids, times, _ = zip(*_picked(self.rows, order), strict=True)
-        names = list(map(str.encode, senders))
+        given = self._given()
+        payloads = _picked(given.payloads, order)
         return Columns(
-            np.array(ids, np.int64),
-            np.array(times, np.int64),
-            offsets_of(list(map(len, names))),
-            b"".join(names),
+            given.ids[order],
+            given.times[order],
+            *_names(given.senders, order),
             offsets_of(list(map(len, payloads))),
             b"".join(payloads),
         )
@@ -91,16 +91,43 @@ class Singles:
         """The items as a table, to be joined with others."""
         from evenflow.slices.publisher import columns  # noqa: PLC0415 - Arrow, for tables alone
 
-        payloads, senders, ids, times, _ = zip(*self.rows, strict=True)
+        given = self._given()
         return columns.Table(
-            np.array(ids, np.int64),
-            np.array(times, np.int64),
-            columns.sender_column(senders, len(self)),
-            columns.payload_column(payloads),
+            given.ids,
+            given.times,
+            columns.sender_column(given.senders, len(self)),
+            columns.payload_column(given.payloads),
         )
 
+    def _given(self) -> _Given:
+        """The items as columns, made once: no more come when they are asked for."""
+        if self._columns is None:
+            payloads, senders, ids, times, slices = zip(*self.rows, strict=True)
+            numbers = np.array(ids, np.int64), np.array(times, np.int64)
+            self._columns = _Given(payloads, senders, *numbers, slices)
+        return self._columns
 
-def _picked(values: list[T], order: Int64s) -> Sequence[T]:
+
+class _Given(NamedTuple):
+    """Single items as columns, in the order in which they came."""
+
+    payloads: tuple[bytes, ...]
+    senders: tuple[str, ...]
+    ids: Int64s
+    times: Int64s
+    slices: tuple[int, ...]
+
+
+def _names(senders: tuple[str, ...], order: Int64s) -> tuple[Int32s, bytes]:
+    """The offsets and the bytes of senders' names; mostly all items of a program have the same."""
+    if senders.count(senders[0]) == len(senders):
+        name, count = senders[0].encode(), len(senders)
+        return np.arange(count + 1, dtype=np.int32) * np.int32(len(name)), name * count
+    names = list(map(str.encode, _picked(senders, order)))
+    return offsets_of(list(map(len, names))), b"".join(names)
+
+
+def _picked(values: Sequence[T], order: Int64s) -> Sequence[T]:
     """Values in an order, picked in C."""
     if len(values) == 1:
         return values
@@ -111,7 +138,7 @@ def _picked(values: list[T], order: Int64s) -> Sequence[T]:
 class Gathering:
     """What waits to be put into samples."""
 
-    __slots__ = ("_parts", "_singles", "count", "size")
+    __slots__ = ("_parts", "_singles", "count", "quiet_count", "quiet_size", "size")
 
     def __init__(self) -> None:
         self._singles = Singles()
@@ -120,6 +147,18 @@ class Gathering:
         """Items."""
         self.size = 0
         """Bytes that they take, at most."""
+        self.quiet_count = self.quiet_size = 0
+        """Up to so many items and bytes, another item only waits: nothing has to be decided."""
+
+    def offer(self, row: Row, size: int) -> bool:
+        """Let one item wait, if that is all there is to do about it; see :meth:`append`."""
+        size += self.size
+        if self.count >= self.quiet_count or size > self.quiet_size:
+            return False
+        self._singles.rows.append(row)
+        self.count += 1
+        self.size = size
+        return True
 
     def append(self, row: Row, size: int) -> None:
         """Let one item wait; its slice may be :data:`LATER`, that of all items or of none."""
@@ -141,7 +180,7 @@ class Gathering:
         if self.count != 1 or not self._singles:
             return None
         singles, self._singles = self._singles, Singles()
-        self.count = self.size = 0
+        self._emptied()
         payload, sender, item_id, time, slice_id = singles.rows[0]
         return Item(sender, item_id, time, payload), slice_id
 
@@ -149,7 +188,7 @@ class Gathering:
         """Take all items, in the order in which they came, and their slices."""
         parts, singles = self._parts, self._singles
         self._parts, self._singles = [], Singles()
-        self.count = self.size = 0
+        self._emptied()
         if not parts:
             return singles, singles.assigned(assign)
         if singles:
@@ -159,6 +198,9 @@ class Gathering:
             part.assigned(assign) if isinstance(part, Singles) else given for part, given in parts
         ]
         return tables[0].joined(tables), np.concatenate(slices)  # type: ignore[arg-type]
+
+    def _emptied(self) -> None:
+        self.count = self.size = self.quiet_count = self.quiet_size = 0
 
     def __bool__(self) -> bool:
         return self.count > 0

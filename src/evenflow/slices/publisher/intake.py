@@ -15,7 +15,6 @@ import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from itertools import count, islice
 from operator import index
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -57,30 +56,42 @@ class Intake:
         self.assignment = assignment
         self.refused = 0
         """Items that got no slice."""
-        self._clock = clock
+        self._wall = clock.wall
         self._sender = f"{socket.gethostname()}-{os.getpid()}"
+        self._sender_bytes = _name_bytes(self._sender)
         self._counting = Lock()
-        self._ids = count(1)
+        self._next_id = 1
         self._by_sender = assignment == HashAssignment("sender")
         self._known: dict[str, int] = {}
         """Slices of senders, when that is what the slice depends on."""
         self._later = LATER if refuses_nothing(assignment) else None
 
-    def row(self, payload: Payload, sender: str, item_id: int | None, time: int | None) -> Row:
-        """Return one item, whose slice may be ``LATER``."""
-        sender = sender or self._sender
-        if type(sender) is not str or not sender.isascii():
-            _check_name(sender)
+    def row(
+        self, payload: Payload, sender: str, item_id: int | None, time: int | None
+    ) -> tuple[Row, int]:
+        """Return one item, whose slice may be ``LATER``, and the bytes of its name and payload."""
+        if not sender:
+            sender, name_bytes = self._sender, self._sender_bytes
+        elif type(sender) is str and sender.isascii():
+            name_bytes = len(sender)
+        else:
+            name_bytes = _name_bytes(sender)
         encoded = payload if type(payload) is bytes else encode_payload(payload)
-        # Counting is atomic: no lock for what every item does.
-        item_id = next(self._ids) if item_id is None else _whole("id", item_id)
-        time = int(self._clock.wall() * 1e6) if time is None else _whole("time", time)
+        item_id = self._take_ids(1) if item_id is None else _whole("id", item_id)
+        time = int(self._wall() * 1e6) if time is None else _whole("time", time)
         slice_id = self._known.get(sender) if self._by_sender else self._later
         if slice_id is None:
             slice_id = self._slice_of(Item(sender, item_id, time, encoded), payload)
             if self._by_sender:
                 self._remember(sender, slice_id)
-        return encoded, sender, item_id, time, slice_id
+        return (encoded, sender, item_id, time, slice_id), name_bytes + len(encoded)
+
+    def _take_ids(self, count: int) -> int:
+        """Give out ids for so many items; return the first."""
+        with self._counting:
+            first = self._next_id
+            self._next_id = first + count
+        return first
 
     def _remember(self, sender: str, slice_id: int) -> None:
         if len(self._known) >= _MOST_SENDERS:
@@ -94,7 +105,8 @@ class Intake:
         column = columns.payload_column(payloads)
         count = len(column)
         if ids is None:
-            ids = np.fromiter(islice(self._ids, count), np.int64, count)
+            first = self._take_ids(count)
+            ids = np.arange(first, first + count)
         if times is None:
             times = np.full(count, self._now())
         if isinstance(senders, str):
@@ -167,13 +179,13 @@ class Intake:
         return AssignmentError(error.reason, topic=self.topic, sender=error.sender, id=error.id)
 
     def _now(self) -> int:
-        return int(self._clock.wall() * 1e6)
+        return int(self._wall() * 1e6)
 
 
-def _check_name(sender: Any) -> None:
-    """Refuse a sender's name that cannot travel."""
+def _name_bytes(sender: Any) -> int:
+    """The bytes of a sender's name; one that cannot travel is refused."""
     try:
-        str.encode(sender)
+        return len(str.encode(sender))
     except (TypeError, UnicodeEncodeError) as error:
         raise UsageError(f"sender is {sender!r}: give a string ({error})") from None
 

@@ -112,7 +112,8 @@ class OwnerWriter:
     def drain(self, now: float) -> None:
         """Write what is queued, unless the reader is still to come."""
         with self._lock:
-            if self._queue and not self._is_met() and not self._met and now < self._wait_until:
+            early = not self._met and now < self._wait_until
+            if early and self._queue and not self._is_met():
                 return
             while self._queue:
                 self._send(self._queue[0])

@@ -39,7 +39,7 @@ from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.diagnosis import Complaints, PublisherStats, publisher_stats
 from evenflow.slices.publisher.intake import Intake, Payload, encode_payload
 from evenflow.slices.publisher.outlet import open_outbox, restore
-from evenflow.slices.publisher.sealing import Limits, item_bytes
+from evenflow.slices.publisher.sealing import Limits
 from evenflow.slices.publisher.shell import PublisherShell
 from evenflow.slices.publisher.units import unit_of
 from evenflow.slices.spill import open_spill
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from evenflow.slices.publisher.columns import Table
     from evenflow.slices.publisher.shell import CommitHook
 
+_OF_ITEM: Final = ITEM_BYTES + RUN_BYTES
+"""Bytes that an item may add to its sample besides sender and payload."""
 _CHUNK_SHARE: Final = 4
 """Many items are accepted in chunks of this fraction of the retention."""
 _LARGEST_CHUNK: Final = 64 << 20
@@ -158,8 +160,8 @@ class Publisher:
             AssignmentError: The item gets no slice; it is counted and not published.
             PublishTimeout: There was no room in time; the item is not published.
         """
-        row = self._intake.row(payload, sender, id, time)
-        size = item_bytes(row[1], row[0])
+        row, size = self._intake.row(payload, sender, id, time)
+        size += _OF_ITEM
         if size > self._limits.retention_bytes:
             raise self._complaints.too_large(size)
         timeout = self._block_s if timeout is None else timeout
@@ -333,7 +335,7 @@ class Publisher:
         if not len(table):
             return
         timeout = self._block_s if timeout is None else timeout
-        sizes = table.lengths() + (ITEM_BYTES + RUN_BYTES)
+        sizes = table.lengths() + _OF_ITEM
         largest = int(sizes.max())
         if largest > self._limits.retention_bytes:
             raise self._complaints.too_large(largest)

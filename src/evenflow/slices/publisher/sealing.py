@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from evenflow.slices.publisher.routing import Routing
     from evenflow.slices.spill import Spill
 
-SAMPLES_PER_S: Final = 80
+SAMPLES_PER_S: Final = 40
 """A steady stream of few items is packed into about this number of samples, over all owners."""
 LONGEST_PACE_S: Final = 0.05
 """Most that items wait for the sake of that."""
@@ -155,8 +155,14 @@ class Sealing:
     # -- items in ----------------------------------------------------------------------------------
 
     def opened(self, now: float) -> None:
-        """The first item waits from now on."""
+        """The first item waits from now on.
+
+        Until all are sealed, room only grows: what fits now fits then.
+        """
         self._opened = now
+        waiting = self.gathering
+        waiting.quiet_count = self._enough_items - 1
+        waiting.quiet_size = min(self._enough_bytes - 1, self.room - self.retention.size)
 
     def fills(self, count: int, size: int) -> bool:
         """Whether some items more are enough, with what has gathered, for a sample to each owner.
@@ -170,6 +176,7 @@ class Sealing:
 
     def on_routes_changed(self) -> None:
         """Work out what depends on the number of owners."""
+        self.gathering.quiet_count = 0
         limits, owners = self._limits, self._routing.order.owner_count
         self._enough_items = limits.batch_items * owners if limits.linger_s > 0 else 1
         most = min(limits.retention_bytes // GATHERED_SHARE, MOST_GATHERED)

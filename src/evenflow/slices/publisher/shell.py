@@ -106,9 +106,10 @@ class PublisherShell:
         """Accept an item of this size; False when there was no room for it in time."""
         core = self.core
         with self._lock:
-            if (
-                self._closing or self._failure is not None or not core.has_room(size)
-            ) and not self._wait_for_room(size, timeout_s):
+            # Most items pass here; the rest of this is for the first and the last of a sample.
+            if not self._closing and self._failure is None and core.offer(row, size):
+                return True
+            if not self._wait_for_room(size, timeout_s):
                 return False
             first, full = core.is_empty, core.fills(1, size)
             core.add(row, size)

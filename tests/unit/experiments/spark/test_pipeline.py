@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from evenflow.config import Config
+from evenflow.errors import ExperimentError
 from evenflow_experiments.spark.pipeline import delays_of, rate, warm
 from evenflow_experiments.spark.pipeline_skew import (
     ALGORITHMS,
@@ -20,17 +21,25 @@ from evenflow_experiments.spark.pipeline_skew import (
 CASES = ("off", "on")
 
 
-def batch(ended: float, rows: int, published: int | None = None) -> dict[str, Any]:
-    return {"ended": ended, "rows": rows, "published": published}
+def batch(ended: float, rows: int) -> dict[str, Any]:
+    return {"ended": ended, "rows": rows}
 
 
-def test_the_rate_is_of_what_ended_after_the_first_batch() -> None:
-    assert rate([batch(10.0, 999), batch(11.0, 300), batch(12.0, 100)]) == 200.0
+def test_the_rate_is_of_what_ended_after_the_first_batch_of_each_turn() -> None:
+    first = [batch(10.0, 999), batch(11.0, 300), batch(12.0, 100)]
+    second = [batch(50.0, 999), batch(52.0, 1_200)]
+    assert rate([first]) == 200.0
+    assert rate([first, [batch(30.0, 1)], second]) == 400.0
+
+
+def test_too_few_batches_have_no_rate() -> None:
+    with pytest.raises(ExperimentError, match="too few"):
+        rate([[batch(10.0, 999)]])
 
 
 def test_reading_off_a_backlog_does_not_count() -> None:
-    batches = [batch(10.0, 1, 1_000), batch(11.0, 300, 1_050), batch(12.0, 300, 1_100)]
-    assert rate(batches) == 50.0
+    batches = [batch(10.0, 1), batch(11.0, 300), batch(12.0, 300)]
+    assert rate([batches], lambda start, end: 50 * (end - start)) == 50.0
 
 
 def test_a_delay_is_from_an_items_time_to_the_end_of_its_batch() -> None:

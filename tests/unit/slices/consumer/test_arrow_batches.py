@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from evenflow.model.batch import Batch, Item
 from evenflow.model.sample import ITEM_BYTES, Sample
 from evenflow.slices.consumer.arrow_batches import (
+    ALONE_OCTETS,
     FEW,
     LONG,
     MOST_OCTETS,
@@ -120,12 +121,20 @@ def test_small_batches_are_joined_up_to_a_bound() -> None:
 
 
 def test_the_bytes_that_are_wanted_count_not_those_of_their_samples() -> None:
-    half = MOST_OCTETS // 2
-    runs = {n: (1, [Item("s", n, 0, bytes(half - 100))]) for n in range(3)}
-    samples = [Sample(encode_items(7, serial, 1, runs)) for serial in range(4)]
+    part = ALONE_OCTETS // 2
+    fit = MOST_OCTETS // part
+    runs = {n: (1, [Item("s", n, 0, bytes(part - 100))]) for n in range(3)}
+    samples = [Sample(encode_items(7, serial, 1, runs)) for serial in range(fit + 2)]
     [piece] = pieces_of(samples[0].batches()[1:2])
-    assert piece.octets == half - 100 + len("s") + ITEM_BYTES
+    assert piece.octets == part - 100 + len("s") + ITEM_BYTES
     wanted = [sample.batches()[1] for sample in samples]
-    assert [record.num_rows for record, _ in record_batches(wanted)] == [2, 2]
+    assert [record.num_rows for record, _ in record_batches(wanted)] == [fit, 2]
     everything = [one for sample in samples for one in sample.batches()]
-    assert [record.num_rows for record, _ in record_batches(everything)] == [3, 3, 3, 3]
+    assert [record.num_rows for record, _ in record_batches(everything)] == [3] * (fit + 2)
+
+
+def test_a_large_sample_is_not_joined_with_its_neighbours() -> None:
+    sizes = [10, 10, ALONE_OCTETS, 10, 10]
+    batches = [batch(0, [Item("s", n, 0, bytes(size))]) for n, size in enumerate(sizes)]
+    joined = [record for record, _ in record_batches(batches)]
+    assert [record.column("id").to_pylist() for record in joined] == [[0, 1], [2], [3, 4]]

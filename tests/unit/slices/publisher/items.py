@@ -73,8 +73,13 @@ def core_with(
 def add(core: PublisherCore, slice_id: int, one: Item, now: float = 0.0) -> list[SealedSample]:
     """Give a publisher an item, as its shell does; return what is sealed by it."""
     sender, item_id, time, payload = one
+    row = (payload, sender, item_id, time, slice_id)
     first, full = core.is_empty, core.fills(1, size_of(one))
-    core.add((payload, sender, item_id, time, slice_id), size_of(one))
+    has_room = core.has_room(size_of(one))
+    if core.offer(row, size_of(one)):
+        assert (has_room, first, full) == (True, False, False)
+        return []
+    core.add(row, size_of(one))
     return _added(core, now, first=first, full=full)
 
 

@@ -29,12 +29,12 @@ def intake(assignment: Any = "modulo:id") -> Intake:
 
 
 def item(taken: Intake, payload: Any, sender: str = "a") -> Item:
-    encoded, name, item_id, time, _ = taken.row(payload, sender, None, None)
+    (encoded, name, item_id, time, _), _ = taken.row(payload, sender, None, None)
     return Item(name, item_id, time, encoded)
 
 
 def slice_of(taken: Intake, payload: Any, sender: str = "a", item_id: int = 1) -> int:
-    return taken.row(payload, sender, item_id, 1)[-1]
+    return taken.row(payload, sender, item_id, 1)[0][-1]
 
 
 def test_ids_count_on_over_items_and_columns() -> None:
@@ -69,6 +69,12 @@ def test_items_without_sender_are_this_process() -> None:
 )
 def test_payloads(payload: Any, expected: bytes) -> None:
     assert item(intake(), payload).payload == expected
+
+
+@pytest.mark.parametrize("sender", ["", "someone", "größe"])
+def test_the_bytes_of_name_and_payload_are_counted(sender: str) -> None:
+    row, size = intake().row("°x", sender, 1, 1)
+    assert size == len(row[0]) + len(row[1].encode())
 
 
 def test_keys_of_a_mapping_are_fields_and_the_items_own_win() -> None:
@@ -154,7 +160,7 @@ def test_items_that_get_their_slices_later_get_the_same(
     spec: str, rows: list[tuple[str, int, int]]
 ) -> None:
     taken = intake(spec)
-    given = [taken.row(b"x", *row) for row in rows]
+    given = [taken.row(b"x", *row)[0] for row in rows]
     assert {one[-1] for one in given} == {LATER}
     columns = {
         "id": np.array([row[1] for row in rows]),
@@ -184,7 +190,7 @@ def test_the_table_of_senders_gives_what_the_assignment_gives(
     taken = intake("hash:sender")
     for sender, item_id, time in rows:
         expected = taken.assignment.assign({"sender": sender}, 10)
-        assert taken.row({"sender": "other"}, sender, item_id, time)[-1] == expected
+        assert taken.row({"sender": "other"}, sender, item_id, time)[0][-1] == expected
 
 
 def test_the_table_of_senders_is_bounded() -> None:
