@@ -11,6 +11,7 @@ from evenflow.autonomic.knowledge.history import History
 from evenflow.config import BalancerConfig, Config, HistoryConfig, TopicConfig
 from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore
+from evenflow.slices.ending.records import decode_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,13 +62,34 @@ class SimBalancers:
     def __init__(self, config: Config, settings: BalancerSettings) -> None:
         self.config, self.settings = config, settings
         self.history = History(Path(config.history.path))
+        self.served = False
+        self._disk: dict[str, bytes] = {}
+        """What outlives a balancer."""
 
     def start(self, starter: SimStarter, now: float) -> tuple[BalancerCore, SliceAutonomy]:
         """A new balancer process."""
         topic = self.config.topics[0]
-        core = BalancerCore(topic.name, topic.slices, self.settings, now, WALL + now)
+        core = BalancerCore(
+            topic.name,
+            topic.slices,
+            self.settings,
+            now,
+            WALL + now,
+            state=decode_state(topic.name, *self._disk.values()),
+            served=self.served,
+        )
         cores = {topic.name: core}
         return core, SliceAutonomy(self.config, cores, self.history, starter, now, WALL + now)
+
+
+    def save(self, core: BalancerCore, now: float) -> list[Send]:
+        """Put on disk what has to be, and do what waited for it."""
+        if not core.books.due(now):
+            return []
+        files = core.books.files(now)
+        self._disk |= files
+        core.books.on_saved(files, now)
+        return core.poll(now)
 
 
 def turn(core: BalancerCore, autonomy: SliceAutonomy, event: object, now: float) -> list[Send]:

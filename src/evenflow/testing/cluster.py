@@ -2,9 +2,9 @@
 
 The cores are the real ones; only the network, the clock and the processes are simulated. Every
 message, and every batch, becomes a :class:`~evenflow.testing.network.Parcel` that a test may
-deliver at any time and in any order, deliver twice or lose; nodes and the balancer may be killed at
-any moment and started anew, and a node may be stopped and continued. What must always hold is
-checked as it happens (:mod:`evenflow.testing.invariants`).
+deliver at any time and in any order, deliver twice or lose. Every process may be killed at any
+moment and started anew, or stopped and continued; paths between two of them may be cut. What must
+always hold is checked as it happens (:mod:`evenflow.testing.invariants`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from evenflow.model.messages import (
     Ack,
     Beat,
     Commit,
+    CutAnswer,
     EpochClose,
+    Ledger,
     MapPage,
     MoveReply,
     MoveRequest,
@@ -27,6 +29,9 @@ from evenflow.model.messages import (
     ReplayRequest,
     SliceLoads,
     SliceState,
+    WriterCut,
+    WriterRequest,
+    WriterSilence,
 )
 from evenflow.model.sample import Sample
 from evenflow.slices.actions import (
@@ -61,6 +66,9 @@ def no_assignment(_columns: object) -> Int32s:
 class SimCluster:
     """Publishers, nodes, a balancer, and everything on its way between them."""
 
+    served = False
+    """Whether consumers read the topic."""
+
     def __init__(
         self,
         slice_count: int = 6,
@@ -78,11 +86,19 @@ class SimCluster:
             balancer_settings or BalancerSettings(join_after=0.0),
         )
         self.publishers: dict[str, PublisherCore] = {}
+        """By their first writer id, which is what their processes are called."""
+        self.stopped: dict[str, list[Parcel]] = {}
+        """Publishers, consumers and the balancer that are stopped, with what waits for them."""
+        self.published_by: dict[str, list[int]] = {}
+        """Ids of items, by publisher."""
+        self._writers: dict[str, str] = {}
+        """The publisher of each writer id."""
+        self.network = Network(self._arrive)
+        self.network.process_of = lambda address: self._writers.get(address, address)
         for _ in range(publishers):
             self.start_publisher()
         self.nodes: dict[str, SimNode] = {}
         self.balancer: BalancerCore | None = None
-        self.network = Network(self._arrive)
         self.autonomy: SliceAutonomy | None = None
         self.receipts: list[Receipt] = []
         self.replies: list[MoveReply] = []
@@ -95,11 +111,39 @@ class SimCluster:
 
     def start_publisher(self) -> str:
         """A new publisher process; returns its writer id, as addresses have it."""
-        writer = len(self.publishers) + 1
-        self.publishers[WriterId.text(writer)] = PublisherCore(
-            TOPIC, writer, self.slice_count, LIMITS, assign=no_assignment
+        name = self._name_writer("")
+        self.publishers[name] = core = PublisherCore(
+            TOPIC,
+            int(name, 16),
+            self.slice_count,
+            LIMITS,
+            assign=no_assignment,
+            new_writer=lambda: int(self._name_writer(name), 16),
+            served=self.served,
         )
-        return WriterId.text(writer)
+        self.published_by[name] = []
+        core.epochs.hello(self.now)
+        return name
+
+    def _name_writer(self, publisher: str) -> str:
+        name = WriterId.text(len(self._writers) + 1)
+        self._writers[name] = publisher or name
+        return name
+
+    def kill_publisher(self, publisher: str) -> None:
+        """``kill -9``: what no node has is lost."""
+        del self.publishers[publisher]
+        self.stopped.pop(publisher, None)
+        self.checker.given_up.update(self.published_by[publisher])
+
+    def stop(self, process: str) -> None:
+        """``kill -STOP`` of a publisher, a consumer or the balancer."""
+        self.stopped.setdefault(process, [])
+
+    def go_on(self, process: str) -> None:
+        """``kill -CONT``: it finds in its inbox what was sent meanwhile."""
+        for parcel in self.stopped.pop(process, ()):
+            self.network.post(parcel)
 
     def start_node(self) -> str:
         """A new node process; returns its id."""
@@ -137,6 +181,7 @@ class SimCluster:
 
     def kill_balancer(self) -> None:
         """``kill -9``; who talks to it is not heard."""
+        self.stopped.pop("balancer", None)
         self.balancer = self.autonomy = None
 
     # -- what applications do -------------------------------------------------------------------
@@ -144,14 +189,15 @@ class SimCluster:
     def publish(self, writer: str, slice_id: int) -> None:
         """A publisher accepts an item."""
         self.checker.published += 1
+        self.published_by[writer].append(self.checker.published)
         publisher = self.publishers[writer]
         size = item_bytes("sim", b"x")
         if publisher.is_empty:
             publisher.opened(self.now)
         full = publisher.fills(1, size)
         publisher.add((b"x", "sim", self.checker.published, 0, slice_id), size)
-        if full:
-            self._write(publisher.seal(self.now))
+        if full and writer not in self.stopped:
+            self._write(publisher.seal(self.now), writer)
 
     def begin(self, node: str, *, slow: bool = False) -> bool:
         """The application gets its next items."""
@@ -180,22 +226,30 @@ class SimCluster:
         request = MoveRequest(TOPIC, self._moves, giver, taker, count, ())
         self.network.post(Parcel("balancer", request))
 
+    def give_up(self, writer: int) -> None:
+        """An operator ends a writer though something of it is lost."""
+        self._moves += 1
+        self.network.post(Parcel("balancer", WriterRequest(TOPIC, self._moves, writer)))
+
     # -- time ------------------------------------------------------------------------------------
 
     def advance(self, seconds: float) -> None:
         """Let time pass and everybody do what is due."""
         self.now += seconds
         for writer, publisher in self.publishers.items():
-            self._write(publisher.seal_due(self.now))
+            if writer in self.stopped:
+                continue
+            self._write(publisher.seal_due(self.now), writer)
             if publisher.epoch_due(self.now):
-                self._write(publisher.end_epoch(self.now))
+                self._write(publisher.end_epoch(self.now), writer)
                 close = publisher.close_epoch(self.now)
                 if close is not None:
                     self._do([Send(close)], writer)
+            self._do([Send(close) for close in publisher.close_formers(self.now)], writer)
         for node, sim in list(self.nodes.items()):
             if not sim.stopped:
                 self._do(sim.core.poll(self.now), node)
-        if self.balancer is not None:
+        if self.balancer is not None and "balancer" not in self.stopped:
             self._at_balancer(self.balancer)
 
     def work(self) -> None:
@@ -221,6 +275,9 @@ class SimCluster:
 
     def settle(self, seconds: float = 30.0) -> None:
         """A quiet time: nothing is lost, everybody works; returns when everything is committed."""
+        self.network.heal()
+        for process in list(self.stopped):
+            self.go_on(process)
         if self.balancer is None:
             self.start_balancer()
         for node, sim in self.nodes.items():
@@ -257,20 +314,20 @@ class SimCluster:
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _write(self, sealed: list[SealedSample]) -> None:
+    def _write(self, sealed: list[SealedSample], writer: str) -> None:
         for node, sample in sealed:
             if node:
-                self.network.post(Parcel(node, Sample(sample.encoded)))
+                self.network.post(Parcel(node, Sample(sample.encoded), sender=writer))
 
     def _do(self, actions: list[Send], actor: str) -> None:
         for action in actions:
             match action:
                 case Send(message, to):
-                    for recipient in self._recipients(message, to):
-                        self.network.post(Parcel(recipient, message))
+                    for recipient in self._recipients(message, to, actor):
+                        self.network.post(Parcel(recipient, message, sender=actor))
         self._note_owner(actor)
 
-    def _recipients(self, message: object, to: str) -> list[str]:
+    def _recipients(self, message: object, to: str, actor: str) -> list[str]:
         match message:
             case Receipt():
                 self.receipts.append(message)
@@ -282,9 +339,11 @@ class SimCluster:
             case MoveReply():
                 self.replies.append(message)
                 return []
-            case Ack() | NodeReport() | SliceLoads():
+            case Ack() | NodeReport() | SliceLoads() | CutAnswer() | WriterSilence():
                 return ["balancer"]
-            case MapPage():
+            case WriterCut() if actor != "balancer":
+                return ["balancer"]
+            case MapPage() | Ledger() | WriterCut():
                 return [*self.nodes, *self.publishers]
             case EpochClose() | Beat():
                 return list(self.nodes)
@@ -292,11 +351,14 @@ class SimCluster:
                 return [to]
 
     def _arrive(self, parcel: Parcel) -> None:
-        if parcel.to == "balancer":
+        process = self._writers.get(parcel.to, parcel.to)
+        if process in self.stopped:
+            self.stopped[process].append(parcel)
+        elif parcel.to == "balancer":
             if self.balancer is not None:
                 self._at_balancer(self.balancer, parcel.what)
-        elif parcel.to in self.publishers:
-            self._at_publisher(self.publishers[parcel.to], parcel.what)
+        elif process in self.publishers:
+            self._at_publisher(process, parcel.what)
         elif parcel.to in self.nodes:
             self._at_node(parcel.to, self.nodes[parcel.to], parcel)
 
@@ -305,6 +367,7 @@ class SimCluster:
         known = set(balancer.nodes) if balancer.settled else set(self.nodes)
         assert self.autonomy is not None
         self._do(turn(balancer, self.autonomy, event, self.now), "balancer")
+        self._do(self.balancers.save(balancer, self.now), "balancer")
         if balancer.settled:
             for node in (known - balancer.nodes.keys()) & self.nodes.keys():
                 self._stale_terms[node] = max(*balancer.owners.terms, balancer.version)
@@ -317,21 +380,21 @@ class SimCluster:
         held = {name: sim.core.cache.held for name, sim in self.nodes.items()}
         self.checker.lose_owner(held[node], held.values())
 
-    def _at_publisher(self, publisher: PublisherCore, message: object) -> None:
-        assert isinstance(message, Commit | ReplayRequest | MapPage)
-        if not isinstance(message, MapPage):
+    def _at_publisher(self, name: str, message: object) -> None:
+        assert isinstance(message, Commit | ReplayRequest | MapPage | Ledger | WriterCut)
+        if isinstance(message, Commit | ReplayRequest):
             self.checker.admit(message)
-        for reaction in publisher.handle(message, self.now):
+        for reaction in self.publishers[name].handle(message, self.now):
             match reaction:
                 case Committed():
-                    assert isinstance(message, Commit)
-                    self.checker.commit(message, reaction)
+                    if isinstance(message, Commit):
+                        self.checker.commit(message, reaction)
                 case Resend(node, lacking):
-                    for retained, wanted in lacking:
+                    for retained, wanted, _ in lacking:
                         sample = Sample(retained.encoded).only(wanted)
-                        self.network.post(Parcel(node, sample, replayed=True))
+                        self.network.post(Parcel(node, sample, replayed=True, sender=name))
                 case _:
-                    self._do([reaction], "")
+                    self._do([reaction], name)
 
     def _at_node(self, node: str, sim: SimNode, parcel: Parcel) -> None:
         self._do(sim.receive(parcel, self.now), node)

@@ -1,9 +1,18 @@
-"""The simulated network: everything on its way, delivered, repeated and lost as a test likes."""
+"""The simulated network: everything on its way, delivered, repeated and lost as a test likes.
+
+Paths between two processes may be cut, in one direction or both: what is posted on a cut path is
+lost. In a part of the runs messages travel as their encoded bytes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Any
+
+from evenflow.domain.codec import codec_of
+from evenflow.model import messages
+from evenflow.model.sample import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +25,8 @@ class Parcel:
     replayed: bool = False
     certain: bool = False
     """Not a message but a fact (a death): it may be late but not lost."""
+    sender: str = ""
+    """Who sent it; empty when nobody did."""
 
 
 class Network:
@@ -27,11 +38,36 @@ class Network:
 
     def __init__(self, arrive: Callable[[Parcel], None]) -> None:
         self.parcels: list[Parcel] = []
+        self.posted = 0
+        """Parcels that ever set out."""
+        self.encoded = False
+        """Whether messages travel as bytes."""
+        self.process_of: Callable[[str], str] = lambda address: address
+        """The process behind an address, when it has more than one."""
+        self._cuts: set[tuple[str, str]] = set()
         self._arrive = arrive
+
+    def cut(self, one: str, other: str, *, both: bool = True) -> None:
+        """Nothing gets from one process to the other any more, nor back."""
+        self._cuts |= {(one, other), (other, one)} if both else {(one, other)}
+
+    def heal(self) -> None:
+        """All paths are whole again."""
+        self._cuts.clear()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every path is whole."""
+        return not self._cuts
 
     def post(self, parcel: Parcel) -> None:
         """A parcel sets out."""
-        self.parcels.append(parcel)
+        self.posted += 1
+        if self._cuts and not parcel.certain:
+            ends = (self.process_of(parcel.sender), self.process_of(parcel.to))
+            if ends in self._cuts:
+                return
+        self.parcels.append(replace(parcel, what=_travelled(parcel.what)) if self.encoded else parcel)
 
     def deliver(self, index: int) -> None:
         """A parcel arrives."""
@@ -45,3 +81,13 @@ class Network:
         """A parcel is lost, unless it is a fact."""
         if not self.parcels[index].certain:
             del self.parcels[index]
+
+
+def _travelled(what: Any) -> object:
+    """A message as it comes out at the other end of a real network."""
+    if isinstance(what, Sample):
+        return Sample(bytes(what.encoded))
+    if is_dataclass(what) and hasattr(messages, type(what).__name__):
+        codec: Any = codec_of(type(what))  # type: ignore[type-var]
+        return codec.decode(codec.encode(what))
+    return what

@@ -171,7 +171,7 @@ def _consumer_step(cluster: ServingCluster, rng: random.Random) -> None:
     elif choice < 0.05:
         consumer.die()
     elif choice < 0.3:
-        consumer.plan(cluster.now, cluster.slice_count)
+        consumer.plan(cluster.slice_count)
     elif consumer.in_hand:
         _read_somewhere(cluster, consumer, rng)
 

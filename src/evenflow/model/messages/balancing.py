@@ -75,6 +75,10 @@ class NodeReport:
     """Publishers that cut the topic into another number of slices; their items are left alone."""
     spill_failures: U64 = 0
     """Times that items could not be put on disk."""
+    ledger: U64 = 0
+    """Version of the newest ``Ledger`` of which the node has every cut."""
+    cut_term: U64 = 0
+    """Term of the newest cut that the node knows."""
 
 
 @dataclass(frozen=True, slots=True)

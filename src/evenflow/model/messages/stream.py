@@ -24,7 +24,7 @@ class EpochClose:
     last: U64s
     """For each of ``slices``, the newest sequence number in this or an earlier epoch."""
     closing: Bool
-    """The publisher takes no more items and leaves when these are committed."""
+    """Goodbye: everything is committed, and the writer says nothing more."""
     committed: U64 = 0
     """Served topics: all registered consumers have committed up to this epoch; nodes forget it."""
     items: U64 = 0
@@ -49,6 +49,8 @@ class ReplayRequest:
     """Term of ownership of each slice: from now on the publisher refuses commits of older terms."""
     have: U64s
     """For each slice: everything up to this number is here; 0 when nothing is known."""
+    until: U64s = ()
+    """For each slice: what lies beyond this number is not asked for. Empty: everything is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,16 @@ publishers and nodes let the newer term win.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evenflow.balance.verify import sound_assignment
 from evenflow.errors import MoveRefused
 from evenflow.model.messages import (
     Ack,
+    CommitCopy,
+    ConsumerCommit,
+    CutAnswer,
     MoveReply,
     MoveRequest,
     NodeReport,
@@ -35,8 +39,11 @@ from evenflow.model.messages import (
     SliceCosts,
     SliceLoads,
     Step,
+    WriterCut,
+    WriterRequest,
+    WriterSilence,
 )
-from evenflow.slices.actions import NodeGone, Send
+from evenflow.slices.actions import ConsumerGone, NodeGone, Send
 from evenflow.slices.balancer.announcements import Announcements
 from evenflow.slices.balancer.changes import (
     Change,
@@ -55,6 +62,9 @@ from evenflow.slices.balancer.sessions import Sessions
 from evenflow.slices.balancer.settings import BalancerSettings
 from evenflow.slices.balancer.snapshots import load_snapshot
 from evenflow.slices.balancer.takeovers import Takeover, Takeovers, differences
+from evenflow.slices.ending.bookkeeping import Bookkeeping
+from evenflow.slices.ending.preparation import Owned
+from evenflow.slices.ending.records import State
 from evenflow.slices.terms import Terms
 
 if TYPE_CHECKING:
@@ -78,6 +88,9 @@ class BalancerCore:
         wall: float,
         *,
         identity: int = 0,
+        state: State | None = None,
+        served: bool = False,
+        expected: Iterable[str] = (),
     ) -> None:
         self.topic = topic
         self.slice_count = slice_count
@@ -85,6 +98,8 @@ class BalancerCore:
         self.owners = Owners(slice_count)
         self.loads = Loads(settings.weights, season_s=settings.season)
         self._terms = Terms(wall)
+        self.books = Bookkeeping(topic, self._terms, state, served=served, expected=expected)
+        """Ended writers and registered consumers."""
         self._receipts = Receipts(topic, wall - now, settings.settled_within)
         self._members = Members()
         self._machines = Machines()
@@ -136,6 +151,11 @@ class BalancerCore:
                 return []
             case MoveRequest():
                 return self._requested(event, now)
+            case WriterSilence() | CutAnswer() | WriterCut() | WriterRequest():
+                self.books.handle(event)
+                return []
+            case ConsumerCommit() | CommitCopy() | ConsumerGone():
+                return self.books.on_consumer(event)
             case _:
                 raise TypeError(f"a balancer cannot handle {type(event).__name__}")
 
@@ -156,6 +176,8 @@ class BalancerCore:
         if not self._members.forget(node):
             return []
         self._machines.forget(node)
+        self.books.cutting.on_node_gone(node)
+        self.books.cutting.abandon(_gone(node), now=now)
         self._changes.died(node, _gone(node), now)
         self._sessions.node_gone(node, now)
         self._takeovers.forget(node)
@@ -197,6 +219,9 @@ class BalancerCore:
             MoveRefused: It must not begin, or not now; says why.
         """
         self._guard.admit(move)
+        if self.nodes[move.taker].ledger < self.books.cutting.needed_version:
+            raise MoveRefused(f"{name_of(move.taker)} does not know yet which writers have ended")
+        self.books.cutting.abandon("slices move", now=now)
         return self._sessions.begin(self._terms.new(), move, why, now, plan=plan).term
 
     def is_busy(self, move: Move) -> bool:
@@ -252,7 +277,15 @@ class BalancerCore:
         self._assign(now)
         actions += self._takeovers.poll(now)
         actions += self._receipts.late(now)
+        actions += self.books.poll(now, self.nodes, self._stable_owners)
         return [*actions, *self._beat(now)]
+
+    def _stable_owners(self) -> dict[int, Owned] | None:
+        """Who owns each slice, when none changes hands."""
+        if self.sessions or self.takeovers or any(one not in self.nodes for one in self.owners.of):
+            return None
+        rows = zip(self.owners.of, self.owners.terms, strict=True)
+        return {slice_id: Owned(*row) for slice_id, row in enumerate(rows)}
 
     def _ended(self, session: Session, now: float) -> list[Send]:
         """A session is over: the taker owns the slices, or the giver gets them back."""
@@ -272,9 +305,13 @@ class BalancerCore:
     def _assign(self, now: float) -> None:
         """Give slices without an owner, or of a dead owner, to the nodes."""
         orphans = self.owners.orphans(self.nodes, but=self._sessions.slices())
-        if not orphans or not self._members.staying():
+        ready = self._ready()
+        if not orphans or all(report.leaving for report in ready.values()):
             return
-        assignment = sound_assignment(self.snapshot(now))
+        snapshot = load_snapshot(
+            now, ready, self.owners, self.loads, self._machines, self.settings
+        )
+        assignment = sound_assignment(snapshot)
         taken = {s: node for node, slices in assignment.items() for s in slices}
         for giver, slices in orphans.items():
             cause, why = ("takeover", _gone(giver)) if giver else ("assign", "nobody had them")
@@ -283,6 +320,14 @@ class BalancerCore:
                 by_node.setdefault(taken[slice_id], []).append(slice_id)
             for node, share in by_node.items():
                 self._order_take(share, node, giver, cause, why, now)
+
+    def _ready(self) -> dict[str, NodeReport]:
+        """The nodes, those that do not know yet which writers have ended as if they were leaving."""
+        needed = self.books.cutting.needed_version
+        return {
+            node: report if report.ledger >= needed else replace(report, leaving=True)
+            for node, report in self.nodes.items()
+        }
 
     def _beat(self, now: float) -> list[Send]:
         return self._announcements.poll(
@@ -295,7 +340,9 @@ class BalancerCore:
         """Nodes that have not said that they hear this balancer, and still may."""
         if now >= self._settle_until + self.settings.silence:
             return []
-        return self._members.behind(self._terms.first)
+        behind = self._members.behind(self._terms.first)
+        newest = self.books.cutting.newest_cut
+        return behind or [n for n, report in self.nodes.items() if report.cut_term > newest]
 
     def _recover(self, now: float) -> None:
         """Take the owners from the reports; bring the sessions found there to an end."""
@@ -334,6 +381,7 @@ class BalancerCore:
     def _order_take(
         self, slices: Iterable[int], node: str, giver: str, cause: str, why: str, now: float
     ) -> None:
+        self.books.cutting.abandon("slices change hands", now=now)
         term = self._terms.new()
         take = Takeover(term, node, tuple(sorted(slices)), giver, cause, why, now, now)
         self._takeovers.add(take)

@@ -97,7 +97,7 @@ class _Reading:
     def _range(self, slices: list[int]) -> Range:
         asked = self.share.asked
         after = self.reached.after(slices)
-        return Range(tuple(slices), asked.start, asked.end, after, asked.final)
+        return Range(tuple(slices), asked.start, asked.end, after)
 
     def _read(self, address: str, slices: list[int]) -> Iterator[tuple[RecordBatch, Spans]]:
         if not slices:

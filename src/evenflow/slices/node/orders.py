@@ -231,6 +231,8 @@ class Orders:
     def _adopt_positions(self, first: CacheChunk, now: float) -> None:
         rows = zip(first.slices, first.writers, first.done, first.known, strict=True)
         for slice_id, writer, done, known in rows:
+            if not self._writers.may_count(writer):
+                continue
             # A writer we never heard of is taken for gone until it speaks: it may be.
             self._writers.gone_since.setdefault(writer, now)
             self._cache.start(self._cache.held[slice_id], writer, done, known=bool(known))

@@ -19,84 +19,51 @@ unless there is enough for a sample before. The nodes' own commits do not count.
 consumers have committed is forgotten, and ``EpochClose.committed`` tells the nodes to forget it
 too, so there is one judge of what must be kept: the publisher whose items they are.
 
-An entry that makes no sense (a slice that does not exist or is named twice, a number that was never
-published) is ignored and counted; the other entries of its message count.
+Nothing of a served topic is forgotten before the ledger has been heard: it names the registered
+consumers, also those that are away.
+
+**The end.** A publisher that nobody heard for long may find that its stream was cut. Then it goes on as
+another writer (:mod:`evenflow.slices.publisher.renewal`). One whose end is no longer known cannot say
+what was processed: it stops (:attr:`PublisherCore.refused`) and keeps what it has.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from evenflow.model.ids import WriterId
 from evenflow.model.messages import (
     Commit,
     ConsumerCommit,
+    CutStage,
     EpochClose,
+    Ledger,
     MapPage,
     Progress,
-    ReplayAnswer,
     ReplayRequest,
+    WriterCut,
 )
-from evenflow.slices.actions import Send
 from evenflow.slices.consumer.registry import Consumers
-from evenflow.slices.publisher.entries import entries_of, is_even
+from evenflow.slices.ending.view import LedgerView
+from evenflow.slices.publisher.entries import is_even
 from evenflow.slices.publisher.epochs import Epochs
+from evenflow.slices.publisher.exchange import Committed, Counts, Exchange, Reaction, Resend
 from evenflow.slices.publisher.fencing import Fencing
+from evenflow.slices.publisher.renewal import Former, bases_of, split
 from evenflow.slices.publisher.routing import Routing
 from evenflow.slices.publisher.sealing import Limits, SealedSample, Sealing
 
 if TYPE_CHECKING:
-    from evenflow.model.batch import Int32s, Int64s
+    from collections.abc import Callable
+
+    from evenflow.model.batch import Int32s
     from evenflow.slices.publisher.columns import Table
-    from evenflow.slices.publisher.entries import Entries
     from evenflow.slices.publisher.gathering import AssignColumns, Row
-    from evenflow.slices.publisher.retention import Lacking, Newly
+    from evenflow.slices.publisher.retention import Retention
     from evenflow.slices.spill import Spill
 
-MAIN_CONSUMER: Final = ""
-"""The consumer group whose commits let the publisher forget: the nodes' own application."""
+__all__ = ["Committed", "Counts", "PublisherCore", "Reaction", "Resend"]
 
-
-@dataclass(slots=True)
-class Counts:
-    """What happened since the start."""
-
-    published: int = 0
-    """Items accepted."""
-    committed: int = 0
-    """Items committed."""
-    stale_commits: int = 0
-    """Commit entries of an older term, refused."""
-    stale_requests: int = 0
-    """Replay entries of an older term, refused."""
-    impossible: int = 0
-    """Entries about a slice or a number that does not exist, ignored."""
-    other_consumer: int = 0
-    """Commits of another consumer group, ignored."""
-    foreign: int = 0
-    """Messages for another writer or topic, or with columns of unequal length; ignored."""
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """These items of slices are committed now and were not before."""
-
-    newly: Newly
-    node: str
-    """The node, or the consumer of a served topic, whose commit was accepted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Resend:
-    """Write retained samples, or what is wanted of them, to a node that lacks it."""
-
-    node: str
-    lacking: tuple[Lacking, ...]
-
-
-Reaction = Send | Resend | Committed
 
 
 class PublisherCore:
@@ -110,6 +77,7 @@ class PublisherCore:
         assign: Gives items their slices that come without one.
         served: Consumers read the topic from serving nodes.
         spill: Takes what memory has no room for.
+        new_writer: Names another writer, when this one was ended. Without it the publisher stops.
     """
 
     def __init__(
@@ -122,9 +90,11 @@ class PublisherCore:
         assign: AssignColumns,
         served: bool = False,
         spill: Spill | None = None,
+        new_writer: Callable[[], int] | None = None,
     ) -> None:
         self.topic = topic
         self.writer = writer
+        self._new_writer = new_writer
         self.slice_count = slice_count
         self.limits = limits
         self.routing = Routing(topic, slice_count)
@@ -137,13 +107,31 @@ class PublisherCore:
             served=served and limits.linger_s > 0,
             spill=spill,
         )
-        self.retention = self.sealing.retention
         self.counts = Counts()
-        self.last_commit: float | None = None
-        """When a commit was last accepted."""
+        self.ledger = LedgerView()
+        self.formers: dict[int, Former] = {}
+        """Writers that this publisher was before."""
+        self.refused = ""
+        """Why this publisher cannot go on; empty when it can."""
         self.consumers = Consumers() if served else None
         self.epochs = Epochs(topic, writer, slice_count, self.sealing, limits.epoch_s)
-        self._fencing = Fencing(slice_count)
+        self._exchange = self._exchange_of(Fencing(slice_count))
+
+    def _exchange_of(self, fencing: Fencing) -> Exchange:
+        served = self.consumers is not None
+        return Exchange(
+            self.topic, self.writer, self.retention, fencing, self.counts, served=served
+        )
+
+    @property
+    def retention(self) -> Retention:
+        """What is published and not committed, under the present id."""
+        return self.sealing.retention
+
+    @property
+    def last_commit(self) -> float | None:
+        """When a commit was last accepted."""
+        return self._exchange.last_commit
 
     @property
     def epoch(self) -> int:
@@ -193,8 +181,9 @@ class PublisherCore:
     # -- samples out -------------------------------------------------------------------------------
 
     def deadline(self) -> float | None:
-        """When ``seal_due`` or ``end_epoch`` is due next; None when there is nothing to do."""
-        due = (self.sealing.deadline(), self.epochs.deadline())
+        """When ``seal_due``, ``end_epoch`` or ``close_formers`` is due; None for nothing to do."""
+        formers = (former.due for former in self.formers.values())
+        due = (self.sealing.deadline(), self.epochs.deadline(), *formers)
         return min((at for at in due if at is not None), default=None)
 
     def seal_due(self, now: float) -> list[SealedSample]:
@@ -223,26 +212,46 @@ class PublisherCore:
 
         Args:
             now: The time.
-            closing: Say that no more items come. Announced even when all is committed.
+            closing: Say goodbye, if everything is committed.
         """
         committed = 0 if self.consumers is None else self.counts.committed
-        return self.epochs.close(now, closing=closing, committed_items=committed)
+        goodbye = closing and not self.uncommitted
+        return self.epochs.close(now, closing=goodbye, committed_items=committed)
+
+    def close_formers(self, now: float) -> list[EpochClose]:
+        """What the writers that this publisher was before have to say."""
+        closes = [former.close(now) for former in self.formers.values()]
+        self.formers = {w: former for w, former in self.formers.items() if not former.is_over}
+        return [close for close in closes if close is not None]
 
     # -- messages in -------------------------------------------------------------------------------
 
-    def handle(self, message: Commit | ReplayRequest | MapPage, now: float) -> list[Reaction]:
+    def handle(
+        self, message: Commit | ReplayRequest | MapPage | Ledger | WriterCut, now: float
+    ) -> list[Reaction]:
         """React to a node, or to the balancer."""
+        if isinstance(message, Ledger | WriterCut):
+            return self._on_ledger(message, now) if message.topic == self.topic else []
         if isinstance(message, MapPage):
             if self.routing.apply(message):
                 self.sealing.on_routes_changed()
             return []
-        addressed = message.topic == self.topic and message.writer == self.writer
-        if not addressed or not is_even(message):
+        exchange = self._addressed(message.writer) if message.topic == self.topic else None
+        if exchange is None or not is_even(message):
             self.counts.foreign += 1
             return []
         if isinstance(message, Commit):
-            return self._commit(message, now)
-        return self._replay(message)
+            return exchange.commit(message, now)
+        reactions, changed = exchange.replay(message, self.routing)
+        if changed:
+            self.sealing.on_routes_changed()
+        return reactions
+
+    def _addressed(self, writer: int) -> Exchange | None:
+        if writer == self.writer:
+            return self._exchange
+        former = self.formers.get(writer)
+        return None if former is None else former.exchange
 
     def handle_consumer(self, message: ConsumerCommit | Progress, now: float) -> list[Reaction]:
         """Hear of the consumers of a served topic; forget what all of them have committed."""
@@ -253,17 +262,26 @@ class PublisherCore:
             consumers.learn(message.consumers)
             return []
         consumers.commit(message)
+        return self._forget_committed(message.consumer, now)
+
+    def _forget_committed(self, consumer: str, now: float) -> list[Reaction]:
+        """Forget what all registered consumers have committed, once it is known who they are."""
+        consumers = self.consumers
+        if consumers is None or not self.ledger.version:
+            return []
+        reactions: list[Reaction] = []
+        for writer, former in self.formers.items():
+            epoch = min(consumers.floor(writer), former.epoch)
+            if epoch > former.committed:
+                former.committed = epoch
+                reactions += former.exchange.commit_epoch(epoch, consumer, now)
         epoch = consumers.floor(self.writer)
         if epoch > self.epochs.ended:
             self.counts.impossible += 1
-            return []
-        if epoch <= self.epochs.committed:
-            return []
-        self.epochs.committed = epoch
-        self.last_commit = now
-        newly = self.retention.commit_epoch(epoch)
-        self.counts.committed += newly.items
-        return [Committed(newly, message.consumer)] if len(newly.slices) else []
+        elif epoch > self.epochs.committed:
+            self.epochs.committed = epoch
+            reactions += self._exchange.commit_epoch(epoch, consumer, now)
+        return reactions
 
     def on_consumer_gone(self, topic: str, name: str) -> None:
         """The process of a consumer is gone; it stays registered."""
@@ -272,63 +290,69 @@ class PublisherCore:
 
     def term(self, slice_id: int) -> int:
         """The highest term of ownership met for a slice."""
-        return self._fencing.term(slice_id)
+        return self._exchange.fencing.term(slice_id)
 
-    def _entries(self, message: Commit | ReplayRequest) -> Entries:
-        entries = entries_of(message, self.slice_count)
-        self.counts.impossible += len(message.slices) - len(entries.slices)
-        return entries
+    # -- the end of a stream -----------------------------------------------------------------------
 
-    def _commit(self, message: Commit, now: float) -> list[Reaction]:
-        if message.consumer != MAIN_CONSUMER or self.consumers is not None:
-            self.counts.other_consumer += 1
-            return []
-        entries = self._entries(message)
-        possible = entries.numbers <= self.retention.newest[entries.slices]
-        self.counts.impossible += len(possible) - int(possible.sum())
-        entries = entries.where(possible)
-        admitted = self._fencing.admit(entries.slices, entries.terms)
-        stale = entries.slices[~admitted].tolist()
-        self.counts.stale_commits += len(stale)
+    def _on_ledger(self, message: Ledger | WriterCut, now: float) -> list[Reaction]:
         reactions: list[Reaction] = []
-        if admitted.any():
-            self.last_commit = now
-            newly = self.retention.commit(entries.slices[admitted], entries.numbers[admitted])
-            self.counts.committed += newly.items
-            if len(newly.slices):
-                reactions.append(Committed(newly, message.node))
-        if stale:
-            # A stale owner that cannot hear the balancer learns it from us.
-            empty = np.zeros(0, np.int64)
-            reactions.append(Send(self._answer(message.node, 0, empty, stale), to=message.node))
+        if isinstance(message, WriterCut):
+            # Of others' ends only this one's own matter here.
+            if message.writer == self.writer or message.writer in self.formers:
+                self.ledger.on_cut(message)
+        elif self.ledger.on_ledger(message) and self.consumers is not None:
+            self.consumers.learn(message.consumers)
+            self.consumers.release_unlisted(message.consumers)
+            reactions += self._forget_committed("", now)
+        for writer, former in self.formers.items():
+            if self.ledger.is_over(writer):
+                reactions += self._all_committed(former.exchange, former.epoch, now)
+        stage = self.ledger.stage(self.writer)
+        if stage is None or stage < CutStage.COMPLETE or self.refused:
+            return reactions
+        cut = self.ledger.cut(self.writer)
+        if stage is CutStage.FORGOTTEN or self._new_writer is None:
+            self.refused = (
+                f"writer {WriterId.text(self.writer)} was silent for so long that it was ended, and"
+                f" where is not known any more; {self.uncommitted} items are not committed. Start"
+                " another publisher, and publish again what must not be lost"
+            )
+        elif cut is not None:
+            reactions += self._renew(cut, now)
         return reactions
 
-    def _replay(self, message: ReplayRequest) -> list[Reaction]:
-        entries = self._entries(message)
-        admitted = self._fencing.admit(entries.slices, entries.terms)
-        refused = entries.slices[~admitted].tolist()
-        self.counts.stale_requests += len(refused)
-        asked = entries.where(admitted)
-        if self.routing.learn(asked.slices, asked.terms, message.node):
-            self.sealing.on_routes_changed()
-        answer = self._answer(message.node, message.request, asked.slices, refused)
-        reactions: list[Reaction] = [Send(answer, to=message.node)]
-        lacking = self.retention.lacking(asked.slices, asked.numbers)
-        if lacking:
-            reactions.append(Resend(message.node, tuple(lacking)))
-        return reactions
+    def _all_committed(self, exchange: Exchange, epoch: int, now: float) -> list[Reaction]:
+        """Everybody has everything of a former writer."""
+        retention = exchange.retention
+        if not retention.items:
+            return []
+        if self.consumers is not None:
+            return exchange.commit_epoch(epoch, "", now)
+        slices = retention.dirty()
+        newly = retention.commit(slices, retention.newest[slices])
+        self.counts.committed += newly.items
+        return [Committed(newly, "")]
 
-    def _answer(
-        self, node: str, request: int, accepted: Int64s, refused: list[int]
-    ) -> ReplayAnswer:
-        return ReplayAnswer(
-            topic=self.topic,
-            writer=self.writer,
-            node=node,
-            request=request,
-            slices=tuple(accepted.tolist()),
-            floor=tuple(self.retention.floors[accepted].tolist()),
-            last=tuple(self.retention.newest[accepted].tolist()),
-            refused=tuple(refused),
-            refused_terms=self._fencing.terms(refused),
+    def _renew(self, cut: WriterCut, now: float) -> list[Reaction]:
+        """Go on as another writer with what lies beyond the cut."""
+        assert self._new_writer is not None
+        served = self.consumers is not None
+        self.sealing.seal(now)  # kept; whoever lacks it will ask
+        former = Former(self.topic, self._exchange, cut.epoch if served else self.epochs.ended, now)
+        former.committed = min(self.epochs.committed, cut.epoch)
+        before, self.writer = self.writer, self._new_writer()
+        bases = bases_of(cut, self.retention, served=served)
+        fencing = self._exchange.fencing.copy()
+        slices = cut.slices[: len(cut.owner_terms)]
+        fencing.admit(slices, cut.owner_terms)
+        former.exchange.fencing.admit(slices, cut.owner_terms)
+        former.exchange.retention, new = split(
+            self.retention, bases, self.writer, self.sealing.serial
         )
+        self.sealing.renew(self.writer, new)
+        self.epochs.renew(self.writer, bases, cut.epoch if served else 0, now)
+        self._exchange = self._exchange_of(fencing)
+        self.formers[before] = former
+        if self.ledger.is_over(before):
+            return self._all_committed(former.exchange, former.epoch, now)
+        return []

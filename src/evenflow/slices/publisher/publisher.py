@@ -82,8 +82,6 @@ class Publisher:
         cut, settings = config.topic(topic), config.publisher
         clock = clock or SystemClock()
         self.topic = topic
-        self.writer = secrets.randbits(64)
-        """This run's id in the domain."""
         self._intake = Intake(
             topic,
             cut.slices,
@@ -101,9 +99,10 @@ class Publisher:
         )
         self._core = PublisherCore(
             topic,
-            self.writer,
+            secrets.randbits(64),
             cut.slices,
             self._limits,
+            new_writer=lambda: secrets.randbits(64),
             served=cut.served,
             assign=self._intake.slices_of_columns,
             spill=open_spill("publisher", settings.spill_dir, settings.spill_bytes),
@@ -117,6 +116,11 @@ class Publisher:
         domain = participant or self._own
         assert domain is not None
         self._shell = PublisherShell(self._core, domain, clock, on_commit)
+
+    @property
+    def writer(self) -> int:
+        """This run's id in the domain; another one after its stream was cut."""
+        return self._core.writer
 
     # -- items -------------------------------------------------------------------------------------
 

@@ -75,6 +75,8 @@ class Lacking(NamedTuple):
     retained: Retained
     wanted: Mask
     """Which of its runs."""
+    floors: Int64s
+    """What is committed of each slice; that changes while the sample waits to be sent."""
 
 
 class Newly(NamedTuple):
@@ -195,26 +197,43 @@ class Retention:
         found: list[int] = np.flatnonzero(self.floors < self.newest).tolist()
         return found
 
-    def lacking(self, slices: Any, have: Any) -> list[Lacking]:
+    def samples(self) -> list[Retained]:
+        """All samples, in order."""
+        return list(self._samples.values())
+
+    def lacking(self, slices: Any, have: Any, until: Any = None) -> list[Lacking]:
         """The samples that hold what somebody lacks who has slices up to some numbers, in order.
 
         Searched from the newest backwards until all is found, so that asking for little costs
         little.
+
+        Args:
+            slices: The slices.
+            have: For each: what is up to this number is not lacking.
+            until: For each: nor what is beyond this number; 0 for no such bound.
         """
         slices = np.asarray(slices, np.int64)
         start = np.maximum(np.asarray(have, np.int64), self.floors[slices])
-        left = int(np.maximum(self.newest[slices] - start, 0).sum())
+        end = self.newest[slices]
+        if until is not None:
+            bound = np.asarray(until, np.int64)
+            end = np.where(bound > 0, np.minimum(bound, end), end)
+        left = int(np.maximum(end - start, 0).sum())
         wanted_above = np.full(len(self.floors), np.iinfo(np.int64).max)
         wanted_above[slices] = start
+        wanted_upto = np.zeros(len(self.floors), np.int64)
+        wanted_upto[slices] = end
         found = []
         for sample in reversed(self._samples.values()):
             if left <= 0:
                 break
             above = wanted_above[sample.slices]
-            wanted = sample.lasts > above
+            upto = wanted_upto[sample.slices]
+            wanted = (sample.lasts > above) & (sample.firsts <= upto)
             if wanted.any():
                 begin = np.maximum(sample.firsts, above + 1)[wanted]
-                left -= int((sample.lasts[wanted] - begin).sum()) + len(begin)
-                found.append(Lacking(sample, wanted))
+                last = np.minimum(sample.lasts, upto)[wanted]
+                left -= int((last - begin).sum()) + len(begin)
+                found.append(Lacking(sample, wanted, self.floors))
         found.reverse()
         return found

@@ -141,6 +141,13 @@ class Sealing:
         """Whether the epoch has items."""
         return bool(self.gathering or self._sealed_in_epoch)
 
+    def renew(self, writer: int, retention: Retention) -> None:
+        """Go on as another writer, with what that one keeps."""
+        self._writer, self.retention = writer, retention
+        self.serial = max([self.serial, *(sample.serial for sample in retention.samples())])
+        newest = max((sample.epoch for sample in retention.samples()), default=0)
+        self._sealed_in_epoch = newest == self.epoch
+
     # -- items in ----------------------------------------------------------------------------------
 
     def opened(self, now: float) -> None:

@@ -15,15 +15,17 @@ from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Final
 
 from evenflow.domain import channels
-from evenflow.errors import ClosedError
+from evenflow.errors import ClosedError, WriterEnded
 from evenflow.model.messages import (
     Beat,
     Commit,
     ConsumerCommit,
+    Ledger,
     MapPage,
     Progress,
     ReplayAnswer,
     ReplayRequest,
+    WriterCut,
 )
 from evenflow.slices.actions import Send
 from evenflow.slices.publisher.core import Committed, PublisherCore, Resend
@@ -34,13 +36,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenflow.clock import Clock
-    from evenflow.domain.cyclone import Participant
+    from evenflow.domain.cyclone import Participant, Reader
     from evenflow.model.batch import Int32s
     from evenflow.slices.publisher.columns import Table
     from evenflow.slices.publisher.core import Reaction
     from evenflow.slices.publisher.gathering import Row
 
     CommitHook = Callable[[int, int, int, str], None]
+    Heard = (
+        Commit | ReplayRequest | ConsumerCommit | Progress | MapPage | Beat | Ledger | WriterCut
+    )
 
 _ACK_POLL_S: Final = 0.005
 _CARE_POLL_S: Final = 0.005
@@ -80,27 +85,34 @@ class PublisherShell:
         self._sleeps_until = _FOREVER
         self._announced = 0
         """The newest epoch that was announced."""
-        partition = channels.writer_partition(core.writer)
-        self.owner_writers = OwnerWriters(participant, core.topic, core.retention.has)
+        self._participant = participant
+        self._writer = core.writer
+        self.owner_writers = OwnerWriters(
+            participant, core.topic, lambda serial: core.retention.has(serial)
+        )
         self._members: frozenset[str] = frozenset()
         self._epochs = participant.writer(channels.EPOCHS)
-        self._readers = [
-            participant.reader(channel, [partition])
-            for channel in (channels.COMMITS, channels.REQUESTS)
-        ]
-        self._readers += map(participant.reader, (channels.MAPS, channels.BEATS))
+        self._readers = self._addressed_readers()
+        told = (channels.MAPS, channels.BEATS, channels.CUTS, channels.LEDGERS)
+        self._readers += map(participant.reader, told)
         if core.consumers is not None:
             # In this order: who is told of a consumer before a commit keeps what it needs.
             self._readers += map(participant.reader, (channels.PROGRESS, channels.CONSUMERS))
         self._waiter = participant.waiter()
         for reader in self._readers:
             self._waiter.attach(reader)
-        # A node that has items of a writer must learn when it dies, also in its first epoch.
-        self._epochs.write(core.epochs.hello())
-        self.replayer = Replayer(participant, core.topic, core.retention.floors, clock)
+        # Before the first item: nodes that have something of a writer wait for it.
+        self._epochs.write(core.epochs.hello(clock.monotonic()))
+        self.replayer = Replayer(participant, core.topic, clock)
         name = f"evenflow-publisher-{core.topic}"
         self._thread = Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
+
+    def _addressed_readers(self) -> list[Reader]:
+        """Readers of what is said to the present writer."""
+        partition = [channels.writer_partition(self.core.writer)]
+        chosen = (channels.COMMITS, channels.REQUESTS)
+        return [self._participant.reader(channel, partition) for channel in chosen]
 
     # -- callers' threads --------------------------------------------------------------------------
 
@@ -275,9 +287,7 @@ class PublisherShell:
                     with self._changed:
                         self.core.on_consumer_gone(*message.key)
 
-    def _handle(
-        self, message: Commit | ReplayRequest | ConsumerCommit | Progress | MapPage | Beat
-    ) -> None:
+    def _handle(self, message: Heard) -> None:
         now = self._clock.monotonic()
         with self._changed:
             reactions: list[Reaction] = []
@@ -289,11 +299,30 @@ class PublisherShell:
                 reactions = self.core.handle(message, now)
             if any(isinstance(one, Committed) for one in reactions):
                 self._changed.notify_all()
+        if isinstance(message, Ledger | WriterCut):
+            self._follow_renewal()
         for reaction in reactions:
             try:
                 self._perform(reaction)
             except Exception:  # noqa: BLE001 - one node's fault is not the others'
                 _log.exception("%s could not be served", type(message).__name__)
+
+    def _follow_renewal(self) -> None:
+        """The stream may have been cut: listen under the new id, or stop."""
+        if self.core.refused:
+            raise WriterEnded(self.core.topic, self.core.refused)
+        if self.core.writer == self._writer:
+            return
+        _log.warning(
+            "nobody heard this publisher of topic %r for long: its stream was cut, and it goes on"
+            " as writer %016x", self.core.topic, self.core.writer,
+        )  # fmt: skip
+        self._writer = self.core.writer
+        self.replayer.forget()
+        readers = self._addressed_readers()
+        self._readers += readers
+        for reader in readers:
+            self._waiter.attach(reader)
 
     def _meet(self, beat: Beat, now: float) -> None:
         """Have a writer ready for every node before slices move to it."""
@@ -337,6 +366,8 @@ class PublisherShell:
             epochs.await_acks(writers.take_written(), now)
         if epochs.is_announceable(now, writers.needs_no_wait):
             self._announce(now)
+        if self.core.formers:
+            self._speak_for_formers(now)
         if writers.needs_care:
             writers.tend(now)
         self._part()
@@ -347,3 +378,9 @@ class PublisherShell:
         if close is not None:
             self._epochs.write(close)
             self._announced = close.epoch
+
+    def _speak_for_formers(self, now: float) -> None:
+        with self._changed:
+            closes = self.core.close_formers(now)
+        for close in closes:
+            self._epochs.write(close)
