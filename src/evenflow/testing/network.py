@@ -88,6 +88,6 @@ def _travelled(what: Any) -> object:
     if isinstance(what, Sample):
         return Sample(bytes(what.encoded))
     if is_dataclass(what) and hasattr(messages, type(what).__name__):
-        codec: Any = codec_of(type(what))  # type: ignore[type-var]
+        codec: Any = codec_of(type(what))
         return codec.decode(codec.encode(what))
     return what

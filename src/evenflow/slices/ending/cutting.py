@@ -210,11 +210,13 @@ class Cutting:
             self._give_way(one, refusal, now)
             return
         lacking = "not every node has answered" if one.lacks(nodes, owners) else ""
-        lacking = lacking or self._unanswered(one)
-        if lacking:
-            if now >= one.until:
-                self._give_way(one, lacking, now)
-            return
+        away = self._unanswered(one)
+        if lacking or away:
+            if now < one.until:
+                return
+            if lacking or not one.lose:
+                self._give_way(one, lacking or away, now)
+                return
         registrations = self._registrations
         if registrations is None:
             found = one.application_cut(self._topic)
@@ -230,8 +232,8 @@ class Cutting:
         self._end(Ended(one.writer, one.term, CutStage.DECIDED, found))
 
     def _unanswered(self, one: Preparation) -> str:
-        """Which registered consumers have not answered, unless that is given up too."""
-        if self._registrations is None or one.lose:
+        """Which registered consumers have not answered."""
+        if self._registrations is None:
             return ""
         away = sorted(self._registrations.registered().keys() - one.consumers.keys())
         return f"consumer {', '.join(away)} is away, and may have planned more" if away else ""

@@ -203,10 +203,12 @@ class ServingRules:
         lacking = [s for s in slices if s not in held or held[s].state is SliceState.TAKING]
         if lacking:
             return Refusal("moved", f"slice {min(lacking)} is not here")
+        ends = self._cache.last_epochs  # beyond a cut there is nothing
         wanted = [
-            (writer, asked.start.get(writer, 0), epoch)
+            (writer, start, end)
             for writer, epoch in asked.end.items()
-            if epoch > asked.start.get(writer, 0) and not self._ledger.is_over(writer)
+            if (end := min(epoch, ends.get(writer, epoch))) > (start := asked.start[writer])
+            and not self._ledger.is_over(writer)
         ]
         self._look_at_own()
         for writer, start, end in wanted:
