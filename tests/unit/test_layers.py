@@ -86,15 +86,16 @@ SHELLS: Final = frozenset(
     overlay.broker.broker overlay.broker.disk overlay.broker.local overlay.broker.move_history
     overlay.client.aio overlay.client.blocking overlay.client.link overlay.protocol.connection
     slices.assignment slices.assignment.at_random slices.control_writers slices.spill
-    slices.balancer.balancer
+    slices.balancer.balancer slices.ending.disk
     slices.consumer.follower slices.consumer.following slices.consumer.idle_limit
     slices.consumer.reading
     slices.node.loop slices.node.node slices.node.sensors slices.node.worker
     slices.node.serving.flight_server slices.node.serving.shell
     slices.publisher.aio slices.publisher.intake slices.publisher.publisher
-    slices.publisher.owner_writer slices.publisher.replayer slices.publisher.shell
+    slices.publisher.hearing slices.publisher.owner_writer slices.publisher.replayer
+    slices.publisher.shell
     testing.balancer testing.cluster testing.consumer testing.knowledge testing.schedules
-    testing.serving_cluster
+    testing.serving_cluster testing.outages
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
     spark.reused spark.session spark.sink spark.source spark.task_times
     """.split()  # noqa: SIM905 - a list of words to read

@@ -9,16 +9,19 @@ from evenflow.autonomic.execute.actions import START_NODE
 from evenflow.autonomic.execute.executors import outcome_of
 from evenflow.autonomic.knowledge.history import History
 from evenflow.config import BalancerConfig, Config, HistoryConfig, TopicConfig
+from evenflow.model.messages import SliceState
 from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore
+from evenflow.slices.ending.bookkeeping import Books
 from evenflow.slices.ending.records import decode_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from evenflow.model.messages import ActionOrder, ActionOutcome
     from evenflow.slices.actions import Send
     from evenflow.slices.balancer.settings import BalancerSettings
+    from evenflow.slices.node.core import NodeCore
 
 WALL = 1_000.0
 """What the time of day is ahead of the clock."""
@@ -75,12 +78,10 @@ class SimBalancers:
             self.settings,
             now,
             WALL + now,
-            state=decode_state(topic.name, *self._disk.values()),
-            served=self.served,
+            books=Books(decode_state(topic.name, *self._disk.values()), self.served),
         )
         cores = {topic.name: core}
         return core, SliceAutonomy(self.config, cores, self.history, starter, now, WALL + now)
-
 
     def save(self, core: BalancerCore, now: float) -> list[Send]:
         """Put on disk what has to be, and do what waited for it."""
@@ -90,6 +91,18 @@ class SimBalancers:
         self._disk |= files
         core.books.on_saved(files, now)
         return core.poll(now)
+
+
+def agrees(balancer: BalancerCore, nodes: Mapping[str, NodeCore]) -> bool:
+    """Whether every slice is where the map says, and nobody who leaves has one."""
+    places = {
+        (held.slice, node, held.term, held.state)
+        for node, core in nodes.items()
+        for held in core.cache.held.values()
+    }
+    owners = zip(balancer.owners.of, balancer.owners.terms, strict=True)
+    mapped = {(s, *owned, SliceState.AVAILABLE) for s, owned in enumerate(owners)}
+    return places == mapped and not any(c.leaving and c.cache.held for c in nodes.values())
 
 
 def turn(core: BalancerCore, autonomy: SliceAutonomy, event: object, now: float) -> list[Send]:

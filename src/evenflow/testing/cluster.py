@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from evenflow.config import Config
-from evenflow.model.batch import Int32s
-from evenflow.model.ids import NodeId, WriterId
+from evenflow.model.ids import NodeId
 from evenflow.model.messages import (
     Ack,
     Beat,
@@ -42,25 +41,16 @@ from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore, BalancerSettings
 from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.settings import NodeSettings
-from evenflow.slices.publisher.core import Committed, PublisherCore, Resend
-from evenflow.slices.publisher.sealing import Limits, SealedSample, item_bytes
-from evenflow.testing.balancer import SimBalancers, SimStarter, by_number, turn
+from evenflow.slices.publisher.core import Committed, Resend
+from evenflow.slices.publisher.sealing import SealedSample
+from evenflow.testing.balancer import SimBalancers, SimStarter, agrees, by_number, turn
 from evenflow.testing.invariants import InvariantChecker, Violation
 from evenflow.testing.network import Network, Parcel
 from evenflow.testing.node import SimNode
+from evenflow.testing.publishers import TOPIC, SimPublishers
 
-TOPIC = "items"
 TICK = 0.04
 """Steps of the time in which everything takes its course."""
-LIMITS = Limits(
-    batch_items=3, batch_bytes=10_000, linger_s=0.01, retention_bytes=1_000_000, epoch_s=0.1
-)
-"""Of every publisher."""
-
-
-def no_assignment(_columns: object) -> Int32s:
-    """Items of a simulated publisher come with their slices."""
-    raise AssertionError("no item here comes without a slice")
 
 
 class SimCluster:
@@ -85,16 +75,9 @@ class SimCluster:
             config or by_number(TOPIC, slice_count),
             balancer_settings or BalancerSettings(join_after=0.0),
         )
-        self.publishers: dict[str, PublisherCore] = {}
-        """By their first writer id, which is what their processes are called."""
-        self.stopped: dict[str, list[Parcel]] = {}
-        """Publishers, consumers and the balancer that are stopped, with what waits for them."""
-        self.published_by: dict[str, list[int]] = {}
-        """Ids of items, by publisher."""
-        self._writers: dict[str, str] = {}
-        """The publisher of each writer id."""
+        self.publishers = SimPublishers()
         self.network = Network(self._arrive)
-        self.network.process_of = lambda address: self._writers.get(address, address)
+        self.network.process_of = self.publishers.process_of
         for _ in range(publishers):
             self.start_publisher()
         self.nodes: dict[str, SimNode] = {}
@@ -111,39 +94,13 @@ class SimCluster:
 
     def start_publisher(self) -> str:
         """A new publisher process; returns its writer id, as addresses have it."""
-        name = self._name_writer("")
-        self.publishers[name] = core = PublisherCore(
-            TOPIC,
-            int(name, 16),
-            self.slice_count,
-            LIMITS,
-            assign=no_assignment,
-            new_writer=lambda: int(self._name_writer(name), 16),
-            served=self.served,
-        )
-        self.published_by[name] = []
-        core.epochs.hello(self.now)
-        return name
-
-    def _name_writer(self, publisher: str) -> str:
-        name = WriterId.text(len(self._writers) + 1)
-        self._writers[name] = publisher or name
-        return name
+        return self.publishers.start(self.now, self.slice_count, served=self.served)
 
     def kill_publisher(self, publisher: str) -> None:
         """``kill -9``: what no node has is lost."""
         del self.publishers[publisher]
-        self.stopped.pop(publisher, None)
-        self.checker.given_up.update(self.published_by[publisher])
-
-    def stop(self, process: str) -> None:
-        """``kill -STOP`` of a publisher, a consumer or the balancer."""
-        self.stopped.setdefault(process, [])
-
-    def go_on(self, process: str) -> None:
-        """``kill -CONT``: it finds in its inbox what was sent meanwhile."""
-        for parcel in self.stopped.pop(process, ()):
-            self.network.post(parcel)
+        self.network.stopped.pop(publisher, None)
+        self.checker.given_up.update(self.publishers.items_of[publisher])
 
     def start_node(self) -> str:
         """A new node process; returns its id."""
@@ -181,7 +138,7 @@ class SimCluster:
 
     def kill_balancer(self) -> None:
         """``kill -9``; who talks to it is not heard."""
-        self.stopped.pop("balancer", None)
+        self.network.stopped.pop("balancer", None)
         self.balancer = self.autonomy = None
 
     # -- what applications do -------------------------------------------------------------------
@@ -189,15 +146,8 @@ class SimCluster:
     def publish(self, writer: str, slice_id: int) -> None:
         """A publisher accepts an item."""
         self.checker.published += 1
-        self.published_by[writer].append(self.checker.published)
-        publisher = self.publishers[writer]
-        size = item_bytes("sim", b"x")
-        if publisher.is_empty:
-            publisher.opened(self.now)
-        full = publisher.fills(1, size)
-        publisher.add((b"x", "sim", self.checker.published, 0, slice_id), size)
-        if full and writer not in self.stopped:
-            self._write(publisher.seal(self.now), writer)
+        sealed = self.publishers.publish(writer, slice_id, self.checker.published, self.now)
+        self._write(sealed, writer)
 
     def begin(self, node: str, *, slow: bool = False) -> bool:
         """The application gets its next items."""
@@ -236,20 +186,15 @@ class SimCluster:
     def advance(self, seconds: float) -> None:
         """Let time pass and everybody do what is due."""
         self.now += seconds
-        for writer, publisher in self.publishers.items():
-            if writer in self.stopped:
-                continue
-            self._write(publisher.seal_due(self.now), writer)
-            if publisher.epoch_due(self.now):
-                self._write(publisher.end_epoch(self.now), writer)
-                close = publisher.close_epoch(self.now)
-                if close is not None:
-                    self._do([Send(close)], writer)
-            self._do([Send(close) for close in publisher.close_formers(self.now)], writer)
+        for writer in self.publishers:
+            if writer not in self.network.stopped:
+                sealed, closes = self.publishers.advance(writer, self.now)
+                self._write(sealed, writer)
+                self._do([Send(close) for close in closes], writer)
         for node, sim in list(self.nodes.items()):
             if not sim.stopped:
                 self._do(sim.core.poll(self.now), node)
-        if self.balancer is not None and "balancer" not in self.stopped:
+        if self.balancer is not None and "balancer" not in self.network.stopped:
             self._at_balancer(self.balancer)
 
     def work(self) -> None:
@@ -276,8 +221,8 @@ class SimCluster:
     def settle(self, seconds: float = 30.0) -> None:
         """A quiet time: nothing is lost, everybody works; returns when everything is committed."""
         self.network.heal()
-        for process in list(self.stopped):
-            self.go_on(process)
+        for process in list(self.network.stopped):
+            self.network.go_on(process)
         if self.balancer is None:
             self.start_balancer()
         for node, sim in self.nodes.items():
@@ -300,17 +245,7 @@ class SimCluster:
             return False
         if balancer.sessions or balancer.takeovers or balancer.nodes.keys() != self.nodes.keys():
             return False
-        held_by = [(node, sim.core.cache.held.values()) for node, sim in self.nodes.items()]
-        places = {(h.slice, node, h.term, h.state) for node, held in held_by for h in held}
-        mapped = {
-            (slice_id, owner, term, SliceState.AVAILABLE)
-            for slice_id, (owner, term) in enumerate(
-                zip(balancer.owners.of, balancer.owners.terms, strict=True)
-            )
-        }
-        return places == mapped and not any(
-            sim.core.leaving and sim.core.cache.held for sim in self.nodes.values()
-        )
+        return agrees(balancer, {node: sim.core for node, sim in self.nodes.items()})
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -329,15 +264,8 @@ class SimCluster:
 
     def _recipients(self, message: object, to: str, actor: str) -> list[str]:
         match message:
-            case Receipt():
-                self.receipts.append(message)
-                if self.autonomy is not None:
-                    self.autonomy.on_receipt(message)
-                if message.repeated or message.lost:
-                    raise Violation(f"a move lost or repeated items: {message}")
-                return []
-            case MoveReply():
-                self.replies.append(message)
+            case Receipt() | MoveReply():
+                self._keep(message)
                 return []
             case Ack() | NodeReport() | SliceLoads() | CutAnswer() | WriterSilence():
                 return ["balancer"]
@@ -350,11 +278,19 @@ class SimCluster:
             case _:
                 return [to]
 
+    def _keep(self, message: Receipt | MoveReply) -> None:
+        if isinstance(message, MoveReply):
+            self.replies.append(message)
+            return
+        self.receipts.append(message)
+        if self.autonomy is not None:
+            self.autonomy.on_receipt(message)
+        if message.repeated or message.lost:
+            raise Violation(f"a move lost or repeated items: {message}")
+
     def _arrive(self, parcel: Parcel) -> None:
-        process = self._writers.get(parcel.to, parcel.to)
-        if process in self.stopped:
-            self.stopped[process].append(parcel)
-        elif parcel.to == "balancer":
+        process = self.publishers.process_of(parcel.to)
+        if parcel.to == "balancer":
             if self.balancer is not None:
                 self._at_balancer(self.balancer, parcel.what)
         elif process in self.publishers:

@@ -12,9 +12,9 @@ from evenflow.model.ids import Position
 from evenflow.model.messages import ConsumerCommit
 from evenflow.slices.consumer.core import ConsumerCore
 from evenflow.slices.consumer.ticket import Range, Refusal
-from evenflow.testing.cluster import TOPIC
 from evenflow.testing.invariants import Violation
 from evenflow.testing.node import SimNode
+from evenflow.testing.publishers import TOPIC
 
 
 class SimConsumer:

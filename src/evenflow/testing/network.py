@@ -44,6 +44,8 @@ class Network:
         """Whether messages travel as bytes."""
         self.process_of: Callable[[str], str] = lambda address: address
         """The process behind an address, when it has more than one."""
+        self.stopped: dict[str, list[Parcel]] = {}
+        """Processes that are stopped, with what waits for them."""
         self._cuts: set[tuple[str, str]] = set()
         self._arrive = arrive
 
@@ -60,6 +62,14 @@ class Network:
         """Whether every path is whole."""
         return not self._cuts
 
+    def stop(self, process: str) -> None:
+        """``kill -STOP``: what arrives waits in its inbox."""
+        self.stopped.setdefault(process, [])
+
+    def go_on(self, process: str) -> None:
+        """``kill -CONT``: it finds in its inbox what was sent meanwhile."""
+        self.parcels += self.stopped.pop(process, ())
+
     def post(self, parcel: Parcel) -> None:
         """A parcel sets out."""
         self.posted += 1
@@ -67,15 +77,24 @@ class Network:
             ends = (self.process_of(parcel.sender), self.process_of(parcel.to))
             if ends in self._cuts:
                 return
-        self.parcels.append(replace(parcel, what=_travelled(parcel.what)) if self.encoded else parcel)
+        self.parcels.append(
+            replace(parcel, what=_travelled(parcel.what)) if self.encoded else parcel
+        )
 
     def deliver(self, index: int) -> None:
         """A parcel arrives."""
-        self._arrive(self.parcels.pop(index))
+        self._bring(self.parcels.pop(index))
 
     def repeat(self, index: int) -> None:
         """A parcel arrives, and will arrive again."""
-        self._arrive(self.parcels[index])
+        self._bring(self.parcels[index])
+
+    def _bring(self, parcel: Parcel) -> None:
+        inbox = self.stopped.get(self.process_of(parcel.to))
+        if inbox is None:
+            self._arrive(parcel)
+        else:
+            inbox.append(parcel)
 
     def lose(self, index: int) -> None:
         """A parcel is lost, unless it is a fact."""

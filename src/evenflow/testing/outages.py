@@ -134,10 +134,10 @@ def _heal(cluster: SimCluster, rng: random.Random) -> None:  # noqa: ARG001
 def _stop_or_go_on(cluster: SimCluster, rng: random.Random) -> None:
     consumers = list(cluster.consumers) if isinstance(cluster, ServingCluster) else []
     process = rng.choice([*cluster.publishers, *cluster.publishers, *consumers, "balancer"])
-    if process in cluster.stopped:
-        cluster.go_on(process)
+    if process in cluster.network.stopped:
+        cluster.network.go_on(process)
     else:
-        cluster.stop(process)
+        cluster.network.stop(process)
 
 
 def _publisher_comes_or_dies(cluster: SimCluster, rng: random.Random) -> None:
@@ -207,8 +207,10 @@ def main(first: int, count: int) -> int:
                 schedule(seed)
             except Exception as error:  # noqa: BLE001 - the others are run all the same
                 failed += 1
-                print(f"{schedule.__name__}({seed}): {type(error).__name__}: {error}", flush=True)
-    print(f"{2 * count} schedules, {failed} failed")
+                told = f"{schedule.__name__}({seed}): {type(error).__name__}: {error}"
+                sys.stdout.write(f"{told}\n")
+                sys.stdout.flush()
+    sys.stdout.write(f"{2 * count} schedules, {failed} failed\n")
     return 1 if failed else 0
 
 

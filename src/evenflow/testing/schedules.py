@@ -54,7 +54,7 @@ def one_random_step(cluster: SimCluster, rng: random.Random) -> None:
     running = _running(cluster)
     choice = rng.random()
     if choice < 0.25:
-        awake = [writer for writer in cluster.publishers if writer not in cluster.stopped]
+        awake = [writer for writer in cluster.publishers if writer not in cluster.network.stopped]
         if awake:
             cluster.publish(rng.choice(awake), rng.randrange(cluster.slice_count))
     elif choice < 0.35:
@@ -168,7 +168,7 @@ def consumer_step(cluster: ServingCluster, rng: random.Random) -> None:
     """A consumer plans, reads a piece, dies or starts."""
     consumer = rng.choice(list(cluster.consumers.values()))
     choice = rng.random()
-    if consumer.name in cluster.stopped:
+    if consumer.name in cluster.network.stopped:
         return
     if consumer.core is None:
         if choice < 0.5:

@@ -76,13 +76,13 @@ class ServingCluster(SimCluster):
         """Let time pass; consumers repeat their commits."""
         super().advance(seconds)
         for consumer in self.consumers.values():
-            if consumer.name not in self.stopped:
+            if consumer.name not in self.network.stopped:
                 self._tell(consumer)
 
     def work(self) -> None:
         """Every consumer reads all that it can get."""
         for consumer in self.consumers.values():
-            if consumer.name in self.stopped:
+            if consumer.name in self.network.stopped:
                 continue
             if consumer.core is None:
                 consumer.start()
@@ -125,9 +125,7 @@ class ServingCluster(SimCluster):
             if lost or repeated:
                 raise Violation(f"{consumer.name}: lost {sorted(lost)}, {repeated} repeated")
         if not self.lossy and not self.killed:
-            shares = [
-                {item for item in c.items() if item in dead} for c in self.consumers.values()
-            ]
+            shares = [{item for item in c.items() if item in dead} for c in self.consumers.values()]
             if any(share != shares[0] for share in shares):
                 raise Violation(f"dead publishers' items differ: {list(map(sorted, shares))}")
 
@@ -149,13 +147,13 @@ class ServingCluster(SimCluster):
     def _arrive(self, parcel: Parcel) -> None:
         what = parcel.what
         consumer = self.consumers.get(parcel.to)
-        if consumer is not None and consumer.name not in self.stopped:
+        if consumer is not None and consumer.name not in self.network.stopped:
             if consumer.core is not None:
                 consumer.core.handle(what, self.now)
         elif (
             isinstance(what, ConsumerCommit | Progress)
             and parcel.to in self.publishers
-            and parcel.to not in self.stopped
+            and parcel.to not in self.network.stopped
         ):
             self.publishers[parcel.to].handle_consumer(what, self.now)
         else:

@@ -26,7 +26,7 @@ class CutStage(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class WriterSilence:
-    """Which writers a node does not hear. Told while there are any, and once when there are none."""
+    """Which writers a node does not hear. Told while there are any, and when they are heard."""
 
     topic: KeyText
     node: KeyText

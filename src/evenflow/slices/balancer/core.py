@@ -22,16 +22,12 @@ publishers and nodes let the newer term win.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evenflow.balance.verify import sound_assignment
 from evenflow.errors import MoveRefused
 from evenflow.model.messages import (
     Ack,
-    CommitCopy,
-    ConsumerCommit,
-    CutAnswer,
     MoveReply,
     MoveRequest,
     NodeReport,
@@ -39,11 +35,8 @@ from evenflow.model.messages import (
     SliceCosts,
     SliceLoads,
     Step,
-    WriterCut,
-    WriterRequest,
-    WriterSilence,
 )
-from evenflow.slices.actions import ConsumerGone, NodeGone, Send
+from evenflow.slices.actions import NodeGone, Send
 from evenflow.slices.balancer.announcements import Announcements
 from evenflow.slices.balancer.changes import (
     Change,
@@ -62,9 +55,7 @@ from evenflow.slices.balancer.sessions import Sessions
 from evenflow.slices.balancer.settings import BalancerSettings
 from evenflow.slices.balancer.snapshots import load_snapshot
 from evenflow.slices.balancer.takeovers import Takeover, Takeovers, differences
-from evenflow.slices.ending.bookkeeping import Bookkeeping
-from evenflow.slices.ending.preparation import Owned
-from evenflow.slices.ending.records import State
+from evenflow.slices.ending.bookkeeping import NO_BOOKS, Bookkeeping, Books
 from evenflow.slices.terms import Terms
 
 if TYPE_CHECKING:
@@ -88,9 +79,7 @@ class BalancerCore:
         wall: float,
         *,
         identity: int = 0,
-        state: State | None = None,
-        served: bool = False,
-        expected: Iterable[str] = (),
+        books: Books = NO_BOOKS,
     ) -> None:
         self.topic = topic
         self.slice_count = slice_count
@@ -98,7 +87,7 @@ class BalancerCore:
         self.owners = Owners(slice_count)
         self.loads = Loads(settings.weights, season_s=settings.season)
         self._terms = Terms(wall)
-        self.books = Bookkeeping(topic, self._terms, state, served=served, expected=expected)
+        self.books = Bookkeeping(topic, self._terms, books)
         """Ended writers and registered consumers."""
         self._receipts = Receipts(topic, wall - now, settings.settled_within)
         self._members = Members()
@@ -143,21 +132,13 @@ class BalancerCore:
                 return self._gone(event.node, now)
             case Ack():
                 return self._acknowledged(event, now)
-            case SliceCosts():
-                self.loads.learn_costs(event)
-                return []
-            case SliceLoads():
-                self.loads.observe(event, now)
+            case SliceCosts() | SliceLoads():
+                self.loads.hear(event, now)
                 return []
             case MoveRequest():
                 return self._requested(event, now)
-            case WriterSilence() | CutAnswer() | WriterCut() | WriterRequest():
-                self.books.handle(event)
-                return []
-            case ConsumerCommit() | CommitCopy() | ConsumerGone():
-                return self.books.on_consumer(event)
             case _:
-                raise TypeError(f"a balancer cannot handle {type(event).__name__}")
+                return self.books.handle(event)
 
     def _reported(self, report: NodeReport, now: float) -> list[Send]:
         known = self.nodes.get(report.node)
@@ -176,8 +157,7 @@ class BalancerCore:
         if not self._members.forget(node):
             return []
         self._machines.forget(node)
-        self.books.cutting.on_node_gone(node)
-        self.books.cutting.abandon(_gone(node), now=now)
+        self.books.cutting.on_node_gone(node, now)
         self._changes.died(node, _gone(node), now)
         self._sessions.node_gone(node, now)
         self._takeovers.forget(node)
@@ -219,9 +199,7 @@ class BalancerCore:
             MoveRefused: It must not begin, or not now; says why.
         """
         self._guard.admit(move)
-        if self.nodes[move.taker].ledger < self.books.cutting.needed_version:
-            raise MoveRefused(f"{name_of(move.taker)} does not know yet which writers have ended")
-        self.books.cutting.abandon("slices move", now=now)
+        self.books.cutting.admit(self.nodes[move.taker], now)
         return self._sessions.begin(self._terms.new(), move, why, now, plan=plan).term
 
     def is_busy(self, move: Move) -> bool:
@@ -252,12 +230,9 @@ class BalancerCore:
             move = self._guard.resolve(request)
             term = self.begin_move(move, "asked for by hand", now)
         except MoveRefused as refusal:
-            return [self._reply(request, reason=refusal.reason)]
-        return [self._reply(request, term=term), *self.sessions[term].poll(now)]
-
-    def _reply(self, request: MoveRequest, *, reason: str = "", term: int = 0) -> Send:
-        accepted = not reason
-        return Send(MoveReply(self.topic, request.request, accepted, reason, term))
+            return [Send(MoveReply(self.topic, request.request, False, refusal.reason, 0))]  # noqa: FBT003
+        accepted = MoveReply(self.topic, request.request, True, "", term)  # noqa: FBT003
+        return [Send(accepted), *self.sessions[term].poll(now)]
 
     # -- time -----------------------------------------------------------------------------------
 
@@ -277,15 +252,9 @@ class BalancerCore:
         self._assign(now)
         actions += self._takeovers.poll(now)
         actions += self._receipts.late(now)
-        actions += self.books.poll(now, self.nodes, self._stable_owners)
+        changing = bool(self.sessions or self.takeovers)
+        actions += self.books.poll(now, self.nodes, self.owners, changing=changing)
         return [*actions, *self._beat(now)]
-
-    def _stable_owners(self) -> dict[int, Owned] | None:
-        """Who owns each slice, when none changes hands."""
-        if self.sessions or self.takeovers or any(one not in self.nodes for one in self.owners.of):
-            return None
-        rows = zip(self.owners.of, self.owners.terms, strict=True)
-        return {slice_id: Owned(*row) for slice_id, row in enumerate(rows)}
 
     def _ended(self, session: Session, now: float) -> list[Send]:
         """A session is over: the taker owns the slices, or the giver gets them back."""
@@ -305,13 +274,10 @@ class BalancerCore:
     def _assign(self, now: float) -> None:
         """Give slices without an owner, or of a dead owner, to the nodes."""
         orphans = self.owners.orphans(self.nodes, but=self._sessions.slices())
-        ready = self._ready()
+        ready = self.books.cutting.ready(self.nodes)
         if not orphans or all(report.leaving for report in ready.values()):
             return
-        snapshot = load_snapshot(
-            now, ready, self.owners, self.loads, self._machines, self.settings
-        )
-        assignment = sound_assignment(snapshot)
+        assignment = sound_assignment(self.snapshot(now, ready))
         taken = {s: node for node, slices in assignment.items() for s in slices}
         for giver, slices in orphans.items():
             cause, why = ("takeover", _gone(giver)) if giver else ("assign", "nobody had them")
@@ -320,14 +286,6 @@ class BalancerCore:
                 by_node.setdefault(taken[slice_id], []).append(slice_id)
             for node, share in by_node.items():
                 self._order_take(share, node, giver, cause, why, now)
-
-    def _ready(self) -> dict[str, NodeReport]:
-        """The nodes, those that do not know yet which writers have ended as if they were leaving."""
-        needed = self.books.cutting.needed_version
-        return {
-            node: report if report.ledger >= needed else replace(report, leaving=True)
-            for node, report in self.nodes.items()
-        }
 
     def _beat(self, now: float) -> list[Send]:
         return self._announcements.poll(
@@ -341,8 +299,7 @@ class BalancerCore:
         if now >= self._settle_until + self.settings.silence:
             return []
         behind = self._members.behind(self._terms.first)
-        newest = self.books.cutting.newest_cut
-        return behind or [n for n, report in self.nodes.items() if report.cut_term > newest]
+        return behind or self.books.cutting.unknown_to(self.nodes)
 
     def _recover(self, now: float) -> None:
         """Take the owners from the reports; bring the sessions found there to an end."""
@@ -372,10 +329,10 @@ class BalancerCore:
 
     # -- the map --------------------------------------------------------------------------------
 
-    def snapshot(self, now: float) -> LoadSnapshot:
+    def snapshot(self, now: float, nodes: dict[str, NodeReport] | None = None) -> LoadSnapshot:
         """Nodes, slices and loads as an algorithm wants to see them."""
         return load_snapshot(
-            now, self.nodes, self.owners, self.loads, self._machines, self.settings
+            now, nodes or self.nodes, self.owners, self.loads, self._machines, self.settings
         )
 
     def _order_take(

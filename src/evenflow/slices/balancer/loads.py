@@ -114,6 +114,13 @@ class Loads:
         self._strengths = StrengthLearner()
         self._outlooks = OutlookLearner(period_s=season_s)
 
+    def hear(self, message: SliceLoads | SliceCosts, now: float) -> None:
+        """Take in what a node or a consumer says of its slices."""
+        if isinstance(message, SliceCosts):
+            self.learn_costs(message)
+        else:
+            self.observe(message, now)
+
     def observe(self, report: SliceLoads, now: float) -> None:
         """A node told what its slices have cost."""
         if self._costs.forget_gone(now):

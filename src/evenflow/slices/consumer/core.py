@@ -41,9 +41,9 @@ from evenflow.model.messages import (
     WriterCut,
 )
 from evenflow.model.slice_map import SliceMap
-from evenflow.slices.actions import NodeGone, WriterGone
+from evenflow.slices.actions import NodeGone
 from evenflow.slices.consumer.registry import Consumers
-from evenflow.slices.ending.view import LedgerView
+from evenflow.slices.ledger_view import LedgerView
 
 EARLIEST: Final = "earliest"
 """Begin with the oldest item that is kept."""
@@ -92,11 +92,8 @@ class ConsumerCore:
             case Progress():
                 self.progress[event.node] = event
                 self.others.learn(event.consumers)
-            case Ledger():
-                if self.ledger.on_ledger(event):
-                    self.others.learn(event.consumers)
-            case WriterCut():
-                self.ledger.on_cut(event)
+            case Ledger() | WriterCut():
+                self._on_ledger(event)
             case EpochClose():
                 self._closes[event.writer] = event
                 counts = self._counts.setdefault(event.writer, {})
@@ -109,10 +106,14 @@ class ConsumerCore:
             case NodeGone():
                 self.progress.pop(event.node, None)
                 self._seen_by.discard(event.node)
-            case WriterGone():
-                pass  # it may come back
             case _:
                 raise TypeError(f"a consumer cannot handle {type(event).__name__}")
+
+    def _on_ledger(self, event: Ledger | WriterCut) -> None:
+        if isinstance(event, WriterCut):
+            self.ledger.on_cut(event)
+        elif self.ledger.on_ledger(event):
+            self.others.learn(event.consumers)
 
     def _compare(self, commit: ConsumerCommit) -> None:
         if commit.consumer == self.name and commit.number > self._number:
@@ -211,8 +212,9 @@ class ConsumerCore:
             return []
         return [
             CutAnswer(
-                self.topic, writer, term, self.name, True, "", (), (), (), (), 0,
-                self._planned.get(writer, 0), (), (),
+                self.topic, writer, term, self.name, consumer=True, reason="", slices=(),
+                owner_terms=(), have=(), last=(), uncertain=0,
+                epoch=self._planned.get(writer, 0), close_slices=(), close_last=(),
             )
             for writer, term in self.ledger.preparing().items()
         ]  # fmt: skip

@@ -26,8 +26,8 @@ from evenflow.domain.channels import (
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError
 from evenflow.model.ids import NOWHERE, Position
-from evenflow.model.messages import ConsumerCommit, EpochClose, Progress
-from evenflow.slices.actions import NodeGone, WriterGone
+from evenflow.model.messages import ConsumerCommit, Progress
+from evenflow.slices.actions import NodeGone
 from evenflow.slices.consumer.core import EARLIEST, LATEST, ConsumerCore
 from evenflow.slices.consumer.reading import Share
 from evenflow.slices.consumer.ticket import Range
@@ -331,8 +331,6 @@ class Follower:
         if isinstance(message, Gone):
             if message.message_type is Progress and message.key[0] == self._topic:
                 self._core.handle(NodeGone(message.key[1]), now)
-            elif message.message_type is EpochClose:
-                self._core.handle(WriterGone(message.key[0]), now)
             elif message.key == (self._topic, self._consumer):
                 self._other = False
             return

@@ -7,7 +7,7 @@ anybody before that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from evenflow.model.messages import (
     CommitCopy,
@@ -23,7 +23,7 @@ from evenflow.slices.ending.records import State, encode_consumers, encode_ended
 from evenflow.slices.ending.registrations import Registrations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from evenflow.model.messages import NodeReport
     from evenflow.slices.ending.preparation import Owned
@@ -33,27 +33,43 @@ WRITERS: Final = "writers"
 CONSUMERS: Final = "consumers"
 
 
+class Books(NamedTuple):
+    """What a balancer begins with."""
+
+    state: State | None = None
+    """What is on disk."""
+    served: bool = False
+    """Whether consumers read the topic."""
+    expected: tuple[str, ...] = ()
+    """Consumers that are registered from the start."""
+
+
+NO_BOOKS: Final = Books()
+
+
+class StableOwners(Protocol):
+    """Who owns the slices."""
+
+    def stable(self, nodes: Container[str]) -> Mapping[int, Owned] | None:
+        """The owner of each slice, when all of them are there."""
+        ...
+
+
 class Bookkeeping:
     """The books of one topic."""
 
-    def __init__(
-        self,
-        topic: str,
-        terms: Terms,
-        state: State | None,
-        *,
-        served: bool,
-        expected: Iterable[str],
-    ) -> None:
-        state = state or State()
-        self.registrations = Registrations(state.consumers, expected) if served else None
+    def __init__(self, topic: str, terms: Terms, books: Books) -> None:
+        state = books.state or State()
+        self.registrations = (
+            Registrations(state.consumers, books.expected) if books.served else None
+        )
         self.cutting = Cutting(topic, terms, self.registrations, state.ended)
         self._topic = topic
         self._copies = self.registrations.copies() if self.registrations is not None else []
         """What consumers that are away have committed, to be told when somebody listens."""
 
-    def handle(self, event: WriterSilence | CutAnswer | WriterCut | WriterRequest) -> None:
-        """Hear of a writer."""
+    def handle(self, event: object) -> list[Send]:
+        """Hear of a writer or a consumer; return what to keep for consumers that are away."""
         match event:
             case WriterSilence():
                 self.cutting.on_silence(event)
@@ -63,30 +79,44 @@ class Bookkeeping:
                 self.cutting.on_copy(event)
             case WriterRequest():
                 self.cutting.on_request(event)
+            case ConsumerCommit() | CommitCopy() | ConsumerGone():
+                copy = self._on_consumer(event)
+                return [] if copy is None else [Send(copy)]
+            case _:
+                raise TypeError(f"a balancer cannot handle {type(event).__name__}")
+        return []
 
-    def on_consumer(self, event: ConsumerCommit | CommitCopy | ConsumerGone) -> list[Send]:
-        """Hear of a consumer; return what to keep for it while it is away."""
-        if self.registrations is None:
-            return []
+    def _on_consumer(self, event: ConsumerCommit | CommitCopy | ConsumerGone) -> CommitCopy | None:
+        registrations = self.registrations
+        if registrations is None:
+            return None
         match event:
             case ConsumerCommit():
-                copy = self.registrations.on_commit(event)
-            case CommitCopy():
-                self.registrations.on_copy(event)
-                return []
+                return registrations.on_commit(event)
             case ConsumerGone():
-                copy = self.registrations.on_gone(event.consumer)
-        return [] if copy is None else [Send(copy)]
+                return registrations.on_gone(event.consumer)
+        registrations.on_copy(event)
+        return None
 
     def poll(
         self,
         now: float,
         nodes: Mapping[str, NodeReport],
-        owners: Callable[[], Mapping[int, Owned] | None],
+        owners: StableOwners,
+        *,
+        changing: bool,
     ) -> list[Send]:
-        """What to tell now."""
+        """What to tell now.
+
+        Args:
+            now: The time.
+            nodes: The members, by their newest reports.
+            owners: Who owns the slices.
+            changing: Whether some are changing hands.
+        """
         copies, self._copies = self._copies, []
-        return [*map(Send, copies), *self.cutting.poll(now, nodes, owners)]
+        stable = (lambda: None) if changing else (lambda: owners.stable(nodes))
+        return [*map(Send, copies), *self.cutting.poll(now, nodes, stable)]
 
     # -- the disk ---------------------------------------------------------------------------------
 

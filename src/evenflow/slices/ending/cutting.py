@@ -12,8 +12,10 @@ The stages and what they mean to whom are a table in ``docs/protocol.md``.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from evenflow.errors import MoveRefused
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import (
     CutAnswer,
@@ -25,8 +27,7 @@ from evenflow.model.messages import (
 )
 from evenflow.slices.actions import Send
 from evenflow.slices.ending.preparation import Blocked, Owned, Preparation
-from evenflow.slices.ending.records import Ended
-from evenflow.slices.ending.view import MOST_ENDED
+from evenflow.slices.ending.records import Ended, too_old
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from evenflow.slices.ending.registrations import Registrations
     from evenflow.slices.terms import Terms
 
-MOST_CUTS: Final = 100
-"""Cuts whose numbers are kept."""
 DEADLINE: Final = 5.0
 """How long a preparation may take."""
 AGAIN: Final = 1.0
@@ -108,9 +107,8 @@ class Cutting:
     def on_answer(self, answer: CutAnswer) -> None:
         """A node or a consumer says what it has of a writer."""
         found = self.preparing.get(answer.writer)
-        if found is None or found.term != answer.term or not _is_even(answer):
-            return
-        found.on_answer(answer)
+        if found is not None and found.term == answer.term:
+            found.on_answer(answer)
 
     def on_copy(self, cut: WriterCut) -> None:
         """A node knows a cut that this balancer does not."""
@@ -129,9 +127,31 @@ class Cutting:
         elif known.stage < CutStage.CLEARED:
             self._end(Ended(known.writer, known.term, CutStage.CLEARED, known.cut))
 
-    def on_node_gone(self, node: str) -> None:
+    def on_node_gone(self, node: str, now: float) -> None:
         """A node is no member any more."""
         self._silent.pop(node, None)
+        self.abandon("a node is gone", now=now)
+
+    # -- who may own slices -----------------------------------------------------------------------
+
+    def admit(self, taker: NodeReport, now: float) -> None:
+        """Slices shall move to a node; `MoveRefused` when it does not know which writers ended."""
+        if taker.ledger < self.needed_version:
+            raise MoveRefused(f"{taker.node} does not know yet which writers have ended")
+        self.abandon("slices move", now=now)
+
+    def ready(self, nodes: Mapping[str, NodeReport]) -> dict[str, NodeReport]:
+        """The nodes, those that do not know which writers have ended as if they were leaving."""
+        needed = self.needed_version
+        return {
+            node: report if report.ledger >= needed else replace(report, leaving=True)
+            for node, report in nodes.items()
+        }
+
+    def unknown_to(self, nodes: Mapping[str, NodeReport]) -> list[str]:
+        """Nodes that know a cut which is not known here; they will tell."""
+        newest = max((one.term for one in self.ended.values()), default=0)
+        return [node for node, report in nodes.items() if report.cut_term > newest]
 
     @property
     def needed_version(self) -> int:
@@ -140,11 +160,6 @@ class Cutting:
             one.cut is not None or one.stage is CutStage.FORGOTTEN for one in self._shown.values()
         )
         return self.decided_version or self._version + 1 if returning else 0
-
-    @property
-    def newest_cut(self) -> int:
-        """The term of the newest cut that is known."""
-        return max((one.term for one in self.ended.values()), default=0)
 
     # -- deciding ---------------------------------------------------------------------------------
 
@@ -276,19 +291,8 @@ class Cutting:
                 and self._registrations.have_all(one.writer, one.cut.epoch)
             ):
                 self._end(Ended(one.writer, one.term, CutStage.CLEARED, one.cut))
-        self._bound()
-
-    def _bound(self) -> None:
-        """Forget where the oldest ended; of a served topic only what everybody has read."""
-        least = CutStage.DECIDED if self._registrations is None else CutStage.CLEARED
-        kept = [w for w, one in self.ended.items() if one.cut is not None and one.stage >= least]
-        for writer in sorted(kept, key=lambda w: self.ended[w].term)[: max(0, len(kept) - MOST_CUTS)]:
-            one = self.ended[writer]
-            self._end(Ended(writer, one.term, CutStage.FORGOTTEN))
-        if len(self.ended) > MOST_ENDED:
-            over = [w for w, one in self.ended.items() if one.stage >= CutStage.CLEARED]
-            for writer in sorted(over, key=lambda w: self.ended[w].term)[:1_000]:
-                del self.ended[writer]
+        for one in too_old(self.ended, served=self._registrations is not None):
+            self._end(one)
 
     # -- telling ----------------------------------------------------------------------------------
 
@@ -339,8 +343,3 @@ class Cutting:
         names = tuple(sorted(registered))
         numbers = tuple(registered[name] for name in names)
         return Ledger(self._topic, self._version, writers, terms, stages, names, numbers)
-
-
-def _is_even(answer: CutAnswer) -> bool:
-    rows = {len(answer.slices), len(answer.owner_terms), len(answer.have), len(answer.last)}
-    return len(rows) == 1 and len(answer.close_slices) == len(answer.close_last)

@@ -43,7 +43,10 @@ class Preparation:
     consumers: dict[str, CutAnswer] = field(default_factory=dict)
 
     def on_answer(self, answer: CutAnswer) -> None:
-        """Take an answer in; a later one counts."""
+        """Take an answer in, if it makes sense; a later one counts."""
+        rows = {len(answer.slices), len(answer.owner_terms), len(answer.have), len(answer.last)}
+        if len(rows) > 1 or len(answer.close_slices) != len(answer.close_last):
+            return
         (self.consumers if answer.consumer else self.nodes)[answer.who] = answer
 
     def refusal(self) -> str:
@@ -114,6 +117,4 @@ class Preparation:
 
     def _rows(self) -> Iterable[tuple[int, int, int, int]]:
         for answer in self.nodes.values():
-            yield from zip(
-                answer.slices, answer.owner_terms, answer.have, answer.last, strict=True
-            )
+            yield from zip(answer.slices, answer.owner_terms, answer.have, answer.last, strict=True)

@@ -10,6 +10,10 @@ import msgspec
 from evenflow.model.checked_json import CheckedJson, Whole, WriterText, encode_json
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import ConsumerCommit, CutStage, WriterCut
+from evenflow.slices.ledger_view import MOST_ENDED
+
+MOST_CUTS: Final = 100
+"""Cuts whose numbers are kept."""
 
 
 @dataclass(slots=True)
@@ -30,6 +34,22 @@ class State:
     ended: list[Ended] = field(default_factory=list)
     consumers: list[ConsumerCommit] = field(default_factory=list)
     """The newest commit of each; one that has ended tells when."""
+
+
+def too_old(ended: dict[int, Ended], *, served: bool) -> list[Ended]:
+    """Those of which only the id is kept any longer; the oldest ids of all are dropped.
+
+    Of a served topic a writer is kept until everybody has read it.
+    """
+    least = CutStage.CLEARED if served else CutStage.DECIDED
+    cuts = [one for one in ended.values() if one.cut is not None and one.stage >= least]
+    cuts.sort(key=lambda one: one.term)
+    if len(ended) > MOST_ENDED:
+        over = [one for one in ended.values() if one.stage >= CutStage.CLEARED]
+        for one in sorted(over, key=lambda one: one.term)[: MOST_ENDED // 10]:
+            del ended[one.writer]
+    old = cuts[: max(0, len(cuts) - MOST_CUTS)]
+    return [Ended(one.writer, one.term, CutStage.FORGOTTEN) for one in old]
 
 
 class _Cut(msgspec.Struct):

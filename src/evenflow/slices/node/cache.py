@@ -198,8 +198,7 @@ class SliceCache:
         return {
             slice_id
             for slice_id, first, _, count in sample.runs()
-            if first + count - 1 <= limits.get(slice_id, 0)
-            and (among is None or slice_id in among)
+            if first + count - 1 <= limits.get(slice_id, 0) and (among is None or slice_id in among)
         }
 
     def _when_full(

@@ -15,7 +15,7 @@ from evenflow.slices.actions import Send
 
 if TYPE_CHECKING:
     from evenflow.model.messages import Ledger, WriterCut
-    from evenflow.slices.ending.view import LedgerView
+    from evenflow.slices.ledger_view import LedgerView
     from evenflow.slices.node.writers import Writers
 
 TELL_EVERY: Final = 1.0
@@ -107,9 +107,11 @@ class Endings:
             uncertain += 0 if certain else max(0, track.next - 1 - track.done)
         epoch, slices, lasts = serving.closed(writer) if serving is not None else (0, (), ())
         return CutAnswer(
-            self._topic, writer, term, self._node, False, reason,
-            tuple(one.slice for one in held), tuple(one.term for one in held),
-            tuple(have), tuple(last), uncertain, epoch, slices, lasts,
+            self._topic, writer, term, self._node, consumer=False, reason=reason,
+            slices=tuple(one.slice for one in held),
+            owner_terms=tuple(one.term for one in held),
+            have=tuple(have), last=tuple(last), uncertain=uncertain,
+            epoch=epoch, close_slices=slices, close_last=lasts,
         )  # fmt: skip
 
     def _apply(self) -> None:

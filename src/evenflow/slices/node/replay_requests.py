@@ -3,10 +3,11 @@
 A node asks a publisher for two reasons: it does not know where the numbers of a slice start (it
 took the slice over, or meets the publisher for the first time), or numbers are missing. The first
 is asked at once; for the second it waits ``grace`` seconds, because what seems missing is mostly
-still on its way. A request is repeated until it is no longer needed, so a lost request or answer does
-no harm: after ``retry`` seconds, and then after twice as long each time that it brought nothing, up
-to :data:`LONGEST`. So neither a publisher that is silent nor a cache that is full and refuses what it
-asks for makes a storm. All slices that are due at one publisher go into one request.
+still on its way. A request is repeated until it is no longer needed, so a lost request or answer
+does no harm: after ``retry`` seconds, and then after twice as long each time that it brought
+nothing, up to :data:`LONGEST`. So neither a publisher that is silent nor a cache that is full and
+refuses what it asks for makes a storm. All slices that are due at one publisher go into one
+request.
 
 As long as a publisher's replay is coming in, it is not asked again: a long replay takes longer than
 ``retry``, and what is asked for twice is sent twice. Where numbers start is asked at once all the

@@ -190,8 +190,7 @@ class Track:
         self.last = max(self.next - 1, *early) if self.out_of_order else self.next - 1
 
     def _drop(self, unwanted: Callable[[Batch], bool]) -> None:
-        """Keep some batches no longer. A batch that is cut in its middle is processed up to there.
-        """
+        """Keep some batches no longer; one that an end lies in is processed up to there."""
         for batch in [one for one in self.batches() if unwanted(one)]:
             self._kept.release(batch.sample, batch.count)
         ready = deque(one for one in self.ready if not unwanted(one))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequest, SliceState
 from evenflow.slices.actions import Send
-from evenflow.slices.ending.view import LedgerView
+from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.replay_requests import ReplayRequests
 from evenflow.slices.node.serving.rules import ServingRules
@@ -43,7 +43,9 @@ class Writers:
         self.ledger = LedgerView()
         """Which writers have ended, or are being ended."""
         self.cache = SliceCache(settings.cache_bytes, serving=settings.serving, spill=spill)
-        self.serving = ServingRules(topic, node, self.cache, self.ledger) if settings.serving else None
+        self.serving = (
+            ServingRules(topic, node, self.cache, self.ledger) if settings.serving else None
+        )
         self.replay_requests = ReplayRequests(settings.ask_grace, settings.ask_retry)
         self.misfits: dict[int, int] = {}
         """Writers that cut the topic into another number of slices, with that number."""

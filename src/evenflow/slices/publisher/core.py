@@ -22,9 +22,9 @@ too, so there is one judge of what must be kept: the publisher whose items they 
 Nothing of a served topic is forgotten before the ledger has been heard: it names the registered
 consumers, also those that are away.
 
-**The end.** A publisher that nobody heard for long may find that its stream was cut. Then it goes on as
-another writer (:mod:`evenflow.slices.publisher.renewal`). One whose end is no longer known cannot say
-what was processed: it stops (:attr:`PublisherCore.refused`) and keeps what it has.
+**The end.** A publisher that nobody heard for long may find that its stream was cut. Then it goes
+on as another writer (:mod:`evenflow.slices.publisher.renewal`). One whose end is no longer known
+cannot say what was processed: it stops (:attr:`PublisherCore.refused`) and keeps what it has.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ from evenflow.model.messages import (
     WriterCut,
 )
 from evenflow.slices.consumer.registry import Consumers
-from evenflow.slices.ending.view import LedgerView
+from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.publisher.entries import is_even
 from evenflow.slices.publisher.epochs import Epochs
 from evenflow.slices.publisher.exchange import Committed, Counts, Exchange, Reaction, Resend
 from evenflow.slices.publisher.fencing import Fencing
-from evenflow.slices.publisher.renewal import Former, bases_of, split
+from evenflow.slices.publisher.formers import Former, Formers
+from evenflow.slices.publisher.renewal import bases_of, split
 from evenflow.slices.publisher.routing import Routing
 from evenflow.slices.publisher.sealing import Limits, SealedSample, Sealing
 
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     from evenflow.slices.spill import Spill
 
 __all__ = ["Committed", "Counts", "PublisherCore", "Reaction", "Resend"]
-
 
 
 class PublisherCore:
@@ -109,7 +109,7 @@ class PublisherCore:
         )
         self.counts = Counts()
         self.ledger = LedgerView()
-        self.formers: dict[int, Former] = {}
+        self.formers = Formers()
         """Writers that this publisher was before."""
         self.refused = ""
         """Why this publisher cannot go on; empty when it can."""
@@ -127,6 +127,10 @@ class PublisherCore:
     def retention(self) -> Retention:
         """What is published and not committed, under the present id."""
         return self.sealing.retention
+
+    def keeps(self, serial: int) -> bool:
+        """Whether a sample is published and not committed."""
+        return self.sealing.retention.has(serial)
 
     @property
     def last_commit(self) -> float | None:
@@ -181,7 +185,7 @@ class PublisherCore:
     # -- samples out -------------------------------------------------------------------------------
 
     def deadline(self) -> float | None:
-        """When ``seal_due``, ``end_epoch`` or ``close_formers`` is due; None for nothing to do."""
+        """When ``seal_due``, ``end_epoch`` or a former writer is due; None for nothing to do."""
         formers = (former.due for former in self.formers.values())
         due = (self.sealing.deadline(), self.epochs.deadline(), *formers)
         return min((at for at in due if at is not None), default=None)
@@ -217,12 +221,6 @@ class PublisherCore:
         committed = 0 if self.consumers is None else self.counts.committed
         goodbye = closing and not self.uncommitted
         return self.epochs.close(now, closing=goodbye, committed_items=committed)
-
-    def close_formers(self, now: float) -> list[EpochClose]:
-        """What the writers that this publisher was before have to say."""
-        closes = [former.close(now) for former in self.formers.values()]
-        self.formers = {w: former for w, former in self.formers.items() if not former.is_over}
-        return [close for close in closes if close is not None]
 
     # -- messages in -------------------------------------------------------------------------------
 
@@ -269,12 +267,7 @@ class PublisherCore:
         consumers = self.consumers
         if consumers is None or not self.ledger.version:
             return []
-        reactions: list[Reaction] = []
-        for writer, former in self.formers.items():
-            epoch = min(consumers.floor(writer), former.epoch)
-            if epoch > former.committed:
-                former.committed = epoch
-                reactions += former.exchange.commit_epoch(epoch, consumer, now)
+        reactions = self.formers.commit_epochs(consumers, consumer, now)
         epoch = consumers.floor(self.writer)
         if epoch > self.epochs.ended:
             self.counts.impossible += 1
@@ -304,9 +297,7 @@ class PublisherCore:
             self.consumers.learn(message.consumers)
             self.consumers.release_unlisted(message.consumers)
             reactions += self._forget_committed("", now)
-        for writer, former in self.formers.items():
-            if self.ledger.is_over(writer):
-                reactions += self._all_committed(former.exchange, former.epoch, now)
+        reactions += self.formers.forget_cleared(self.ledger, self.counts)
         stage = self.ledger.stage(self.writer)
         if stage is None or stage < CutStage.COMPLETE or self.refused:
             return reactions
@@ -320,18 +311,6 @@ class PublisherCore:
         elif cut is not None:
             reactions += self._renew(cut, now)
         return reactions
-
-    def _all_committed(self, exchange: Exchange, epoch: int, now: float) -> list[Reaction]:
-        """Everybody has everything of a former writer."""
-        retention = exchange.retention
-        if not retention.items:
-            return []
-        if self.consumers is not None:
-            return exchange.commit_epoch(epoch, "", now)
-        slices = retention.dirty()
-        newly = retention.commit(slices, retention.newest[slices])
-        self.counts.committed += newly.items
-        return [Committed(newly, "")]
 
     def _renew(self, cut: WriterCut, now: float) -> list[Reaction]:
         """Go on as another writer with what lies beyond the cut."""
@@ -353,6 +332,4 @@ class PublisherCore:
         self.epochs.renew(self.writer, bases, cut.epoch if served else 0, now)
         self._exchange = self._exchange_of(fencing)
         self.formers[before] = former
-        if self.ledger.is_over(before):
-            return self._all_committed(former.exchange, former.epoch, now)
-        return []
+        return self.formers.forget_cleared(self.ledger, self.counts)

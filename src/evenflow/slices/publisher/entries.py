@@ -25,9 +25,7 @@ class Entries(NamedTuple):
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Entries:
         """The entries for which this holds."""
-        return Entries(
-            self.slices[mask], self.terms[mask], self.numbers[mask], self.until[mask]
-        )
+        return Entries(self.slices[mask], self.terms[mask], self.numbers[mask], self.until[mask])
 
 
 def is_even(message: Commit | ReplayRequest) -> bool:

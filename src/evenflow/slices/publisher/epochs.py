@@ -12,8 +12,8 @@ something is missing. A node that does not keep up is not waited for.
 **What is announced.** An ``EpochClose`` is cumulative: it names every slice with uncommitted items
 and its newest number, so a later one makes up for a lost one, and a node that never saw a sample
 still learns that it exists. It is repeated while items stay uncommitted, and then every
-:data:`HEARTBEAT_S`: a writer that is silent is not there. The last one, when everything is committed
-and the publisher leaves, is its goodbye.
+:data:`HEARTBEAT_S`: a writer that is silent is not there. The last one, when everything is
+committed and the publisher leaves, is its goodbye.
 """
 
 from __future__ import annotations
@@ -143,8 +143,7 @@ class Epochs:
     # -- announcing --------------------------------------------------------------------------------
 
     def hello(self, now: float) -> EpochClose:
-        """What a writer says before its first item: whoever has heard of it knows that it is there.
-        """
+        """What a writer says before its first item: it is there."""
         self._heartbeat = now + HEARTBEAT_S
         return EpochClose(
             writer=self._writer,

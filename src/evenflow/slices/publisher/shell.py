@@ -18,34 +18,29 @@ from evenflow.domain import channels
 from evenflow.errors import ClosedError, WriterEnded
 from evenflow.model.messages import (
     Beat,
-    Commit,
     ConsumerCommit,
     Ledger,
-    MapPage,
     Progress,
     ReplayAnswer,
-    ReplayRequest,
     WriterCut,
 )
 from evenflow.slices.actions import Send
+from evenflow.slices.publisher.commit_hook import tell_committed
 from evenflow.slices.publisher.core import Committed, PublisherCore, Resend
+from evenflow.slices.publisher.hearing import Hearing
 from evenflow.slices.publisher.owner_writer import OwnerWriters
 from evenflow.slices.publisher.replayer import Replayer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evenflow.clock import Clock
-    from evenflow.domain.cyclone import Participant, Reader
+    from evenflow.domain.cyclone import Participant
     from evenflow.model.batch import Int32s
     from evenflow.slices.publisher.columns import Table
+    from evenflow.slices.publisher.commit_hook import CommitHook
     from evenflow.slices.publisher.core import Reaction
     from evenflow.slices.publisher.gathering import Row
+    from evenflow.slices.publisher.hearing import Heard
 
-    CommitHook = Callable[[int, int, int, str], None]
-    Heard = (
-        Commit | ReplayRequest | ConsumerCommit | Progress | MapPage | Beat | Ledger | WriterCut
-    )
 
 _ACK_POLL_S: Final = 0.005
 _CARE_POLL_S: Final = 0.005
@@ -85,34 +80,17 @@ class PublisherShell:
         self._sleeps_until = _FOREVER
         self._announced = 0
         """The newest epoch that was announced."""
-        self._participant = participant
-        self._writer = core.writer
-        self.owner_writers = OwnerWriters(
-            participant, core.topic, lambda serial: core.retention.has(serial)
-        )
+        self.owner_writers = OwnerWriters(participant, core.topic, core.keeps)
         self._members: frozenset[str] = frozenset()
         self._epochs = participant.writer(channels.EPOCHS)
-        self._readers = self._addressed_readers()
-        told = (channels.MAPS, channels.BEATS, channels.CUTS, channels.LEDGERS)
-        self._readers += map(participant.reader, told)
-        if core.consumers is not None:
-            # In this order: who is told of a consumer before a commit keeps what it needs.
-            self._readers += map(participant.reader, (channels.PROGRESS, channels.CONSUMERS))
         self._waiter = participant.waiter()
-        for reader in self._readers:
-            self._waiter.attach(reader)
+        self._hearing = Hearing(participant, self._waiter, core)
         # Before the first item: nodes that have something of a writer wait for it.
         self._epochs.write(core.epochs.hello(clock.monotonic()))
         self.replayer = Replayer(participant, core.topic, clock)
         name = f"evenflow-publisher-{core.topic}"
         self._thread = Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
-
-    def _addressed_readers(self) -> list[Reader]:
-        """Readers of what is said to the present writer."""
-        partition = [channels.writer_partition(self.core.writer)]
-        chosen = (channels.COMMITS, channels.REQUESTS)
-        return [self._participant.reader(channel, partition) for channel in chosen]
 
     # -- callers' threads --------------------------------------------------------------------------
 
@@ -215,8 +193,7 @@ class PublisherShell:
         self.replayer.close()
         self._epochs.wait_acked(_FAREWELL_S)
         self._waiter.close()
-        for reader in self._readers:
-            reader.close()
+        self._hearing.close()
         self.owner_writers.close()
         self._epochs.close()
 
@@ -260,6 +237,7 @@ class PublisherShell:
                 self._receive()
                 self._tend()
             self._announce(self._clock.monotonic())
+            self._speak_for_formers(_FOREVER)
         except BaseException as failure:  # noqa: BLE001 - callers must learn why nothing moves
             _log.exception("publisher of topic %r failed", self.core.topic)
             with self._changed:
@@ -279,13 +257,12 @@ class PublisherShell:
         return max(0.0, until - now)
 
     def _receive(self) -> None:
-        for reader in self._readers:
-            for message in reader.take():
-                if not isinstance(message, channels.Gone):
-                    self._handle(message)
-                elif message.message_type is ConsumerCommit:
-                    with self._changed:
-                        self.core.on_consumer_gone(*message.key)
+        for message in self._hearing.take():
+            if not isinstance(message, channels.Gone):
+                self._handle(message)
+            elif message.message_type is ConsumerCommit:
+                with self._changed:
+                    self.core.on_consumer_gone(*message.key)
 
     def _handle(self, message: Heard) -> None:
         now = self._clock.monotonic()
@@ -311,18 +288,8 @@ class PublisherShell:
         """The stream may have been cut: listen under the new id, or stop."""
         if self.core.refused:
             raise WriterEnded(self.core.topic, self.core.refused)
-        if self.core.writer == self._writer:
-            return
-        _log.warning(
-            "nobody heard this publisher of topic %r for long: its stream was cut, and it goes on"
-            " as writer %016x", self.core.topic, self.core.writer,
-        )  # fmt: skip
-        self._writer = self.core.writer
-        self.replayer.forget()
-        readers = self._addressed_readers()
-        self._readers += readers
-        for reader in readers:
-            self._waiter.attach(reader)
+        if self._hearing.follow(self.core):
+            self.replayer.forget()
 
     def _meet(self, beat: Beat, now: float) -> None:
         """Have a writer ready for every node before slices move to it."""
@@ -342,12 +309,7 @@ class PublisherShell:
     def _perform(self, reaction: Reaction) -> None:
         match reaction:
             case Committed(newly, node) if self._on_commit is not None:
-                columns: list[list[int]] = [column.tolist() for column in newly]
-                for slice_id, first, last in zip(*columns, strict=True):
-                    try:
-                        self._on_commit(slice_id, first, last, node)
-                    except Exception:  # noqa: BLE001 - it is told of the others all the same
-                        _log.exception("on_commit failed on a commit of slice %d", slice_id)
+                tell_committed(self._on_commit, newly, node)
             case Send(ReplayAnswer() as answer, node):
                 self.replayer.answer(node, answer)
             case Resend(node, lacking):
@@ -381,6 +343,6 @@ class PublisherShell:
 
     def _speak_for_formers(self, now: float) -> None:
         with self._changed:
-            closes = self.core.close_formers(now)
+            closes = self.core.formers.closes(now)
         for close in closes:
             self._epochs.write(close)

@@ -14,8 +14,9 @@ nothing uncommitted. The newest close is often not yet satisfied, so a few are r
 up to which epoch all of them have committed. Only of a publisher that was cut, when everybody has
 everything, is it the ledger's.
 
-**Ended writers.** A publisher that is silent is waited for. When its stream is cut, the cut stands for
-its newest close; what lies beyond is refused. When all consumers have committed it, nothing is left.
+**Ended writers.** A publisher that is silent is waited for. When its stream is cut, the cut stands
+for its newest close; what lies beyond is refused. When all consumers have committed it, nothing is
+left.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from evenflow.model.ids import WriterId
 from evenflow.model.messages import CommitCopy, ConsumerCommit, EpochClose, Progress, SliceState
 from evenflow.slices.consumer.registry import Consumers
 from evenflow.slices.consumer.ticket import Refusal
-from evenflow.slices.ending.view import LedgerView
+from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.node.serving.closes import Closes, is_satisfied
 
 if TYPE_CHECKING:

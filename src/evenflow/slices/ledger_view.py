@@ -100,8 +100,7 @@ class LedgerView:
     def complete_version(self) -> int:
         """The version of the ledger, when every cut that it names is here; else 0."""
         lacking = (
-            one.stage in _OPEN and self.cut(writer) is None
-            for writer, one in self.entries.items()
+            one.stage in _OPEN and self.cut(writer) is None for writer, one in self.entries.items()
         )
         return 0 if any(lacking) else self.version
 
