@@ -92,9 +92,8 @@ SHELLS: Final = frozenset(
     slices.node.loop slices.node.node slices.node.sensors slices.node.worker
     slices.node.serving.flight_server slices.node.serving.shell
     slices.publisher.aio slices.publisher.intake slices.publisher.publisher
-    slices.publisher.hearing slices.publisher.owner_writer slices.publisher.replayer
-    slices.publisher.shell
-    testing.balancer testing.cluster testing.consumer testing.knowledge testing.schedules
+    slices.publisher.owner_writer slices.publisher.replayer slices.publisher.shell
+    testing.balancer testing.cluster testing.knowledge testing.schedules
     testing.serving_cluster testing.outages
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
     spark.reused spark.session spark.sink spark.source spark.task_times

@@ -49,8 +49,7 @@ from evenflow.slices.publisher.entries import is_even
 from evenflow.slices.publisher.epochs import Epochs
 from evenflow.slices.publisher.exchange import Committed, Counts, Exchange, Reaction, Resend
 from evenflow.slices.publisher.fencing import Fencing
-from evenflow.slices.publisher.formers import Former, Formers
-from evenflow.slices.publisher.renewal import bases_of, split
+from evenflow.slices.publisher.renewal import Former, Formers, bases_of, split
 from evenflow.slices.publisher.routing import Routing
 from evenflow.slices.publisher.sealing import Limits, SealedSample, Sealing
 

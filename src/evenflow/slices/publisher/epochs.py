@@ -70,7 +70,7 @@ class Epochs:
         self._announced_clean = True
         self._announced_committed = 0
         self._heartbeat: float | None = None
-        """When the next close is due that says nothing new."""
+        """When the next close is due that says nothing new; None before the first :meth:`hello`."""
 
     @property
     def newest(self) -> int:
@@ -186,7 +186,7 @@ class Epochs:
         """
         retention = self._sealing.retention
         slices = np.flatnonzero(retention.floors < self._ended)
-        alive = self._heartbeat is None or now >= self._heartbeat
+        alive = self._heartbeat is not None and now >= self._heartbeat
         news = closing or alive or self._is_news(has_slices=bool(len(slices)))
         self._unacknowledged = None
         self._announced, self._announced_clean = self.ended, not len(slices)
@@ -195,7 +195,8 @@ class Epochs:
         self._due = now + self._epoch_s if more else None
         if not news:
             return None
-        self._heartbeat = now + HEARTBEAT_S
+        if self._heartbeat is not None:
+            self._heartbeat = now + HEARTBEAT_S
         return EpochClose(
             writer=self._writer,
             topic=self._topic,

@@ -6,6 +6,8 @@ published) is ignored and counted; the other entries of its message count.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -22,8 +24,12 @@ if TYPE_CHECKING:
     from evenflow.slices.publisher.retention import Lacking, Newly, Retention
     from evenflow.slices.publisher.routing import Routing
 
+CommitHook = Callable[[int, int, int, str], None]
+"""Called with (slice, first, last, node) for each accepted commit."""
 MAIN_CONSUMER: Final = ""
 """The consumer group whose commits let the publisher forget: the nodes' own application."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -163,3 +169,13 @@ class Exchange:
             refused=tuple(refused),
             refused_terms=self.fencing.terms(refused),
         )
+
+
+def tell_committed(on_commit: CommitHook, newly: Newly, node: str) -> None:
+    """Tell of everything that is committed now and was not before."""
+    columns: list[list[int]] = [column.tolist() for column in newly]
+    for slice_id, first, last in zip(*columns, strict=True):
+        try:
+            on_commit(slice_id, first, last, node)
+        except Exception:  # noqa: BLE001 - it is told of the others all the same
+            _log.exception("on_commit failed on a commit of slice %d", slice_id)

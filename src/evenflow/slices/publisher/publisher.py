@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from evenflow.clock import Clock
     from evenflow.domain.cyclone import Participant
     from evenflow.slices.publisher.columns import Table
-    from evenflow.slices.publisher.commit_hook import CommitHook
+    from evenflow.slices.publisher.exchange import CommitHook
 
 _CHUNK_SHARE: Final = 4
 """Many items are accepted in chunks of this fraction of the retention."""

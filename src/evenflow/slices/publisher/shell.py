@@ -25,8 +25,8 @@ from evenflow.model.messages import (
     WriterCut,
 )
 from evenflow.slices.actions import Send
-from evenflow.slices.publisher.commit_hook import tell_committed
 from evenflow.slices.publisher.core import Committed, PublisherCore, Resend
+from evenflow.slices.publisher.exchange import tell_committed
 from evenflow.slices.publisher.hearing import Hearing
 from evenflow.slices.publisher.owner_writer import OwnerWriters
 from evenflow.slices.publisher.replayer import Replayer
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from evenflow.domain.cyclone import Participant
     from evenflow.model.batch import Int32s
     from evenflow.slices.publisher.columns import Table
-    from evenflow.slices.publisher.commit_hook import CommitHook
     from evenflow.slices.publisher.core import Reaction
+    from evenflow.slices.publisher.exchange import CommitHook
     from evenflow.slices.publisher.gathering import Row
     from evenflow.slices.publisher.hearing import Heard
 

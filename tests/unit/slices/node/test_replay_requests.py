@@ -102,7 +102,7 @@ def test_a_publisher_whose_replay_comes_in_is_not_asked_again_meanwhile() -> Non
     requests = replay_requests()
     requests.at_once(WRITER, [5], now=10.0)
     requests.poll(10.0)
-    requests.on_replay(WRITER, now=10.2)
+    requests.on_replay(WRITER, (5,), now=10.2)
     assert requests.poll(10.0 + RETRY) == []
     assert requests.poll(10.2 + RETRY) == [(WRITER, [5])]
 
@@ -110,8 +110,8 @@ def test_a_publisher_whose_replay_comes_in_is_not_asked_again_meanwhile() -> Non
 def test_where_numbers_start_is_asked_also_while_a_replay_comes_in() -> None:
     requests = replay_requests()
     requests.soon(WRITER, 5, now=10.0)
-    requests.on_replay(WRITER, now=10.1)
+    requests.on_replay(WRITER, (5,), now=10.1)
     requests.at_once(WRITER, [6], now=10.1)
     assert requests.poll(10.1) == [(WRITER, [5, 6])]
-    requests.on_replay(WRITER, now=10.2)
+    requests.on_replay(WRITER, (5,), now=10.2)
     assert requests.poll(10.45) == []

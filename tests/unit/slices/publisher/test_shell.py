@@ -313,7 +313,7 @@ def test_close_waits_until_everything_is_committed(domain: Domain) -> None:
         closes.start()
         until(lambda: bool(domain.closes()))
         assert closes.is_alive()
-        assert (domain.closes()[-1].slices, domain.closes()[-1].closing) == ((1,), True)
+        assert (domain.closes()[-1].slices, domain.closes()[-1].closing) == ((1,), False)
         domain.commit(publisher)
         closes.join(LIMIT_S)
         assert not closes.is_alive()
