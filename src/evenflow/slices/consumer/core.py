@@ -238,10 +238,13 @@ class ConsumerCore:
             return start.merged({largest: start[largest] + 1})
         return limited
 
+    def forgotten(self) -> Position:
+        """For each writer the epoch up to which everything is forgotten."""
+        return Position({writer: close.committed for writer, close in self._closes.items()})
+
     def earliest(self) -> Position:
         """For each writer the epoch up to which everything may be forgotten."""
-        committed = {writer: close.committed for writer, close in self._closes.items()}
-        return self.others.position().merged(committed)
+        return self.others.position().merged(self.forgotten())
 
     def closed(self) -> Position:
         """The newest closed epoch of every writer that has not ended."""

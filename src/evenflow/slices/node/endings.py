@@ -101,7 +101,7 @@ class Endings:
                 have.append(0)
                 last.append(0)
                 continue
-            certain = serving is not None or track.known
+            certain = serving is not None or track.known or track.fresh
             have.append(track.next - 1 if certain else track.done)
             last.append(max(track.last, track.next - 1))
             uncertain += 0 if certain else max(0, track.next - 1 - track.done)

@@ -251,7 +251,7 @@ class Orders:
                 mine.state, mine.term, mine.session = SliceState.AVAILABLE, term, 0
                 mine.arrived = 0
                 for track in mine.tracks.values():
-                    track.known = False
+                    track.known = track.fresh = False
             self._ownership.begin(slices, term, now)
         return [self._ack(term, Step.TAKE)]
 

@@ -44,7 +44,7 @@ class Track:
         kept: Counts what the tracks of the node keep.
     """
 
-    __slots__ = ("_kept", "done", "known", "last", "next", "out_of_order", "ready")
+    __slots__ = ("_kept", "done", "fresh", "known", "last", "next", "out_of_order", "ready")
 
     def __init__(self, kept: KeptSamples) -> None:
         self._kept = kept
@@ -54,6 +54,8 @@ class Track:
         """Newest number that the publisher has announced or sent."""
         self.known = False
         """Whether ``done`` is certain; nothing is delivered before."""
+        self.fresh = False
+        """Whether the writer sent its first item here, to the owner: nobody had it before."""
         self.ready = _NONE_READY
         self.out_of_order = _NONE_EARLY
 

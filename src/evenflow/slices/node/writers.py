@@ -84,6 +84,8 @@ class Writers:
             if serving is not None:
                 held.items += new
                 held.payload_bytes += batch.payload_size * new // batch.count
+            elif batch.first == 1 and new and held.state is SliceState.AVAILABLE:
+                track.fresh = True
             if track.next <= track.last:
                 if held.state is SliceState.AVAILABLE:
                     requests.soon(writer, held.slice, now)
@@ -251,6 +253,7 @@ class Writers:
             self.cache.limits[writer] = limits
         for held, track in self.cache.tracks_of(writer):
             if self.serving is None:
+                track.known = track.known or track.fresh
                 track.end_at(limits.get(held.slice, 0))
                 self.cache.wake(held, writer, track)
             else:
