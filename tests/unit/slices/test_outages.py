@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from evenflow.model.messages import CutStage, ReplayAnswer
+from evenflow.model.sample import Sample
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import SimCluster
 from evenflow.testing.network import Parcel
@@ -52,6 +53,18 @@ def publish(cluster: SimCluster, times: int) -> None:
                 cluster.publish(writer, slice_id)
 
 
+def leave_gaps(cluster: SimCluster) -> None:
+    """Nodes know that something is missing, and have not asked for it yet."""
+    publish(cluster, 1)
+    cluster.advance(0.15)
+    parcels = cluster.network.parcels
+    parcels[:] = [parcel for parcel in parcels if not isinstance(parcel.what, Sample)]
+    publish(cluster, 1)
+    cluster.advance(0.02)
+    while parcels:
+        cluster.network.deliver(0)
+
+
 def passes(cluster: SimCluster, seconds: float) -> None:
     """Time passes, everybody works, what is broken stays so."""
     cluster.run_until(lambda: False, seconds)
@@ -67,7 +80,7 @@ def stages(cluster: SimCluster) -> set[CutStage]:
 def test_a_publisher_that_stands_still_under_a_query(how: str, seconds: float) -> None:
     cluster = served()
     publisher = next(iter(cluster.publishers))
-    publish(cluster, 2)
+    leave_gaps(cluster)
     away(cluster, publisher, how)
     passes(cluster, seconds)
     back(cluster, publisher)
@@ -86,6 +99,7 @@ def test_a_publisher_that_stands_still_before_applications(how: str, cache_bytes
     publish(cluster, 4)
     for sim in cluster.nodes.values():
         sim.slow = True
+    leave_gaps(cluster)
     away(cluster, publisher, how)
     passes(cluster, LONG)
     back(cluster, publisher)
@@ -114,8 +128,8 @@ def test_gaps_wait_for_a_publisher_that_cannot_be_reached() -> None:
     publisher = next(iter(cluster.publishers))
     publish(cluster, 8)
     passes(cluster, 1.0)
+    leave_gaps(cluster)
     away(cluster, publisher, "cable")
-    publish(cluster, 2)
     passes(cluster, LONG)
     back(cluster, publisher)
     cluster.settle(120.0)
@@ -126,6 +140,7 @@ def test_one_node_that_cannot_hear_one_publisher_waits() -> None:
     cluster = application()
     publisher = next(iter(cluster.publishers))
     deaf = next(iter(cluster.nodes))
+    leave_gaps(cluster)
     cluster.network.cut(publisher, deaf)
     publish(cluster, 3)
     passes(cluster, LONG)

@@ -27,9 +27,10 @@ it begins at the newest copy that nobody contradicts.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Final
 
-from evenflow.model.ids import NOWHERE, Position
+from evenflow.model.ids import NOWHERE, Position, WriterId
 from evenflow.model.messages import (
     CommitCopy,
     ConsumerCommit,
@@ -241,6 +242,25 @@ class ConsumerCore:
     def forgotten(self) -> Position:
         """For each writer the epoch up to which everything is forgotten."""
         return Position({writer: close.committed for writer, close in self._closes.items()})
+
+    def missing(self, position: Position) -> str:
+        """What a consumer that is not registered would never get behind a position, in words."""
+        gone = {w: epoch for w, epoch in self.forgotten().items() if epoch > position[w]}
+        if not position or self.is_registered or not gone:
+            return ""
+        newest = self.others.newest(self.name)
+        since = ""
+        if newest is not None and newest.ended:
+            released = datetime.fromtimestamp(newest.number / 1e9, UTC)
+            since = f" since {released:%Y-%m-%d %H:%M:%S} UTC"
+        some = ", ".join(
+            f"of writer {WriterId.text(w)} epochs {position[w] + 1} to {epoch}"
+            for w, epoch in sorted(gone.items())[:3]
+        )
+        return (
+            f"it is not registered{since}, so items behind its position were forgotten ({some}):"
+            " start it under a new name, a Spark query with a new checkpoint"
+        )
 
     def earliest(self) -> Position:
         """For each writer the epoch up to which everything may be forgotten."""

@@ -185,6 +185,10 @@ class Follower:
         with self._changed:
             if self._position is not None:
                 return
+            self._wait_for(lambda: self._core.ledger.version > 0, REGISTERED_WITHIN_S)
+            missing = self._core.missing(position)
+            if missing:
+                raise DomainError(f"consumer {self._consumer!r} of topic {self._topic!r}", missing)
             self._core.note_planned(planned)
         self.commit(position, planned if tell else NOWHERE)
         self._wait_until_registered()

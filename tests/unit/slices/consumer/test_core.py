@@ -233,3 +233,16 @@ def test_a_commit_names_the_batch_that_is_planned() -> None:
     core = ConsumerCore("items", "query", 0)
     said = core.commit(Position({1: 5}), Position({1: 7, 2: 1}))
     assert (said.planned_writers, said.planned_epochs) == ((1, 2), (7, 1))
+
+
+def test_one_that_was_released_says_what_it_would_miss_and_since_when() -> None:
+    core = core_with()
+    core.handle(EpochClose(1, "items", 9, 4, (), (), False, 7, 70), 0.0)
+    assert core.missing(Position()) == ""
+    assert core.missing(Position({1: 7})) == ""
+    assert "epochs 4 to 7" in core.missing(Position({1: 3}))
+    core.handle(ConsumerCommit("items", "query", 10**18, (), (), True), 0.0)
+    assert "since 2001-09-09" in core.missing(Position({1: 3}))
+    core.handle(Ledger("items", 1, (), (), (), ("other",), (1,)), 0.0)
+    core.handle(commit(10**18 + 1), 0.0)
+    assert core.missing(Position({1: 3})) == ""
