@@ -108,6 +108,9 @@ def test_what_a_publisher_left_that_was_killed_in_its_first_epoch_is_processed(c
         assert wait_until(lambda: len(node.slices) == 8, 20)
         for _ in range(3):
             python(program, config.domain.id).wait(30)
-        # Those that did not answer in time are waited for before what is here is all there is.
-        assert wait_until(lambda: node.items == 150, 30)
-        assert wait_until(lambda: not node._core.writers.gone_since, 30)
+        # Those that did not answer in time are waited for, until nobody has heard them for long.
+        assert wait_until(
+            lambda: node.items == 150 and not node._core.writers.ledger.preparing(), 60
+        )
+        assert wait_until(lambda: len(node._core.writers.ledger.cuts) == 3, 60)
+        assert len(node._core.writers.ledger.cuts) == 3

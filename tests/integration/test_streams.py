@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from evenflow.model.batch import Batch
-    from evenflow.slices.publisher.owner_writer import OwnerWriter
+    from evenflow.slices.publisher.sending.owner_writer import OwnerWriter
 
 pytestmark = pytest.mark.domain
 

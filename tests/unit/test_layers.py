@@ -86,17 +86,17 @@ SHELLS: Final = frozenset(
     overlay.broker.broker overlay.broker.disk overlay.broker.local overlay.broker.move_history
     overlay.client.aio overlay.client.blocking overlay.client.link overlay.protocol.connection
     slices.assignment slices.assignment.at_random slices.control_writers slices.spill
-    slices.balancer.balancer
+    slices.balancer.balancer slices.ending.disk
     slices.consumer.follower slices.consumer.following slices.consumer.idle_limit
-    slices.consumer.reading
+    slices.consumer.reading slices.consumer.finding
     slices.node.loop slices.node.node slices.node.sensors slices.node.worker
     slices.node.serving.flight_server slices.node.serving.shell
     slices.outbox.files slices.outbox.outbox
     slices.publisher.aio slices.publisher.intake slices.publisher.outlet
-    slices.publisher.owner_writer slices.publisher.publisher slices.publisher.replayer
+    slices.publisher.publisher slices.publisher.sending.owner_writer slices.publisher.sending.replayer
     slices.publisher.shell
-    testing.balancer testing.cluster testing.consumer testing.knowledge testing.schedules
-    testing.serving_cluster
+    testing.balancer testing.cluster testing.knowledge testing.schedules
+    testing.serving_cluster testing.outages
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
     spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.task_times
     """.split()  # noqa: SIM905 - a list of words to read

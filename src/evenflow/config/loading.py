@@ -114,6 +114,11 @@ class Config:
         """Where the history is."""
         return (self.file.parent if self.file else Path()) / self.history.path
 
+    @property
+    def state_folder(self) -> Path:
+        """Where the balancer keeps what must outlive it."""
+        return (self.file.parent if self.file else Path()) / self.balancer.state_dir
+
     def as_tables(self) -> dict[str, Any]:
         """Return the configuration in the shape of its file."""
         tables = asdict(self)

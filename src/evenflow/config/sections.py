@@ -128,6 +128,8 @@ class NodeConfig(Section):
     """A node that has not heard from the balancer for this long stops delivering."""
     stall_s: float = number(1.0, 0.1, 60.0)
     """A node that did not run for this long checks its term before it goes on."""
+    writer_silence_s: float = number(20.0, 0.5, 86_400.0)
+    """A publisher that no node hears for this long is ended by a cut; it goes on as another."""
     on_error: str = text("skip", "skip|stop", "'skip' or 'stop'")
     """What an exception of the application does: skip the batch and count it, or stop the node."""
     flight_port: int = integer(0, 0, 65_535)
@@ -144,6 +146,9 @@ class BalancerConfig(Section):
     """Name of the balancing algorithm."""
     beat_ms: int = integer(200, 10, 10_000)
     """How often the balancer tells the nodes the term and the assignment."""
+    state_dir: str = text("evenflow-state", r".+", "a folder")
+    """Where it keeps which publishers have ended and which consumers are registered; relative to
+    the folder of the configuration file, else to the working folder."""
     settle_s: float = number(1.0, 0.0, 60.0)
     """How long a new balancer listens to the nodes' reports before it decides."""
     step_deadline_s: float = number(5.0, 0.1, 60.0)

@@ -100,6 +100,11 @@ READS: Final = Channel("evenflow/reads", messages.SliceReads)
 COSTS: Final = _kept("costs", messages.SliceCosts, 1, liveliness=True)
 BEATS: Final = _kept("beats", messages.Beat, 1, liveliness=True)
 MAPS: Final = _kept("maps", messages.MapPage, 1)
+SILENCES: Final = _kept("writer-silences", messages.WriterSilence, 1)
+LEDGERS: Final = _kept("ledgers", messages.Ledger, 1)
+CUT_ANSWERS: Final = _kept("cut-answers", messages.CutAnswer, 16)
+CUTS: Final = _kept("cuts", messages.WriterCut, 1)
+WRITER_REQUESTS: Final = _kept("writer-requests", messages.WriterRequest, 16)
 RECEIPTS: Final = _kept("receipts", messages.Receipt, 1_000)
 MOVES: Final = _kept("moves", messages.MoveRequest, 64)
 REPLIES: Final = _kept("replies", messages.MoveReply, 64)
@@ -112,7 +117,7 @@ ACTION_OUTCOMES: Final = _kept("action-outcomes", messages.ActionOutcome, 64)
 CONTROL: Final = (
     EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
     REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
-    ACTION_PLANS, ACTION_OUTCOMES,
+    ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS, WRITER_REQUESTS,
 )  # fmt: skip
 """All channels but those of the items."""
 

@@ -22,6 +22,7 @@
     ├── StoreTimeout             the overlay store did not answer in time
     ├── PublishTimeout           nobody commits: the stream is blocked for too long
     ├── DeliveryTimeout          a flush or close before the nodes had everything
+    ├── WriterEnded              a publisher that comes back when it is long forgotten
     ├── SparkFailed              Spark did not start, or a query of it failed
     ├── DomainError              the DDS domain failed or does not answer
     └── PeerError                what another process sent or refused
@@ -44,6 +45,7 @@ from evenflow.errors.running import (
     SparkFailed,
     StorageError,
     StoreTimeout,
+    WriterEnded,
 )
 from evenflow.errors.usage import (
     AssignmentError,
@@ -87,5 +89,6 @@ __all__ = [
     "StoreTimeout",
     "UnknownName",
     "UsageError",
+    "WriterEnded",
     "did_you_mean",
 ]

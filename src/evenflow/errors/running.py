@@ -108,6 +108,20 @@ class PublishTimeout(EvenflowError):
         )
 
 
+class WriterEnded(EvenflowError):
+    """A publisher was silent for so long that nobody knows any more where its stream was ended.
+
+    Attributes:
+        topic: Topic published to.
+        reason: What it keeps, and what to do.
+    """
+
+    def __init__(self, topic: str, reason: str) -> None:
+        self.topic = topic
+        self.reason = reason
+        super().__init__(f"topic {topic!r}: {reason}")
+
+
 class DeliveryTimeout(EvenflowError):
     """A flush or a close ran out of time before the nodes had everything.
 

@@ -234,19 +234,12 @@ class Sample:
                 (ends[heads] - self.counts[heads]).tolist(), ends[tails].tolist(), strict=True
             )
         ]
-        encoded = encode_sample(
-            self.writer,
-            self.serial,
-            self.epoch,
-            self.slices[chosen],
-            counts,
-            self.firsts[chosen],
-            np.concatenate([rows.ids for rows in stretches]),
-            np.concatenate([rows.times for rows in stretches]),
-            *_joined([(rows.sender_offsets, rows.senders) for rows in stretches]),
-            *_joined([(rows.payload_offsets, rows.payloads) for rows in stretches]),
+        firsts = self.firsts[chosen]
+        return Sample(
+            encode_joined(
+                self.writer, self.serial, self.epoch, self.slices[chosen], firsts, stretches, counts
+            )
         )
-        return Sample(encoded)
 
     def __repr__(self) -> str:
         return (
@@ -260,6 +253,40 @@ def _joined(columns: Sequence[tuple[Int32s, Octets]]) -> tuple[Int32s, bytes]:
     lengths = np.concatenate([np.diff(offsets) for offsets, _ in columns])
     words = b"".join(octets[offsets[0] : offsets[-1]].data for offsets, octets in columns)
     return offsets_of(lengths), words  # type: ignore[arg-type]
+
+
+def encode_joined(
+    writer: int,
+    serial: int,
+    epoch: int,
+    slices: Any,
+    firsts: Any,
+    stretches: Sequence[Rows],
+    counts: Any = None,
+) -> bytes:
+    """Encode rows of other samples, one stretch after the other.
+
+    Args:
+        writer: The writer.
+        serial: The sample's number.
+        epoch: Its epoch.
+        slices: The slice of each run.
+        firsts: The number of each run's first item.
+        stretches: The rows.
+        counts: How many rows each run has; by default each stretch is a run.
+    """
+    return encode_sample(
+        writer,
+        serial,
+        epoch,
+        slices,
+        [rows.count for rows in stretches] if counts is None else counts,
+        firsts,
+        np.concatenate([rows.ids for rows in stretches]),
+        np.concatenate([rows.times for rows in stretches]),
+        *_joined([(rows.sender_offsets, rows.senders) for rows in stretches]),
+        *_joined([(rows.payload_offsets, rows.payloads) for rows in stretches]),
+    )
 
 
 def encode_item(

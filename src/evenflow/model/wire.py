@@ -56,6 +56,7 @@ Term = Annotated[int, Kind("uint64", most=MOST_TERM, is_term=True)]
 Terms = Annotated[tuple[int, ...], Kind("uint64", sequence=True, most=MOST_TERM, is_term=True)]
 CommitNumber = Annotated[int, Kind("uint64", most=1 << 62)]
 """Of a consumer's commits: nanoseconds of a clock at its start, and a count."""
+CommitNumbers = Annotated[tuple[int, ...], Kind("uint64", sequence=True, most=1 << 62)]
 BalancerNumber = Annotated[int, Kind("uint64", most=MOST_BALANCER)]
 SliceIds = Annotated[tuple[int, ...], Kind("uint32", sequence=True, most=MOST_SLICES - 1)]
 SliceCount = Annotated[int, Kind("uint32", most=MOST_SLICES)]

@@ -35,4 +35,11 @@ class NodeGone:
     node: str
 
 
+@dataclass(frozen=True, slots=True)
+class ConsumerGone:
+    """Event: the process of the consumer with this name has left or died."""
+
+    consumer: str
+
+
 Action = Send

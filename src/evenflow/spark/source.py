@@ -208,7 +208,7 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         begin, finish = Position.from_json(start), Position.from_json(end)
         if begin.covers(finish):
             return []
-        shares = self._entered(begin).shares(begin, finish)
+        shares = self._entered(begin, finish).shares(begin, finish)
         if self._watch is not None:
             shares = self._watch.on_batch_planned(shares)
         return [SharePartition(share) for share in shares]
@@ -242,15 +242,20 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
         return metered(batches, options.topic, options.consumer, damaged, tell)
 
-    def _entered(self, position: Position | None = None) -> Follower:
-        """The query's place in the domain; at a position, it is registered there."""
+    def _entered(self, position: Position | None = None, planned: Position = NOWHERE) -> Follower:
+        """The query's place in the domain; at a position, it is registered there.
+
+        Args:
+            position: The position.
+            planned: The end of a batch that is in the query's own log.
+        """
         if self._follower is None:
             from evenflow.spark.query_watch import QueryWatch  # noqa: PLC0415 - in the driver alone
 
             self._follower = _enter(self._options, alone=True)
             self._watch = QueryWatch(self._options, self._follower, self._times_at)
         if position is not None:
-            self._follower.register(position)
+            self._follower.register(position, planned, tell=False)
         return self._follower
 
 

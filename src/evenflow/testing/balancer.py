@@ -13,6 +13,8 @@ from evenflow.config import BalancerConfig, Config, HistoryConfig, TopicConfig
 from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore
 from evenflow.slices.balancer.membership.leadership import Leadership
+from evenflow.slices.ending.bookkeeping import Books
+from evenflow.slices.ending.records import decode_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +103,14 @@ class SimBalancers:
     def __init__(self, config: Config, settings: BalancerSettings) -> None:
         self.config, self.settings = config, settings
         self.history = History(Path(config.history.path))
+        self.served = False
+        self._disk: dict[str, bytes] = {}
+        """What outlives a balancer; they share it."""
         self._started = 0
+
+    def _books(self) -> Books:
+        state = decode_state(self.config.topics[0].name, *self._disk.values())
+        return Books(state, self.served)
 
     def start(self, starter: SimStarter, now: float, *, alone: bool) -> SimBalancer:
         """A new balancer process.
@@ -129,6 +138,7 @@ class SimBalancers:
             WALL + now,
             leadership=leadership,
             layout=topic.layout,
+            books=self._books,
         )
 
         def begin_loop(now: float) -> SliceAutonomy:
@@ -137,6 +147,15 @@ class SimBalancers:
 
         name = f"balancer-{self._started}"
         return SimBalancer(name, core, begin_loop(now), begin_loop, _turn=leadership.turn)
+
+    def save(self, core: BalancerCore, now: float) -> list[Send]:
+        """Put on disk what has to be, and do what waited for it."""
+        if not core.leadership.leads or not core.books.due(now):
+            return []
+        files = core.books.files(now)
+        self._disk |= files
+        core.books.on_saved(files, now)
+        return core.poll(now)
 
 
 class BalancerHost:

@@ -2,10 +2,10 @@
 
 The cores are the real ones; only the network, the clock and the processes are simulated. Every
 message, and every batch, becomes a :class:`~evenflow.testing.network.Parcel` that a test may
-deliver at any time and in any order, deliver twice or lose, and any path may be cut. Nodes and
-balancers may be killed at any moment and started anew, or stopped and continued; there may be
-several balancers, and nodes that have the topic otherwise. What must always hold is checked as it
-happens (:mod:`evenflow.testing.invariants`), that nobody sends without pause included
+deliver at any time and in any order, deliver twice or lose. Every process may be killed at any
+moment and started anew, or stopped and continued; paths between two of them may be cut; there may
+be several balancers, and nodes that have the topic otherwise. What must always hold is checked as
+it happens (:mod:`evenflow.testing.invariants`), that nobody sends without pause included
 (:mod:`evenflow.testing.traffic`).
 """
 
@@ -15,13 +15,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from evenflow.config import Config
-from evenflow.model.batch import Int32s
-from evenflow.model.ids import NodeId, WriterId
+from evenflow.model.ids import NodeId
 from evenflow.model.messages import (
     Ack,
     Beat,
     Commit,
+    CutAnswer,
     EpochClose,
+    Ledger,
     MapPage,
     MoveReply,
     MoveRequest,
@@ -31,36 +32,33 @@ from evenflow.model.messages import (
     ReplayRequest,
     SliceLoads,
     SliceState,
+    WriterCut,
+    WriterRequest,
+    WriterSilence,
 )
 from evenflow.model.sample import Sample
 from evenflow.slices.actions import NodeGone, Send
 from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.settings import NodeSettings
-from evenflow.slices.publisher.core import Committed, PublisherCore, Resend
-from evenflow.slices.publisher.sealing import Limits, SealedSample, item_bytes
+from evenflow.slices.publisher.core import Committed, Resend
+from evenflow.slices.publisher.sealing import SealedSample
 from evenflow.testing.balancer import BalancerHost, SimBalancer, SimBalancers, by_number
 from evenflow.testing.invariants import InvariantChecker, Violation
 from evenflow.testing.network import Network, Parcel
 from evenflow.testing.node import SimNode, hold_what_they_own
+from evenflow.testing.publishers import TOPIC, SimPublishers
 from evenflow.testing.traffic import Traffic
 
-TOPIC = "items"
 TICK = 0.04
 """Steps of the time in which everything takes its course."""
-LIMITS = Limits(
-    batch_items=3, batch_bytes=10_000, linger_s=0.01, retention_bytes=1_000_000, epoch_s=0.1
-)
-"""Of every publisher."""
-
-
-def no_assignment(_columns: object) -> Int32s:
-    """Items of a simulated publisher come with their slices."""
-    raise AssertionError("no item here comes without a slice")
 
 
 class SimCluster(BalancerHost):
     """Publishers, nodes, balancers, and everything on its way between them."""
+
+    served = False
+    """Whether consumers read the topic."""
 
     def __init__(
         self,
@@ -80,11 +78,12 @@ class SimCluster(BalancerHost):
                 balancer_settings or BalancerSettings(join_after=0.0),
             )
         )
-        self.publishers: dict[str, PublisherCore] = {}
+        self.publishers = SimPublishers()
+        self.network = Network(self._arrive)
+        self.network.process_of = self.publishers.process_of
         for _ in range(publishers):
             self.start_publisher()
         self.nodes: dict[str, SimNode] = {}
-        self.network = Network(self._arrive)
         self.receipts: list[Receipt] = []
         self.replies: list[MoveReply] = []
         self.checker = InvariantChecker()
@@ -97,11 +96,13 @@ class SimCluster(BalancerHost):
 
     def start_publisher(self) -> str:
         """A new publisher process; returns its writer id, as addresses have it."""
-        writer = len(self.publishers) + 1
-        self.publishers[WriterId.text(writer)] = PublisherCore(
-            TOPIC, writer, self.slice_count, LIMITS, assign=no_assignment
-        )
-        return WriterId.text(writer)
+        return self.publishers.start(self.now, self.slice_count, served=self.served)
+
+    def kill_publisher(self, publisher: str) -> None:
+        """``kill -9``: what no node has is lost."""
+        del self.publishers[publisher]
+        self.network.stopped.pop(publisher, None)
+        self.checker.given_up.update(self.publishers.items_of[publisher])
 
     def start_node(self, slice_count: int = 0) -> str:
         """A new node process, perhaps with another number of slices than all; returns its id."""
@@ -139,14 +140,8 @@ class SimCluster(BalancerHost):
     def publish(self, writer: str, slice_id: int) -> None:
         """A publisher accepts an item."""
         self.checker.published += 1
-        publisher = self.publishers[writer]
-        size = item_bytes("sim", b"x")
-        if publisher.is_empty:
-            publisher.opened(self.now)
-        full = publisher.fills(1, size)
-        publisher.add((b"x", "sim", self.checker.published, 0, slice_id), size)
-        if full:
-            self._write(publisher.seal(self.now), writer)
+        sealed = self.publishers.publish(writer, slice_id, self.checker.published, self.now)
+        self._write(sealed, writer)
 
     def begin(self, node: str, *, slow: bool = False) -> bool:
         """The application gets its next items."""
@@ -176,18 +171,22 @@ class SimCluster(BalancerHost):
         for balancer in self.running:
             self.network.post(Parcel(balancer, request))
 
+    def give_up(self, writer: int) -> None:
+        """An operator ends a writer though something of it is lost."""
+        self._moves += 1
+        for balancer in self.running:
+            self.network.post(Parcel(balancer, WriterRequest(TOPIC, self._moves, writer)))
+
     # -- time ------------------------------------------------------------------------------------
 
     def advance(self, seconds: float) -> None:
         """Let time pass and everybody do what is due."""
         self.now += seconds
-        for writer, publisher in self.publishers.items():
-            self._write(publisher.seal_due(self.now), writer)
-            if publisher.epoch_due(self.now):
-                self._write(publisher.end_epoch(self.now), writer)
-                close = publisher.close_epoch(self.now)
-                if close is not None:
-                    self._do([Send(close)], writer)
+        for writer in self.publishers:
+            if writer not in self.network.stopped:
+                sealed, closes = self.publishers.advance(writer, self.now)
+                self._write(sealed, writer)
+                self._do([Send(close) for close in closes], writer)
         for node, sim in list(self.nodes.items()):
             if not sim.stopped:
                 self._do(sim.core.poll(self.now), node)
@@ -224,6 +223,8 @@ class SimCluster(BalancerHost):
     def settle(self, seconds: float = 30.0) -> None:
         """A quiet time: nothing is lost, everybody works; returns when everything is committed."""
         self.network.heal()
+        for process in list(self.network.stopped):
+            self.network.go_on(process)
         if not self.running:
             self.start_balancer()
         for name, balancer in self.running.items():
@@ -270,9 +271,11 @@ class SimCluster(BalancerHost):
             case Receipt() | MoveReply():
                 self._note_result(message, actor)
                 return []
-            case Ack() | NodeReport() | SliceLoads():
+            case Ack() | NodeReport() | SliceLoads() | CutAnswer() | WriterSilence():
                 return list(self.running)
-            case MapPage():
+            case WriterCut() if actor not in self.running:
+                return list(self.running)
+            case MapPage() | Ledger() | WriterCut():
                 return [*self.nodes, *self.publishers]
             case EpochClose():
                 return list(self.nodes)
@@ -292,10 +295,11 @@ class SimCluster(BalancerHost):
             raise Violation(f"a move lost or repeated items: {message}")
 
     def _arrive(self, parcel: Parcel) -> None:
+        process = self.publishers.process_of(parcel.to)
         if parcel.to in self.running:
             self._at_balancer(self.running[parcel.to], parcel)
-        elif parcel.to in self.publishers:
-            self._at_publisher(parcel.to, parcel.what)
+        elif process in self.publishers:
+            self._at_publisher(process, parcel.what)
         elif parcel.to in self.nodes:
             self._at_node(parcel.to, self.nodes[parcel.to], parcel)
 
@@ -308,6 +312,7 @@ class SimCluster(BalancerHost):
         known = set(balancer.nodes) if balancer.settled else set(self.nodes)
         event = parcel.what if parcel is not None else None
         self._do(process.take_turn(event, self.now), process.name)
+        self._do(self.balancers.save(balancer, self.now), process.name)
         if balancer.settled:
             for node in (known - balancer.nodes.keys()) & self.nodes.keys():
                 self._stale_terms[node] = max(*balancer.owners.terms, balancer.version)
@@ -320,22 +325,21 @@ class SimCluster(BalancerHost):
         held = {name: sim.core.cache.held for name, sim in self.nodes.items()}
         self.checker.lose_owner(held[node], held.values())
 
-    def _at_publisher(self, writer: str, message: object) -> None:
-        assert isinstance(message, Commit | ReplayRequest | MapPage)
-        if not isinstance(message, MapPage):
+    def _at_publisher(self, name: str, message: object) -> None:
+        assert isinstance(message, Commit | ReplayRequest | MapPage | Ledger | WriterCut)
+        if isinstance(message, Commit | ReplayRequest):
             self.checker.admit(message)
-        for reaction in self.publishers[writer].handle(message, self.now):
+        for reaction in self.publishers[name].handle(message, self.now):
             match reaction:
                 case Committed():
-                    assert isinstance(message, Commit)
-                    self.checker.commit(message, reaction)
+                    if isinstance(message, Commit):
+                        self.checker.commit(message, reaction)
                 case Resend(node, lacking):
-                    for retained, wanted in lacking:
+                    for retained, wanted, _ in lacking:
                         sample = Sample(retained.encoded).only(wanted)
-                        parcel = Parcel(node, sample, replayed=True, sender=writer)
-                        self.network.post(parcel)
+                        self.network.post(Parcel(node, sample, replayed=True, sender=name))
                 case _:
-                    self._do([reaction], writer)
+                    self._do([reaction], name)
 
     def _at_node(self, node: str, sim: SimNode, parcel: Parcel) -> None:
         self._do(sim.receive(parcel, self.now), node)

@@ -12,9 +12,9 @@ from evenflow.model.ids import Position
 from evenflow.model.messages import ConsumerCommit
 from evenflow.slices.consumer.core import ConsumerCore
 from evenflow.slices.consumer.ticket import Range, Refusal
-from evenflow.testing.cluster import TOPIC
-from evenflow.testing.invariants import Number, Violation
+from evenflow.testing.invariants import Violation
 from evenflow.testing.node import SimNode
+from evenflow.testing.publishers import TOPIC
 
 
 class SimConsumer:
@@ -26,7 +26,8 @@ class SimConsumer:
         """The offset log: the end of every planned batch, and the initial position."""
         self.committed = 0
         """The commit log: the newest batch that is done."""
-        self.sink: dict[int, list[Number]] = {}
+        self.sink: dict[int, list[int]] = {}
+        """The ids of items, by batch."""
         self.core: ConsumerCore | None = None
         self.told: ConsumerCommit | None = None
         self.next_repeat = 0.0
@@ -35,12 +36,17 @@ class SimConsumer:
         self._lives = 0
         self._pending: dict[int, dict[tuple[int, int], int]] = {}
         """Slices still to be read; for each, how far each writer's items are here."""
-        self._read: list[Number] = []
+        self._read: list[int] = []
+        self.answered_at = 0.0
+        self.since = 0
+        """Items up to this one were published before it was there."""
 
     def start(self) -> None:
         """Come to life and register, at the last committed position."""
         self._lives += 1
         self.core = ConsumerCore(TOPIC, self.name, self._lives << 32)
+        self.core.note_planned(self.offsets[-1])
+        self.next_repeat = 0.0
         self.told = self.core.commit(self.offsets[self.committed])
         self._pending, self._read = {}, []
 
@@ -53,17 +59,19 @@ class SimConsumer:
         """Whether a batch is being read."""
         return bool(self._pending)
 
-    def plan(self, now: float, slice_count: int) -> None:
+    def plan(self, slice_count: int) -> None:
         """Begin the next batch: one from the log that is not done, or a new one."""
         if self.core is None or self.in_hand:
             return
         start = self.offsets[self.committed]
         if len(self.offsets) == self.committed + 1:
-            end = self.core.latest(start, now)
+            end = self.core.latest(start)
             if end == start:
                 return
             self.offsets.append(end)
             self._commit()
+        elif not self.core.is_confirmed:
+            return
         self._pending = {slice_id: {} for slice_id in range(slice_count)}
         self._read = []
 
@@ -75,16 +83,14 @@ class SimConsumer:
             return
         after = {key: at for s in slices for key, at in self._pending[s].items()}
         start, end = self.offsets[self.committed], self.offsets[self.committed + 1]
-        answer = serving.select(Range(tuple(slices), start, end, after, frozenset()))
+        answer = serving.select(Range(tuple(slices), start, end, after))
         if isinstance(answer, Refusal):
             if answer.reason == "forgotten":
                 raise Violation(f"{self.name} was refused: {answer}")
             return
         for batch in answer[:most]:
             self._pending[batch.slice][batch.slice, batch.writer] = batch.last
-            self._read += [
-                (batch.writer, batch.slice, n) for n in range(batch.first, batch.last + 1)
-            ]
+            self._read += batch.ids.tolist()
         if most >= len(answer):
             for slice_id in slices:
                 del self._pending[slice_id]
@@ -104,6 +110,6 @@ class SimConsumer:
         self.told = self.core.commit(self.offsets[self.committed])
         self.next_repeat = 0.0
 
-    def items(self) -> list[Number]:
+    def items(self) -> list[int]:
         """Everything in the sink."""
-        return [number for batch in self.sink.values() for number in batch]
+        return [item for batch in self.sink.values() for item in batch]

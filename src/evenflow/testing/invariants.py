@@ -7,7 +7,7 @@ What is checked, as it happens (:class:`Violation`):
   gap;
 * *commits are true*: only what an application has finished is committed, each number once, and
   never by a term older than one that the publisher has met;
-* *none twice*: an item is processed once.
+* *none twice*: an item is processed once, under whatever writer and number it comes.
 
 The last has one exception, and it is checked exactly. When a node dies or is taken for dead,
 what was processed in its slices and not yet committed may be processed once more by the next owner.
@@ -27,7 +27,8 @@ from evenflow.slices.node.cache import HeldSlice
 from evenflow.slices.publisher.core import Committed
 
 Number = tuple[int, int, int]
-"""An item by writer, slice and sequence number."""
+"""A place in the stream: writer, slice and sequence number. An item that is published again under
+another writer has another one; its id stays."""
 _OWNED: Final = (SliceState.AVAILABLE, SliceState.GIVING)
 
 
@@ -36,7 +37,7 @@ class Violation(AssertionError):
 
 
 def numbers_of(batch: Batch) -> list[Number]:
-    """The items of a batch."""
+    """The places of the items of a batch."""
     return [(batch.writer, batch.slice, n) for n in range(batch.first, batch.last + 1)]
 
 
@@ -45,13 +46,19 @@ class InvariantChecker:
 
     def __init__(self) -> None:
         self.published = 0
-        self.begun: dict[Number, list[str]] = {}
-        """Who was given an item to process, stale nodes included."""
+        """Items that were ever published; they have the ids 1 to this number."""
+        self.given_up: set[int] = set()
+        """Items of publishers that died: they may be lost."""
+        self.begun: dict[int, list[str]] = {}
+        """Who was given an item to process, stale nodes included; by the item's id."""
         self.finished: set[Number] = set()
-        self.committed: dict[Number, str] = {}
-        self._times: dict[Number, int] = {}
+        self.committed: dict[int, str] = {}
+        """Who committed an item, by its id."""
+        self._ids: dict[Number, int] = {}
+        self._times: dict[int, int] = {}
         """How often an item was begun by nodes that were not stale."""
-        self._allowed: dict[Number, int] = {}
+        self._slices: dict[int, int] = {}
+        self._allowed: dict[int, int] = {}
         """How often it may be, when more than once."""
         self._stale: set[HeldSlice] = set()
         self._owners: dict[tuple[int, int], str] = {}
@@ -65,24 +72,30 @@ class InvariantChecker:
 
     @property
     def lacking(self) -> int:
-        """Published items that are not committed."""
-        return self.published - len(self.committed)
+        """Published items that are not committed, and whose publisher lives."""
+        return self.published - len(self.committed.keys() | self.given_up)
 
     def begin(self, node: str, held: HeldSlice, batch: Batch) -> None:
         """An application gets items of a slice that its node holds."""
-        for key in numbers_of(batch):
+        for key, item in zip(numbers_of(batch), batch.ids.tolist(), strict=True):
             writer, slice_id, number = key
-            if number > 1 and (writer, slice_id, number - 1) not in self.begun:
+            if number > 1 and (writer, slice_id, number - 1) not in self._ids:
                 raise Violation(f"{key} begun by {node} before its predecessor")
-            before = self.begun.setdefault(key, [])
+            if self._ids.get((writer, slice_id, number - 1), 0) > item:
+                raise Violation(f"{key}, item {item}, comes behind a later one")
+            if self._ids.setdefault(key, item) != item:
+                raise Violation(f"{key} is item {item} and item {self._ids[key]}")
+            self._slices[item] = slice_id
+            before = self.begun.setdefault(item, [])
             before.append(node)
             if held in self._stale:
                 continue
-            if key in self.committed:
-                raise Violation(f"{key} begun by {node}, but {self.committed[key]} committed it")
-            times = self._times[key] = self._times.get(key, 0) + 1
-            if times > self._allowed.get(key, 1):
-                raise Violation(f"{key} processed more often than allowed: {before}")
+            if item in self.committed:
+                who = self.committed[item]
+                raise Violation(f"{key}, item {item}, begun by {node}, but {who} committed it")
+            times = self._times[item] = self._times.get(item, 0) + 1
+            if times > self._allowed.get(item, 1):
+                raise Violation(f"{key}, item {item}, processed more often than allowed: {before}")
 
     def finish(self, batch: Batch) -> None:
         """An application is through with items."""
@@ -125,9 +138,9 @@ class InvariantChecker:
             for slice_id, one in held.items()
             if one.state in _OWNED and one.term == newest[slice_id]
         }
-        for key, times in self._times.items():
-            if key[1] in gone and key not in self.committed:
-                self._allowed[key] = times + 1
+        for item, times in self._times.items():
+            if self._slices[item] in gone and item not in self.committed:
+                self._allowed[item] = times + 1
 
     def admit(self, message: Commit | ReplayRequest) -> None:
         """A message reaches a publisher; call it before the publisher handles it."""
@@ -148,8 +161,9 @@ class InvariantChecker:
                 self._committed((message.writer, slice_id, number), done.node)
 
     def _committed(self, key: Number, node: str) -> None:
-        if key in self.committed:
-            raise Violation(f"{key} committed twice")
         if key not in self.finished:
             raise Violation(f"{key} committed by {node} and never finished")
-        self.committed[key] = node
+        item = self._ids[key]
+        if item in self.committed:
+            raise Violation(f"{key}, item {item}, committed twice")
+        self.committed[item] = node

@@ -1,13 +1,19 @@
 """The simulated network: everything on its way, delivered, repeated and lost as a test likes.
 
-A *cut* is a path that is broken, in one direction: what is posted on it while it lasts is lost.
-What was on its way before arrives. Facts (a death) travel on no path, and pass.
+Paths between two processes may be cut, in one direction or both: what is posted on a cut path is
+lost. What was on its way before arrives. Facts (a death) travel on no path, and pass. In a part of
+the runs messages travel as their encoded bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Any
+
+from evenflow.domain.codec import codec_of
+from evenflow.model import messages
+from evenflow.model.sample import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,37 +39,76 @@ class Network:
 
     def __init__(self, arrive: Callable[[Parcel], None]) -> None:
         self.parcels: list[Parcel] = []
-        self.cuts: set[tuple[str, str]] = set()
-        """The broken paths: from whom, to whom."""
         self.posted = 0
         """Parcels that anybody sent, on broken paths too."""
+        self.encoded = False
+        """Whether messages travel as bytes."""
+        self.process_of: Callable[[str], str] = lambda address: address
+        """The process behind an address, when it has more than one."""
+        self.stopped: dict[str, list[Parcel]] = {}
+        """Processes that are stopped, with what waits for them."""
+        self.cuts: set[tuple[str, str]] = set()
+        """The broken paths: from whom, to whom."""
         self._arrive = arrive
-
-    def post(self, parcel: Parcel) -> None:
-        """A parcel sets out."""
-        self.posted += 1
-        if parcel.certain or (parcel.sender, parcel.to) not in self.cuts:
-            self.parcels.append(parcel)
 
     def cut(self, one: str, other: str, *, both: bool = True) -> None:
         """Break the path from one process to another, and back unless told otherwise."""
-        self.cuts.add((one, other))
-        if both:
-            self.cuts.add((other, one))
+        self.cuts |= {(one, other), (other, one)} if both else {(one, other)}
 
     def heal(self, one: str = "", other: str = "") -> None:
         """Mend the path between two processes in both directions; without names, every path."""
         self.cuts = {cut for cut in self.cuts if one and {*cut} != {one, other}}
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every path is whole."""
+        return not self.cuts
+
+    def stop(self, process: str) -> None:
+        """``kill -STOP``: what arrives waits in its inbox."""
+        self.stopped.setdefault(process, [])
+
+    def go_on(self, process: str) -> None:
+        """``kill -CONT``: it finds in its inbox what was sent meanwhile."""
+        self.parcels += self.stopped.pop(process, ())
+
+    def post(self, parcel: Parcel) -> None:
+        """A parcel sets out."""
+        self.posted += 1
+        if self.cuts and not parcel.certain:
+            ends = (self.process_of(parcel.sender), self.process_of(parcel.to))
+            if ends in self.cuts:
+                return
+        self.parcels.append(
+            replace(parcel, what=_travelled(parcel.what)) if self.encoded else parcel
+        )
+
     def deliver(self, index: int) -> None:
         """A parcel arrives."""
-        self._arrive(self.parcels.pop(index))
+        self._bring(self.parcels.pop(index))
 
     def repeat(self, index: int) -> None:
         """A parcel arrives, and will arrive again."""
-        self._arrive(self.parcels[index])
+        self._bring(self.parcels[index])
+
+    def _bring(self, parcel: Parcel) -> None:
+        inbox = self.stopped.get(self.process_of(parcel.to))
+        if inbox is None:
+            self._arrive(parcel)
+        else:
+            inbox.append(parcel)
 
     def lose(self, index: int) -> None:
         """A parcel is lost, unless it is a fact."""
         if not self.parcels[index].certain:
             del self.parcels[index]
+
+
+def _travelled(what: Any) -> object:
+    """A message as it comes out at the other end of a real network."""
+    if isinstance(what, Sample):
+        return Sample(bytes(what.encoded))
+    if is_dataclass(what) and hasattr(messages, type(what).__name__):
+        codec: Any = codec_of(type(what))
+        return codec.decode(codec.encode(what))
+    return what

@@ -61,7 +61,9 @@ def one_random_step(cluster: SimCluster, rng: random.Random) -> None:
     running = _running(cluster)
     choice = rng.random()
     if choice < 0.25:
-        cluster.publish(rng.choice(list(cluster.publishers)), rng.randrange(cluster.slice_count))
+        awake = [writer for writer in cluster.publishers if writer not in cluster.network.stopped]
+        if awake:
+            cluster.publish(rng.choice(awake), rng.randrange(cluster.slice_count))
     elif choice < 0.35:
         cluster.advance(rng.choice([0.01, 0.05, 0.1, 0.3, 1.2]))
     elif choice < 0.81:
@@ -177,7 +179,7 @@ def random_serving_schedule(seed: int, steps: int = 400, *, cache: int = 0) -> S
         if choice < 0.6:
             one_random_step(cluster, rng)
         elif choice < 0.95:
-            _consumer_step(cluster, rng)
+            consumer_step(cluster, rng)
         else:
             _calm(cluster, rng.randint(1, 12))
     cluster.settle(60.0)
@@ -193,16 +195,19 @@ def _calm(cluster: ServingCluster, ticks: int) -> None:
         cluster.advance(TICK)
 
 
-def _consumer_step(cluster: ServingCluster, rng: random.Random) -> None:
+def consumer_step(cluster: ServingCluster, rng: random.Random) -> None:
+    """A consumer plans, reads a piece, dies or starts."""
     consumer = rng.choice(list(cluster.consumers.values()))
     choice = rng.random()
+    if consumer.name in cluster.network.stopped:
+        return
     if consumer.core is None:
         if choice < 0.5:
             consumer.start()
     elif choice < 0.05:
         consumer.die()
     elif choice < 0.3:
-        consumer.plan(cluster.now, cluster.slice_count)
+        consumer.plan(cluster.slice_count)
     elif consumer.in_hand:
         _read_somewhere(cluster, consumer, rng)
 

@@ -6,11 +6,20 @@ once.
 
 from __future__ import annotations
 
-from evenflow.model.messages import ConsumerCommit, EpochClose, MapPage, Progress
-from evenflow.slices.actions import NodeGone
+from evenflow.model.messages import (
+    CommitCopy,
+    ConsumerCommit,
+    CutStage,
+    EpochClose,
+    Ledger,
+    MapPage,
+    Progress,
+    WriterCut,
+)
+from evenflow.slices.actions import NodeGone, Send
+from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.settings import NodeSettings
-from evenflow.slices.publisher.core import PublisherCore
-from evenflow.testing.cluster import TOPIC, SimCluster, no_assignment
+from evenflow.testing.cluster import SimCluster
 from evenflow.testing.consumer import SimConsumer
 from evenflow.testing.invariants import Violation
 from evenflow.testing.network import Parcel
@@ -23,21 +32,38 @@ COMMIT_EVERY = 1.0
 class ServingCluster(SimCluster):
     """Serving nodes and consumers."""
 
-    def __init__(self, slice_count: int = 6, publishers: int = 2, consumers: int = 2) -> None:
-        super().__init__(slice_count, publishers, node_settings=NodeSettings(serving=True))
-        self.publishers = {
-            writer: PublisherCore(
-                TOPIC, core.writer, slice_count, core.limits, assign=no_assignment, served=True
-            )
-            for writer, core in self.publishers.items()
-        }
-        self.consumers = {f"query-{i}": SimConsumer(f"query-{i}") for i in range(consumers)}
-        for consumer in self.consumers.values():
-            consumer.start()
-            # Who is registered when is not the question here: all are before the first item.
-            for publisher in self.publishers.values():
-                assert consumer.told is not None
-                publisher.handle_consumer(consumer.told, self.now)
+    served = True
+
+    def __init__(
+        self,
+        slice_count: int = 6,
+        publishers: int = 2,
+        consumers: int = 2,
+        *,
+        node_settings: NodeSettings | None = None,
+        balancer_settings: BalancerSettings | None = None,
+    ) -> None:
+        self.consumers: dict[str, SimConsumer] = {}
+        super().__init__(
+            slice_count,
+            publishers,
+            node_settings=node_settings or NodeSettings(serving=True),
+            balancer_settings=balancer_settings,
+        )
+        self.balancers.served = True
+        self.lossy: set[int] = set()
+        """Items that an operator has given up: a consumer may lack them."""
+        self.killed = 0
+        """Nodes that died: with a publisher that died, too, items may be gone."""
+        for number in range(consumers):
+            self.add_consumer(f"query-{number}")
+
+    def add_consumer(self, name: str) -> SimConsumer:
+        """A query is started for the first time; it reads what is kept from then on."""
+        consumer = self.consumers[name] = SimConsumer(name)
+        consumer.since = self.checker.published
+        consumer.start()
+        return consumer
 
     @property
     def processes(self) -> int:
@@ -47,6 +73,7 @@ class ServingCluster(SimCluster):
     def kill_node(self, node: str) -> None:
         """``kill -9``: the consumers learn of it, too."""
         super().kill_node(node)
+        self.killed += 1
         for name in self.consumers:
             self.network.post(Parcel(name, NodeGone(node), certain=True))
 
@@ -54,11 +81,14 @@ class ServingCluster(SimCluster):
         """Let time pass; consumers repeat their commits."""
         super().advance(seconds)
         for consumer in self.consumers.values():
-            self._tell(consumer)
+            if consumer.name not in self.network.stopped:
+                self._tell(consumer)
 
     def work(self) -> None:
         """Every consumer reads all that it can get."""
         for consumer in self.consumers.values():
+            if consumer.name in self.network.stopped:
+                continue
             if consumer.core is None:
                 consumer.start()
             consumer.commits_late = False
@@ -66,42 +96,59 @@ class ServingCluster(SimCluster):
 
     def read(self, consumer: SimConsumer) -> None:
         """A consumer plans a batch, if it has none, and reads what it can get of it."""
-        consumer.plan(self.now, self.slice_count)
+        consumer.plan(self.slice_count)
         for node, slices in consumer.core.owners().items() if consumer.core else ():
-            if consumer.in_hand and node in self.nodes:
+            if consumer.in_hand and node in self.nodes and not self.nodes[node].stopped:
                 consumer.read(self.nodes[node], list(slices), 1_000_000)
         self._tell(consumer)
 
     def _tell(self, consumer: SimConsumer) -> None:
         if consumer.told is not None and self.now >= consumer.next_repeat:
             consumer.next_repeat = self.now + COMMIT_EVERY
-            for recipient in (*self.nodes, *self.publishers, *self.consumers):
+            for recipient in (*self.nodes, *self.publishers, *self.consumers, *self.running):
                 self.network.post(Parcel(recipient, consumer.told, sender=consumer.name))
+        core = consumer.core
+        if core is not None and self.now >= consumer.answered_at + 0.5:
+            consumer.answered_at = self.now
+            self._do([Send(answer) for answer in core.cut_answers()], consumer.name)
 
     def _settled(self) -> bool:
         lacking = sum(publisher.uncommitted for publisher in self.publishers.values())
-        return not lacking and not any(c.in_hand for c in self.consumers.values())
+        balancer = self.balancer
+        if lacking or balancer is None or self.network.parcels:
+            return False
+        if any(consumer.in_hand for consumer in self.consumers.values()):
+            return False
+        # What dead publishers left has come to its end, too.
+        ended = balancer.books.cutting.ended
+        known = {w for sim in self.nodes.values() for w in sim.core.writers.gone_since}
+        alive = {core.writer for core in self.publishers.values()}
+        return all(w in ended and ended[w].stage >= CutStage.CLEARED for w in known - alive)
 
     def check(self) -> None:
         """Raise a violation unless every consumer has everything once."""
-        published = {
-            (publisher.writer, slice_id, number)
-            for publisher in self.publishers.values()
-            for slice_id in range(self.slice_count)
-            for number in range(1, int(publisher.retention.newest[slice_id]) + 1)
-        }
+        dead = self.checker.given_up
         for consumer in self.consumers.values():
             items = consumer.items()
-            lost, repeated = published - set(items), len(items) - len(set(items))
+            published = set(range(consumer.since + 1, self.checker.published + 1))
+            lost, repeated = published - dead - set(items), len(items) - len(set(items))
             if lost or repeated:
                 raise Violation(f"{consumer.name}: lost {sorted(lost)}, {repeated} repeated")
+        if not self.lossy and not self.killed:
+            shares = [{item for item in c.items() if item in dead} for c in self.consumers.values()]
+            if any(share != shares[0] for share in shares):
+                raise Violation(f"dead publishers' items differ: {list(map(sorted, shares))}")
 
     def _recipients(self, message: object, to: str, actor: str) -> list[str]:
         match message:
             case Progress():
                 return [*self.nodes, *self.publishers, *self.consumers]
-            case MapPage():
+            case WriterCut() if actor not in self.running:
+                return list(self.running)
+            case MapPage() | Ledger() | WriterCut():
                 return [*self.nodes, *self.publishers, *self.consumers]
+            case CommitCopy():
+                return []
             case EpochClose():
                 return [*self.nodes, *self.consumers]
             case _:
@@ -110,10 +157,14 @@ class ServingCluster(SimCluster):
     def _arrive(self, parcel: Parcel) -> None:
         what = parcel.what
         consumer = self.consumers.get(parcel.to)
-        if consumer is not None:
+        if consumer is not None and consumer.name not in self.network.stopped:
             if consumer.core is not None:
                 consumer.core.handle(what, self.now)
-        elif isinstance(what, ConsumerCommit | Progress) and parcel.to in self.publishers:
+        elif (
+            isinstance(what, ConsumerCommit | Progress)
+            and parcel.to in self.publishers
+            and parcel.to not in self.network.stopped
+        ):
             self.publishers[parcel.to].handle_consumer(what, self.now)
         else:
             super()._arrive(parcel)

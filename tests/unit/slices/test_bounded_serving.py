@@ -96,7 +96,7 @@ def test_a_planned_batch_is_read_though_its_owner_died_and_the_others_are_full(s
     cluster = small(nodes=3)
     publish(cluster, rng.uniform(1.0, 8.0))
     consumer = cluster.consumers["query-0"]
-    consumer.plan(cluster.now, cluster.slice_count)
+    consumer.plan(cluster.slice_count)
     cluster.kill_node(rng.choice(list(cluster.nodes)))
     publish(cluster, rng.uniform(1.0, 8.0), working=("query-0",))
     cluster.settle(60.0)

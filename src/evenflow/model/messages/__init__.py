@@ -25,6 +25,11 @@ message            from -> to              meaning
 ``Receipt``        balancer -> everybody   what one move did
 ``MoveRequest``    operator -> balancer    move slices from one node to another
 ``MoveReply``      balancer -> operator    accepted, or refused and why
+``WriterSilence``  node -> balancer        writers that it does not hear, and goodbyes
+``Ledger``         balancer -> everybody   ended writers and registered consumers
+``CutAnswer``      node, consumer -> bal.  what it has of a writer that is being ended
+``WriterCut``      balancer -> everybody   where the stream of a writer ends
+``WriterRequest``  operator -> balancer    end a writer though something is lost by it
 ``PropertyReport`` any process -> all      what its monitors read, when something changed its range
 ``EventNotice``    any process -> all      a local event began or ended there
 ``ActionOrder``    controller -> executor  do or undo one action of a plan
@@ -32,7 +37,8 @@ message            from -> to              meaning
 =================  ======================  =====================================================
 
 They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,
-:mod:`~.serving` (topics that consumers read), :mod:`~.balancing` and :mod:`~.autonomic`.
+:mod:`~.serving` (topics that consumers read), :mod:`~.ending` (of writers), :mod:`~.balancing` and
+:mod:`~.autonomic`.
 
 Items travel in :class:`evenflow.model.sample.Sample`. Every message may be lost, repeated, delayed
 or reordered: each carries what makes it safe to handle late or twice (a term, a number, a
@@ -57,6 +63,14 @@ from evenflow.model.messages.balancing import (
     Refusal,
     SliceLoads,
 )
+from evenflow.model.messages.ending import (
+    CutAnswer,
+    CutStage,
+    Ledger,
+    WriterCut,
+    WriterRequest,
+    WriterSilence,
+)
 from evenflow.model.messages.handover import Ack, CacheChunk, Order, SliceState, Step
 from evenflow.model.messages.serving import (
     CommitCopy,
@@ -76,8 +90,11 @@ __all__ = [
     "Commit",
     "CommitCopy",
     "ConsumerCommit",
+    "CutAnswer",
+    "CutStage",
     "EpochClose",
     "EventNotice",
+    "Ledger",
     "MapPage",
     "MoveReply",
     "MoveRequest",
@@ -94,4 +111,7 @@ __all__ = [
     "SliceReads",
     "SliceState",
     "Step",
+    "WriterCut",
+    "WriterRequest",
+    "WriterSilence",
 ]

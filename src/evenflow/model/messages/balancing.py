@@ -85,6 +85,10 @@ class NodeReport:
     """How it has the topic set up: slices, assignment, served or not. The balancer compares."""
     balancer: BalancerNumber = 0
     """Number of the newest balancer whose beats it hears; 0 when it hears none."""
+    ledger: Term = 0
+    """Version of the newest ``Ledger`` of which the node has every cut."""
+    cut_term: Term = 0
+    """Term of the newest cut that the node knows."""
 
 
 @dataclass(frozen=True, slots=True)

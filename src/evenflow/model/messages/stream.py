@@ -38,7 +38,7 @@ class EpochClose:
     last: Numbers
     """For each of ``slices``, the newest sequence number in this or an earlier epoch."""
     closing: Bool
-    """The publisher takes no more items and leaves when these are committed."""
+    """Goodbye: everything is committed, and the writer says nothing more."""
     committed: Number = 0
     """Served topics: all registered consumers have committed up to this epoch; nodes forget it."""
     items: Number = 0
@@ -63,9 +63,11 @@ class ReplayRequest:
     """Term of ownership of each slice: from now on the publisher refuses commits of older terms."""
     have: Numbers
     """For each slice: everything up to this number is here; 0 when nothing is known."""
-    room: U64 = ANY
+    until: Numbers = ()
+    """For each slice: what lies beyond this number is not asked for. Empty: everything is."""
+    room: Number = ANY
     """Bytes of items to send again, the oldest first, and a sample at least; 0: send none."""
-    epoch: U64 = ANY
+    epoch: Number = ANY
     """Send nothing of later epochs again."""
 
 

@@ -5,7 +5,9 @@ and the autonomic loop (:mod:`evenflow.slices.balancer.autonomy`) ask. Who owns 
 the nodes' reports, and what was planned from the history: a balancer that dies is simply started
 again. Several may run: one leads, the others stand by
 (:mod:`evenflow.slices.balancer.membership.leadership`). Whoever begins or ceases to lead begins its
-autonomic loop anew, from the history, as after a restart.
+autonomic loop anew, from the history, as after a restart. Which writers have ended and which
+consumers are registered is on its disk (:mod:`evenflow.slices.ending.disk`); only who leads writes
+there.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import logging
 import secrets
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evenflow.autonomic.execute.node_starter import NodeStarter
@@ -24,20 +27,28 @@ from evenflow.domain.channels import (
     ACKS,
     ACTION_OUTCOMES,
     BEATS,
+    CONSUMERS,
+    COPIES,
     COSTS,
+    CUT_ANSWERS,
+    CUTS,
     EVENTS,
     LOADS,
     MOVES,
     ORDERS,
     PROPERTIES,
     REPORTS,
+    SILENCES,
+    WRITER_REQUESTS,
     Gone,
 )
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import EvenflowError
+from evenflow.errors import EvenflowError, StorageError
 from evenflow.model.messages import (
     ActionOutcome,
     Beat,
+    CommitCopy,
+    ConsumerCommit,
     EventNotice,
     NodeReport,
     PropertyReport,
@@ -45,20 +56,32 @@ from evenflow.model.messages import (
     Refusal,
     SliceCosts,
 )
-from evenflow.slices.actions import NodeGone, Send
+from evenflow.slices.actions import ConsumerGone, NodeGone, Send
 from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore
 from evenflow.slices.balancer.membership.leadership import Leadership
 from evenflow.slices.balancer.settings import BalancerSettings
+from evenflow.slices.consumer.registry import ARCHIVE
 from evenflow.slices.control_writers import ControlWriters
+from evenflow.slices.ending.bookkeeping import Books
+from evenflow.slices.ending.disk import StateFolder
+from evenflow.slices.ending.registrations import BALANCER
 
 if TYPE_CHECKING:
+    from evenflow.config import TopicConfig
     from evenflow.domain.cyclone import Reader
 
 _LOG = logging.getLogger(__name__)
 
 TICK_S = 0.02
 """How often the time is looked at when nothing happens."""
+SAVE_AGAIN_S = 1.0
+"""After a disk that could not be written."""
+HEARD = (
+    BEATS, REPORTS, LOADS, COSTS, ACKS, MOVES, PROPERTIES, EVENTS, ACTION_OUTCOMES, SILENCES,
+    CUT_ANSWERS, CUTS, WRITER_REQUESTS, CONSUMERS, COPIES,
+)  # fmt: skip
+"""Who leads is asked before all else: what a balancer finds that stood still may be long over."""
 
 
 class Balancer(Closing):
@@ -78,10 +101,8 @@ class Balancer(Closing):
         self._participant = participant or Participant(self.config.domain)
         self._waiter = self._participant.waiter()
         self._control_writers = ControlWriters(self._participant)
-        # Listening begins before the time that is given to it. Who leads is asked before all else:
-        # what a balancer finds that stood still may be long over.
-        channels = (BEATS, REPORTS, LOADS, COSTS, ACKS, MOVES, PROPERTIES, EVENTS, ACTION_OUTCOMES)
-        self._readers = [self._read(channel) for channel in channels]
+        # Listening begins before the time that is given to it.
+        self._readers = [self._read(channel) for channel in HEARD]
         now, wall = time.monotonic(), time.time()
         settings = BalancerSettings.from_config(self.config.balancer)
         self.leadership = Leadership(
@@ -91,18 +112,25 @@ class Balancer(Closing):
             quiet=settings.quiet,
             stall=settings.stall,
         )
-        self.cores = {
-            topic.name: BalancerCore(
-                topic.name,
-                topic.slices,
-                settings,
-                now,
-                wall,
-                leadership=self.leadership,
-                layout=topic.layout,
-            )
-            for topic in self.config.topics
-        }
+        self._state = StateFolder(self.config.state_folder)
+        self._next_save = 0.0
+        try:
+            self.cores = {
+                topic.name: BalancerCore(
+                    topic.name,
+                    topic.slices,
+                    settings,
+                    now,
+                    wall,
+                    leadership=self.leadership,
+                    layout=topic.layout,
+                    books=partial(self._books, topic),
+                )
+                for topic in self.config.topics
+            }
+        except StorageError:
+            self.close_domain()
+            raise
         self._starter = NodeStarter(self.config, self._nodes)
         try:
             kept = self.config.history
@@ -119,6 +147,11 @@ class Balancer(Closing):
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="balancer", daemon=True)
         self._thread.start()
+
+    def _books(self, topic: TopicConfig) -> Books:
+        """What is on disk."""
+        expected = (ARCHIVE,) if topic.durable else ()
+        return Books(self._state.load(topic.name), served=topic.served, expected=expected)
 
     def _begin_loop(self) -> None:
         """A loop that knows what is in the history now."""
@@ -183,6 +216,8 @@ class Balancer(Closing):
             does = "leads" if self.leadership.leads else "stands by"
             _LOG.warning("this balancer %s: %s", does, self.leadership.reason)
             self._begin_loop()
+        if self.leadership.leads:
+            self._save(now)
         if now < self._next_look:
             return
         self._next_look = now + TICK_S
@@ -190,6 +225,22 @@ class Balancer(Closing):
         self._perform([Send(order, order.executor_id) for order in self._autonomy.poll(now)])
         if self._sessions() != before:
             self._perform(self._poll_cores(time.monotonic()))
+
+    def _save(self, now: float) -> None:
+        """Put on disk what has to be there before it is told."""
+        if now < self._next_save:
+            return
+        for topic, core in self.cores.items():
+            if not core.books.due(now):
+                continue
+            files = core.books.files(now)
+            try:
+                self._state.save(topic, files)
+            except StorageError:
+                _LOG.exception("what was decided cannot be written, and waits")
+                self._next_save = now + SAVE_AGAIN_S
+                return
+            core.books.on_saved(files, now)
 
     def _poll_cores(self, now: float) -> list[Send]:
         return [action for core in self.cores.values() for action in core.poll(now)]
@@ -217,25 +268,33 @@ class Balancer(Closing):
             self._autonomy.handle(message, now)
             return []
         if isinstance(message, Gone):
-            if message.message_type is SliceCosts:
-                topic, consumer = message.key
-                if topic in self.cores:
-                    self.cores[topic].loads.consumer_gone(consumer, now)
-                return []
-            if message.message_type is Beat:
-                return []
-            if message.message_type is not NodeReport:
-                self._autonomy.handle(message, now)
-                return []
-            topic, node = message.key
-            core = self.cores.get(topic)
-            self._control_writers.forget(node)
-            self._refused.discard((topic, node))
-            return core.handle(NodeGone(node), now) if core else []
+            return self._on_gone(message, now)
+        if isinstance(message, CommitCopy) and message.node == BALANCER and self.leadership.leads:
+            return []  # its own, or that of a balancer before it
         core = self.cores.get(message.topic)
         if isinstance(message, NodeReport) and core:
             self._control_writers.prepare(ORDERS, message.node)
         return core.handle(message, now) if core else []
+
+    def _on_gone(self, gone: Gone, now: float) -> list[Send]:
+        """A process left, or is silent."""
+        if gone.message_type is Beat:
+            return []
+        if gone.message_type not in (SliceCosts, ConsumerCommit, NodeReport):
+            self._autonomy.handle(gone, now)
+            return []
+        topic, name = gone.key
+        core = self.cores.get(topic)
+        if gone.message_type is NodeReport:
+            self._control_writers.forget(name)
+            self._refused.discard((topic, name))
+            return core.handle(NodeGone(name), now) if core else []
+        if core is None:
+            return []
+        if gone.message_type is ConsumerCommit:
+            return core.handle(ConsumerGone(name), now)
+        core.loads.consumer_gone(name, now)
+        return []
 
 
 def _log_receipt(receipt: Receipt) -> None:

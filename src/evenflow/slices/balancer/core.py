@@ -34,6 +34,8 @@ from evenflow.errors import MoveRefused
 from evenflow.model.messages import (
     Ack,
     Beat,
+    CommitCopy,
+    ConsumerCommit,
     MoveReply,
     MoveRequest,
     NodeReport,
@@ -42,10 +44,8 @@ from evenflow.model.messages import (
     SliceLoads,
     Step,
 )
-from evenflow.slices.actions import NodeGone, Send
-from evenflow.slices.balancer.changes import (
-    Change,
-)
+from evenflow.slices.actions import ConsumerGone, NodeGone, Send
+from evenflow.slices.balancer.changes import Change
 from evenflow.slices.balancer.duty import Duty
 from evenflow.slices.balancer.loads import Loads
 from evenflow.slices.balancer.machines import Machines
@@ -57,8 +57,11 @@ from evenflow.slices.balancer.session import Session
 from evenflow.slices.balancer.settings import BalancerSettings
 from evenflow.slices.balancer.snapshots import load_snapshot
 from evenflow.slices.balancer.takeovers import Takeover, differences
+from evenflow.slices.ending.bookkeeping import Bookkeeping, Books
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evenflow.model.plan import Move
     from evenflow.model.snapshot import LoadSnapshot
 
@@ -76,6 +79,7 @@ class BalancerCore:
         wall: The time of day, in seconds since 1970.
         leadership: Whether the process leads, when there may be others; else it always does.
         layout: How the topic is set up; nodes that say otherwise are refused.
+        books: Gives what is on disk of ended writers and registered consumers.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class BalancerCore:
         *,
         leadership: Leadership | None = None,
         layout: str = "",
+        books: Callable[[], Books] = Books,
     ) -> None:
         self.topic = topic
         self.slice_count = slice_count
@@ -97,18 +102,27 @@ class BalancerCore:
         self.admission = Admission(topic, layout)
         self._terms = self.leadership.terms
         self._offset = wall - now
+        self._load_books = books
         self._members = Members()
         self._machines = Machines()
-        self._begin(now)
+        self._duty = self._begin(now)
 
-    def _begin(self, now: float) -> None:
-        """Know nothing but the nodes' reports: at the start, and when the process leads anew."""
-        self._duty = Duty(
+    def _begin(self, now: float, before: Bookkeeping | None = None) -> Duty:
+        """Know nothing but the nodes' reports and what is on disk: at the start, and at each turn.
+
+        What was decided and not saved was told to nobody, and is as if it had never been. What
+        another balancer has saved meanwhile, on the same disk, counts.
+        """
+        books = Bookkeeping(self.topic, self._terms, self._load_books())
+        if before is not None:
+            books.adopt(before)
+        return Duty(
             self.topic,
             self.slice_count,
             self.settings,
             self.leadership,
             self._members,
+            books=books,
             now=now,
             offset=self._offset,
         )
@@ -122,6 +136,11 @@ class BalancerCore:
     def owners(self) -> Owners:
         """Who owns what."""
         return self._duty.owners
+
+    @property
+    def books(self) -> Bookkeeping:
+        """Ended writers and registered consumers."""
+        return self._duty.books
 
     @property
     def nodes(self) -> dict[str, NodeReport]:
@@ -160,20 +179,26 @@ class BalancerCore:
                 self._forget(event.node, now)
             case Ack():
                 actions = self._duty.on_ack(event, now)
-            case SliceCosts():
-                self.loads.learn_costs(event)
-            case SliceLoads():
-                self.loads.observe(event, now)
+            case SliceCosts() | SliceLoads():
+                self.loads.hear(event, now)
             case MoveRequest():
                 actions = self._requested(event, now)
             case _:
-                raise TypeError(f"a balancer cannot handle {type(event).__name__}")
+                actions = self._keep_books(event)
         return actions
+
+    def _keep_books(self, event: object) -> list[Send]:
+        """Hear of a writer or a consumer. A standby remembers consumers, and says nothing."""
+        if self.leadership.leads:
+            return self.books.handle(event)
+        if isinstance(event, ConsumerCommit | CommitCopy | ConsumerGone):
+            self.books.handle(event)
+        return []
 
     def _follow_leadership(self, now: float) -> None:
         """The process leads no more, or anew: what was under way is over."""
         if self._duty.turn != self.leadership.turn:
-            self._begin(now)
+            self._duty = self._begin(now, self.books)
 
     def _reported(self, report: NodeReport, now: float) -> list[Send]:
         if not self.admission.admits(report):
@@ -216,6 +241,7 @@ class BalancerCore:
             MoveRefused: It must not begin, or not now; says why.
         """
         self._duty.guard.admit(move)
+        self.books.cutting.admit(self.nodes[move.taker], now)
         return self._duty.sessions.begin(self._terms.new(), move, why, now, plan=plan).term
 
     def is_busy(self, move: Move) -> bool:
@@ -248,12 +274,9 @@ class BalancerCore:
             move = self._duty.guard.resolve(request)
             term = self.begin_move(move, "asked for by hand", now)
         except MoveRefused as refusal:
-            return [self._reply(request, reason=refusal.reason)]
-        return [self._reply(request, term=term), *self.sessions[term].poll(now)]
-
-    def _reply(self, request: MoveRequest, *, reason: str = "", term: int = 0) -> Send:
-        accepted = not reason
-        return Send(MoveReply(self.topic, request.request, accepted, reason, term))
+            return [Send(MoveReply(self.topic, request.request, False, refusal.reason, 0))]  # noqa: FBT003
+        accepted = MoveReply(self.topic, request.request, True, "", term)  # noqa: FBT003
+        return [Send(accepted), *self.sessions[term].poll(now)]
 
     # -- time -----------------------------------------------------------------------------------
 
@@ -277,15 +300,21 @@ class BalancerCore:
         if not duty.settled:
             duty.recover(now)
         actions += duty.poll(now)
-        orphans = duty.orphans()
-        if orphans and self._members.staying():
-            duty.assign(orphans, sound_assignment(self.snapshot(now)), now)
+        self._assign(now)
         return [
             *actions,
             *duty.takeovers.poll(now),
             *duty.receipts.late(now),
+            *duty.poll_books(now),
             *self._announce(now),
         ]
+
+    def _assign(self, now: float) -> None:
+        """Give slices without an owner, or of a dead owner, to nodes that know who has ended."""
+        orphans = self._duty.orphans()
+        ready = self.books.cutting.ready(self.nodes)
+        if orphans and not all(report.leaving for report in ready.values()):
+            self._duty.assign(orphans, sound_assignment(self.snapshot(now, ready)), now)
 
     def _announce(self, now: float) -> list[Send]:
         duty = self._duty
@@ -299,7 +328,8 @@ class BalancerCore:
         """Nodes that have not said that they hear this balancer, and still may."""
         if now >= self._duty.settle_until + self.settings.silence:
             return []
-        return self._members.behind(self._terms.first)
+        behind = self._members.behind(self._terms.first)
+        return behind or self.books.cutting.unknown_to(self.nodes)
 
     def _reconcile(self, report: NodeReport, now: float) -> list[Send]:
         """Bring a node in line with the map, when its report shows that it is not."""
@@ -316,8 +346,8 @@ class BalancerCore:
 
     # -- the map --------------------------------------------------------------------------------
 
-    def snapshot(self, now: float) -> LoadSnapshot:
+    def snapshot(self, now: float, nodes: dict[str, NodeReport] | None = None) -> LoadSnapshot:
         """Nodes, slices and loads as an algorithm wants to see them."""
         return load_snapshot(
-            now, self.nodes, self.owners, self.loads, self._machines, self.settings
+            now, nodes or self.nodes, self.owners, self.loads, self._machines, self.settings
         )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evenflow.slices.balancer.membership.leadership import Leadership
     from evenflow.slices.balancer.membership.members import Members
     from evenflow.slices.balancer.settings import BalancerSettings
+    from evenflow.slices.ending.bookkeeping import Bookkeeping
 
 
 class Duty:
@@ -38,6 +39,7 @@ class Duty:
         settings: Times.
         leadership: By whose claim.
         members: The nodes.
+        books: Ended writers and registered consumers.
         now: The time.
         offset: What the wall clock is ahead of ``now``.
     """
@@ -50,6 +52,7 @@ class Duty:
         leadership: Leadership,
         members: Members,
         *,
+        books: Bookkeeping,
         now: float,
         offset: float,
     ) -> None:
@@ -64,11 +67,13 @@ class Duty:
         self.guard = MoveGuard(members, self.owners, self.sessions, self.takeovers)
         self.changes = Changes(settings.join_after, settings.retry)
         self.announcements = Announcements(topic, slice_count, leadership.identity, settings, now)
+        self.books = books
         self._members = members
         self._terms = leadership.terms
 
     def on_node_gone(self, node: str, now: float) -> None:
         """A node is gone."""
+        self.books.cutting.on_node_gone(node, now)
         self.changes.died(node, _gone(node), now)
         self.sessions.node_gone(node, now)
         self.takeovers.forget(node)
@@ -123,6 +128,7 @@ class Duty:
         pause: float = 0.0,
     ) -> None:
         """A node owns slices from now on; it is told so, after a pause if need be."""
+        self.books.cutting.abandon("slices change hands", now=now)
         term = self._terms.new()
         take = Takeover(term, node, tuple(sorted(slices)), giver, cause, why, now, now + pause)
         self.takeovers.add(take)
@@ -164,6 +170,11 @@ class Duty:
         for session in ended:
             actions += self.on_session_over(session, now)
         return actions
+
+    def poll_books(self, now: float) -> list[Send]:
+        """What to tell of writers and consumers, and whom to ask."""
+        changing = bool(self.sessions.open or self.takeovers.open)
+        return self.books.poll(now, self._members.reports, self.owners, changing=changing)
 
 
 def _gone(node: str) -> str:

@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenflow.balance.load_outlook import OutlookLearner
 from evenflow.balance.node_strength import StrengthLearner
 from evenflow.model.load import LoadWeights, SliceLoad, offered
+from evenflow.model.messages import SliceCosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.model.load import Outlook
-    from evenflow.model.messages import SliceCosts, SliceLoads
+    from evenflow.model.messages import SliceLoads
 
 RATE_MEMORY_S: Final = 5.0
 """Over about this time the usual rates of slices are averaged."""
@@ -113,6 +114,13 @@ class Loads:
         self._costs = Costs()
         self._strengths = StrengthLearner()
         self._outlooks = OutlookLearner(period_s=season_s)
+
+    def hear(self, message: SliceLoads | SliceCosts, now: float) -> None:
+        """Take in what a node or a consumer says of its slices."""
+        if isinstance(message, SliceCosts):
+            self.learn_costs(message)
+        else:
+            self.observe(message, now)
 
     def observe(self, report: SliceLoads, now: float) -> None:
         """A node told what its slices have cost."""

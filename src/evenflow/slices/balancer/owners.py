@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from evenflow.model.messages import MapPage, NodeReport, SliceState
 from evenflow.model.slice_map import page_count, page_of, page_slices
+from evenflow.slices.ending.preparation import Owned
 
 NEVER = -1e9
 """When a slice moved that never did."""
@@ -81,6 +82,12 @@ class Owners:
             and self.terms[slice_id] < term < own
             for slice_id, state, term in rows
         )
+
+    def stable(self, nodes: Container[str]) -> dict[int, Owned] | None:
+        """The owner of each slice, when all of them are there."""
+        if any(owner not in nodes for owner in self.of):
+            return None
+        return {s: Owned(*row) for s, row in enumerate(zip(self.of, self.terms, strict=True))}
 
     def page(self, topic: str, page: int, balancer: int, version: int) -> MapPage:
         """A page of the table as everybody sees it."""

@@ -7,8 +7,12 @@ committed.
 
 The end is, for every writer, the smallest epoch that all owners of slices have whole. It may be out
 of date when it is used, and need not be exact: a node asked for an epoch that it does not have
-whole says so, and the reader asks again or elsewhere. It must only never go back. For a writer that
-stays gone the largest one counts: then what the nodes have is all there is.
+whole says so, and the reader asks again or elsewhere. It must only never go back. A writer that is
+silent is waited for. While its cut is being prepared nothing more of it is planned; the cut is the
+end of it, and when everybody has committed that, the writer is no longer named.
+
+A consumer plans nothing before the ledger names it under a number of its present life: then it is
+registered, on the balancer's disk, and is asked before a writer is cut.
 
 Two processes with one name would commit, and so make everybody forget, what the other has not read.
 Commits of a name are numbered: everybody goes by the highest number, and a consumer that hears a
@@ -23,16 +27,24 @@ it begins at the newest copy that nobody contradicts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from datetime import UTC, datetime
+from typing import Final
 
-from evenflow.model.ids import NOWHERE, Position
-from evenflow.model.messages import CommitCopy, ConsumerCommit, EpochClose, MapPage, Progress
+from evenflow.model.ids import NOWHERE, Position, WriterId
+from evenflow.model.messages import (
+    CommitCopy,
+    ConsumerCommit,
+    CutAnswer,
+    EpochClose,
+    Ledger,
+    MapPage,
+    Progress,
+    WriterCut,
+)
 from evenflow.model.slice_map import SliceMap
-from evenflow.slices.actions import NodeGone, WriterGone
+from evenflow.slices.actions import NodeGone
 from evenflow.slices.consumer.registry import Consumers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from evenflow.slices.ledger_view import LedgerView
 
 EARLIEST: Final = "earliest"
 """Begin with the oldest item that is kept."""
@@ -47,10 +59,9 @@ class ConsumerCore:
         topic: The topic.
         name: Name of the consumer.
         number: Where the numbers of its commits begin, unless it hears a higher one: the time.
-        writer_grace: A writer that has been gone for this many seconds does not come back.
     """
 
-    def __init__(self, topic: str, name: str, number: int, writer_grace: float = 10.0) -> None:
+    def __init__(self, topic: str, name: str, number: int) -> None:
         self.topic = topic
         self.name = name
         self.others = Consumers()
@@ -63,15 +74,18 @@ class ConsumerCore:
         self._spoken = False
         self._seen_by: set[str] = set()
         """Nodes for which this consumer, in an earlier life, is still there."""
-        self._writer_grace = writer_grace
+        self.ledger = LedgerView()
+        self._first = 0
+        """The number of the first commit of this life."""
+        self._planned: dict[int, int] = {}
+        """For each writer the furthest that may have been planned."""
         self._closes: dict[int, EpochClose] = {}
         self._counts: dict[int, dict[int, int]] = {}
         """For each writer: items up to the end of some epochs."""
-        self._gone: dict[int, float] = {}
 
     # -- events -----------------------------------------------------------------------------------
 
-    def handle(self, event: object, now: float) -> None:
+    def handle(self, event: object, now: float) -> None:  # noqa: ARG002 - as all cores have it
         """Take in what the domain shows."""
         match event:
             case MapPage():
@@ -79,9 +93,9 @@ class ConsumerCore:
             case Progress():
                 self.progress[event.node] = event
                 self.others.learn(event.consumers)
-                self.expect(event.writers, now)
+            case Ledger() | WriterCut():
+                self._on_ledger(event)
             case EpochClose():
-                self._gone.pop(event.writer, None)
                 self._closes[event.writer] = event
                 counts = self._counts.setdefault(event.writer, {})
                 counts |= {event.committed: event.committed_items, event.epoch: event.items}
@@ -93,11 +107,14 @@ class ConsumerCore:
             case NodeGone():
                 self.progress.pop(event.node, None)
                 self._seen_by.discard(event.node)
-            case WriterGone():
-                if self._closes.pop(event.writer, None) is not None:  # else of another topic
-                    self._gone.setdefault(event.writer, now)
             case _:
                 raise TypeError(f"a consumer cannot handle {type(event).__name__}")
+
+    def _on_ledger(self, event: Ledger | WriterCut) -> None:
+        if isinstance(event, WriterCut):
+            self.ledger.on_cut(event)
+        elif self.ledger.on_ledger(event):
+            self.others.learn(event.consumers)
 
     def _compare(self, commit: ConsumerCommit) -> None:
         if commit.consumer == self.name and commit.number > self._number:
@@ -154,9 +171,16 @@ class ConsumerCore:
             return f"node {silent[0]} does not serve: start nodes with 'evenflow node --serve'"
         return ""
 
-    def latest(self, start: Position, now: float) -> Position:
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether this consumer may plan: it is registered, or it never speaks."""
+        if not self._spoken:
+            return True
+        return self.ledger.consumers.get(self.name, -1) >= self._first
+
+    def latest(self, start: Position) -> Position:
         """The newest position that can be read whole; never behind ``start``."""
-        if self.lacking():
+        if self.lacking() or not self.is_confirmed:
             return start
         owners = self.owners()
         claims = [
@@ -167,10 +191,34 @@ class ConsumerCore:
         claimed = {writer for claim in claims for writer in claim}
         whole = {}
         for writer in claimed:
-            epochs = [claim[writer] for claim in claims]
-            whole[writer] = max(epochs) if self._is_final(writer, now) else min(epochs)
-        over = [w for w in start if w not in claimed and self._is_final(w, now)]
-        return start.without(over).merged(whole)
+            if not self.ledger.is_frozen(writer) and not self.ledger.is_over(writer):
+                cut = self.ledger.cut(writer)
+                least = min(claim[writer] for claim in claims)
+                whole[writer] = least if cut is None else min(least, cut.epoch)
+        found = start.without([w for w in start if self.ledger.is_over(w)]).merged(whole)
+        self.note_planned(found)
+        return found
+
+    def note_planned(self, end: Position) -> None:
+        """This consumer may read up to there, in this life or by its own log."""
+        for writer, epoch in end.items():
+            if epoch > self._planned.get(writer, 0):
+                self._planned[writer] = epoch
+        for writer in [w for w in self._planned if w not in end and self.ledger.is_over(w)]:
+            del self._planned[writer]
+
+    def cut_answers(self) -> list[CutAnswer]:
+        """What this consumer says of writers whose cut is being prepared."""
+        if not self._spoken or not self.is_confirmed:
+            return []
+        return [
+            CutAnswer(
+                self.topic, writer, term, self.name, consumer=True, reason="", slices=(),
+                owner_terms=(), have=(), last=(), uncertain=0,
+                epoch=self._planned.get(writer, 0), close_slices=(), close_last=(),
+            )
+            for writer, term in self.ledger.preparing().items()
+        ]  # fmt: skip
 
     def limited(self, start: Position, end: Position, items: int) -> Position:
         """A position between two, about this many items behind the first and at least one epoch.
@@ -191,35 +239,45 @@ class ConsumerCore:
             return start.merged({largest: start[largest] + 1})
         return limited
 
+    def forgotten(self) -> Position:
+        """For each writer the epoch up to which everything is forgotten."""
+        return Position({writer: close.committed for writer, close in self._closes.items()})
+
+    def missing(self, position: Position) -> str:
+        """What a consumer that is not registered would never get behind a position, in words."""
+        gone = {w: epoch for w, epoch in self.forgotten().items() if epoch > position[w]}
+        if not position or self.is_registered or not gone:
+            return ""
+        newest = self.others.newest(self.name)
+        since = ""
+        if newest is not None and newest.ended:
+            released = datetime.fromtimestamp(newest.number / 1e9, UTC)
+            since = f" since {released:%Y-%m-%d %H:%M:%S} UTC"
+        some = ", ".join(
+            f"of writer {WriterId.text(w)} epochs {position[w] + 1} to {epoch}"
+            for w, epoch in sorted(gone.items())[:3]
+        )
+        return (
+            f"it is not registered{since}, so items behind its position were forgotten ({some}):"
+            " start it under a new name, a Spark query with a new checkpoint"
+        )
+
     def earliest(self) -> Position:
         """For each writer the epoch up to which everything may be forgotten."""
-        committed = {writer: close.committed for writer, close in self._closes.items()}
-        return self.others.position().merged(committed)
+        return self.others.position().merged(self.forgotten())
 
     def closed(self) -> Position:
-        """The newest closed epoch of every writer that is there."""
-        return Position({writer: close.epoch for writer, close in self._closes.items()})
+        """The newest closed epoch of every writer that has not ended."""
+        ledger = self.ledger
+        return Position({w: c.epoch for w, c in self._closes.items() if not ledger.is_over(w)})
 
     def items_behind(self, position: Position) -> int:
         """About how many closed items lie behind a position: the lag."""
         return sum(
             self._items_between(writer, position[writer], close.epoch)
             for writer, close in self._closes.items()
+            if not self.ledger.is_over(writer)
         )
-
-    def final(self, now: float) -> frozenset[int]:
-        """Writers that are gone and do not come back."""
-        return frozenset(writer for writer in self._gone if self._is_final(writer, now))
-
-    def expect(self, writers: Iterable[int], now: float) -> None:
-        """Hear of writers from a log or a node; those who do not speak themselves may be gone."""
-        for writer in writers:
-            if writer not in self._closes:
-                self._gone.setdefault(writer, now)
-
-    def _is_final(self, writer: int, now: float) -> bool:
-        gone = self._gone.get(writer)
-        return gone is not None and now - gone >= self._writer_grace
 
     def _items_between(self, writer: int, start: int, end: int) -> int:
         return max(0, self._items_up_to(writer, end) - self._items_up_to(writer, start))
@@ -247,15 +305,17 @@ class ConsumerCore:
             ended: Nothing has to be kept for this consumer any more.
         """
         self._number += 1
+        self._first = self._first if self._spoken else self._number
         self._spoken = True
+        self.note_planned(position)
+        self.note_planned(planned)
         for writer, epoch in position.items():
             counts = self._counts.get(writer, {})
             for old in [e for e in counts if e < epoch]:
                 del counts[old]
-        claimed = {writer for told in self.progress.values() for writer in told.writers}
-        for writer in self._gone.keys() - position.keys() - claimed:
-            del self._gone[writer]
-            self._counts.pop(writer, None)
+        for writer in [w for w in self._counts if self.ledger.is_over(w)]:
+            del self._counts[writer]
+            self._closes.pop(writer, None)
         return ConsumerCommit(
             self.topic, self.name, self._number, *position.columns(), ended, *planned.columns()
         )

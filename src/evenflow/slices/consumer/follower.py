@@ -12,12 +12,22 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from evenflow.domain.channels import CONSUMERS, COPIES, EPOCHS, MAPS, PROGRESS, Gone
+from evenflow.domain.channels import (
+    CONSUMERS,
+    COPIES,
+    CUT_ANSWERS,
+    CUTS,
+    EPOCHS,
+    LEDGERS,
+    MAPS,
+    PROGRESS,
+    Gone,
+)
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError
 from evenflow.model.ids import NOWHERE, Position
-from evenflow.model.messages import ConsumerCommit, EpochClose, Progress
-from evenflow.slices.actions import NodeGone, WriterGone
+from evenflow.model.messages import ConsumerCommit, Progress
+from evenflow.slices.actions import NodeGone
 from evenflow.slices.consumer.core import EARLIEST, LATEST, ConsumerCore
 from evenflow.slices.consumer.reading import Share
 from evenflow.slices.consumer.ticket import Range
@@ -32,13 +42,17 @@ REPEAT_S: Final = 1.0
 """How often the newest commit is repeated."""
 HEARD_S: Final = 1.0
 """How long everybody has to acknowledge a commit."""
+REGISTERED_WITHIN_S: Final = 10.0
+"""How long the balancer has to write a new consumer down."""
 SERVED_WITHIN_S: Final = 7.0
 """How long a consumer waits at its start for a domain that serves its topic."""
 READ_TIMEOUT_S: Final = 120.0
 """How long a reader asks for items that nobody gives, unless told otherwise."""
 LOOK_S: Final = 0.5
 """How long a new participant needs to hear what others keep for it."""
-FOLLOWED: Final = (MAPS, PROGRESS, EPOCHS, CONSUMERS, COPIES)
+FOLLOWED: Final = (MAPS, PROGRESS, EPOCHS, CONSUMERS, COPIES, CUTS, LEDGERS)
+ANSWER_S: Final = 0.5
+"""How often what a cut waits for is repeated."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -76,6 +90,8 @@ class Follower:
         for reader in self._readers:
             self._waiter.attach(reader)
         self._writer = self.participant.writer(CONSUMERS)
+        self._answers = self.participant.writer(CUT_ANSWERS)
+        self._next_answer = 0.0
         self._thread = threading.Thread(target=self._follow, name="evenflow-follower", daemon=True)
         self._thread.start()
 
@@ -130,6 +146,11 @@ class Follower:
             self._wait_for(lambda: not self._core.may_be_remembered, lease + LOOK_S)
             return self._core.remembered()
 
+    def not_before_forgotten(self, position: Position) -> Position:
+        """A registered consumer's position, and no less than what everybody has forgotten."""
+        with self._changed:
+            return position.merged(self._core.forgotten())
+
     @property
     def is_registered(self) -> bool:
         """Whether the domain keeps items for a consumer of this name."""
@@ -151,14 +172,36 @@ class Follower:
             self._wait_for(lambda: False, LOOK_S)
             return self._core.earliest()
 
-    def register(self, position: Position, planned: Position = NOWHERE) -> None:
-        """Register at a position, unless that has been done."""
+    def register(
+        self, position: Position, planned: Position = NOWHERE, *, tell: bool = True
+    ) -> None:
+        """Register at a position, unless that has been done.
+
+        Args:
+            position: The position.
+            planned: The end of the batch that is planned already.
+            tell: Whether the domain shall remember that, too.
+        """
         with self._changed:
             if self._position is not None:
                 return
-            self._core.expect(position, time.monotonic())
-            self._core.expect(planned, time.monotonic())
-        self.commit(position, planned)
+            self._wait_for(lambda: self._core.ledger.version > 0, REGISTERED_WITHIN_S)
+            missing = self._core.missing(position)
+            if missing:
+                raise DomainError(f"consumer {self._consumer!r} of topic {self._topic!r}", missing)
+            self._core.note_planned(planned)
+        self.commit(position, planned if tell else NOWHERE)
+        self._wait_until_registered()
+
+    def _wait_until_registered(self) -> None:
+        """Return when the balancer has written this consumer down; `DomainError` if it does not."""
+        with self._changed:
+            if not self._wait_for(lambda: self._core.is_confirmed, REGISTERED_WITHIN_S):
+                raise DomainError(
+                    f"consumer {self._consumer!r} of topic {self._topic!r}",
+                    "the balancer has not registered it: is 'evenflow balancer' running, and can it"
+                    " write its balancer.state_dir?",
+                )
 
     def latest(self, start: Position, wait_s: float = 0.0) -> Position:
         """The newest position that can be read; waits a moment for one beyond ``start``."""
@@ -189,14 +232,15 @@ class Follower:
             if not owners:
                 owners = {"": tuple(range(self._config.topic(self._topic).slices))}
             addresses = {node: told.address for node, told in self._core.progress.items()}
-            final = self._core.final(time.monotonic()) & end.keys()
+            self._core.note_planned(end)
         return [
             Share(
                 self._topic,
                 addresses.get(node, ""),
                 tuple(sorted(addresses.values())),
-                Range(slices, start, end, {}, final),
+                Range(slices, start, end, {}),
                 self._read_timeout_s,
+                self._config.domain,
             )
             for node, slices in owners.items()
         ]
@@ -248,7 +292,7 @@ class Follower:
     # -- inside -----------------------------------------------------------------------------------
 
     def _latest(self, start: Position) -> Position:
-        return self._core.latest(start, time.monotonic())
+        return self._core.latest(start)
 
     def _named_alike(self, what: str) -> DomainError:
         return DomainError(
@@ -288,13 +332,15 @@ class Follower:
             elif self._committed is not None and now >= self._next_repeat:
                 self._next_repeat = now + REPEAT_S
                 self._writer.write(self._committed)
+            if now >= self._next_answer and self._core.ledger.preparing():
+                self._next_answer = now + ANSWER_S
+                for answer in self._core.cut_answers():
+                    self._answers.write(answer)
 
     def _see(self, message: Any, now: float) -> None:
         if isinstance(message, Gone):
             if message.message_type is Progress and message.key[0] == self._topic:
                 self._core.handle(NodeGone(message.key[1]), now)
-            elif message.message_type is EpochClose:
-                self._core.handle(WriterGone(message.key[0]), now)
             elif message.key == (self._topic, self._consumer):
                 self._other = False
             return

@@ -17,9 +17,8 @@ same items and the same ``batch.position``: whether its work was done, only the 
 One that stores ``batch.position`` in the same transaction as its results skips a batch that it has
 stored already, and has every item once. It may also give the stored position back as ``start``.
 
-There is one case in which batches come again that were committed: all serving nodes were replaced
-while the consumer was away. Then it begins at what all registered consumers have committed, which
-is its own position when it is the only one.
+There is one case in which batches come again that were committed: all serving nodes and the
+balancer ended within a second after they were. The balancer writes positions down once a second.
 """
 
 from __future__ import annotations
@@ -120,6 +119,10 @@ class Following(Closing):
         remembered = self._follower.remembered()
         if remembered is not None:
             position, self._planned = remembered
+            # What was forgotten meanwhile, it had committed like all others.
+            position = self._follower.not_before_forgotten(position)
+            if position.covers(self._planned):
+                self._planned = NOWHERE
             self._follower.register(position, self._planned)
             return position
         # One that is registered and that nobody remembers takes all that is kept.

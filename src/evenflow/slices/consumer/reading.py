@@ -6,8 +6,8 @@ is not whole yet), breaks off or says nothing for `SILENT_S`, it asks any node w
 still lacking, and goes on there. How far each slice and writer was read is in the metadata of every
 record batch, so nothing is read twice and nothing is left out, wherever a stream broke off.
 
-It gives up when nothing at all came for ``timeout_s``, or at once when the nodes were told to
-forget what it asks for.
+When no node answers at all, the domain is asked where others are. It gives up when nothing at all
+came for ``timeout_s``, or at once when the nodes were told to forget what it asks for.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pyarrow import ArrowException, flight
 
 from evenflow.domain.codec import encode
 from evenflow.errors import DecodeError, ReadFailed
+from evenflow.slices.consumer.finding import find_addresses
 from evenflow.slices.consumer.idle_limit import streamed
 from evenflow.slices.consumer.row_numbers import Reached, decode_spans, numbered
 from evenflow.slices.consumer.ticket import READS, Range, decode_ticket, encode_ticket
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from pyarrow import RecordBatch
 
+    from evenflow.config import DomainConfig
     from evenflow.model.messages import SliceReads
     from evenflow.slices.consumer.row_numbers import Spans
 
@@ -40,6 +42,8 @@ CALL_S: Final = 10.0
 """How long a call that gives directions may take."""
 SILENT_S: Final = 20.0
 """A node that is asked and says nothing for this long stands still, or is gone with its host."""
+LOST_S: Final = 3.0
+"""When no node at all has answered for so long, the domain is asked where others are."""
 TELL_S: Final = 1.0
 """How long a call may take that no item depends on."""
 
@@ -55,6 +59,8 @@ class Share:
     """All nodes, to ask the way."""
     asked: Range
     timeout_s: float
+    domain: DomainConfig | None = None
+    """Where to look for nodes when none of these answers."""
 
 
 class _Reading:
@@ -66,6 +72,8 @@ class _Reading:
         self.reached = Reached(share.asked.slices, share.asked.end)
         self.addresses = set(share.addresses) | ({share.address} - {""})
         self.said = "no node answers"
+        self.answered = time.monotonic()
+        """When a node last gave the way."""
         self.chunks = 0
         self.deadline = time.monotonic() + share.timeout_s
 
@@ -97,7 +105,7 @@ class _Reading:
     def _range(self, slices: list[int]) -> Range:
         asked = self.share.asked
         after = self.reached.after(slices)
-        return Range(tuple(slices), asked.start, asked.end, after, asked.final)
+        return Range(tuple(slices), asked.start, asked.end, after)
 
     def _read(self, address: str, slices: list[int]) -> Iterator[tuple[RecordBatch, Spans]]:
         if not slices:
@@ -149,7 +157,12 @@ class _Reading:
                 _clients.drop(address)
                 continue
             self.addresses |= {owner for owner, _ in ways}
+            self.answered = time.monotonic()
             return ways
+        if self.share.domain is not None and time.monotonic() > self.answered + LOST_S:
+            self.answered = time.monotonic()
+            # All nodes are others than when the batch was planned.
+            self.addresses |= find_addresses(self.share.domain, self.share.topic)
         return []
 
 

@@ -41,6 +41,8 @@ class Consumers:
 
     def __init__(self) -> None:
         self._known: dict[str, _Consumer] = {}
+        self._listed: set[str] = set()
+        """Those whom the ledger named."""
 
     def commit(self, commit: ConsumerCommit) -> bool:
         """Take a commit in; False when a newer one of this consumer is known."""
@@ -89,6 +91,18 @@ class Consumers:
         """What a node tells of a consumer's newest commit."""
         found = self.newest(name)
         return None if found is None else _copy_of(found, node, away=self.is_away(name))
+
+    def everybody(self) -> tuple[str, ...]:
+        """All consumers that were heard of, released ones included."""
+        return tuple(sorted(self._known))
+
+    def release_unlisted(self, listed: Iterable[str]) -> None:
+        """The ledger named consumers before and names only these now: the others are released."""
+        names = set(listed)
+        for name in self._listed - names:
+            if name in self._known:
+                self._known[name].ended = True
+        self._listed = names
 
     def names(self) -> tuple[str, ...]:
         """The registered consumers, in order."""

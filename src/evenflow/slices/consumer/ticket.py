@@ -41,8 +41,6 @@ class Range:
     """For each writer, the last epoch; writers not named are left out."""
     after: Mapping[tuple[int, int], int]
     """For (slice, writer): the reader has everything up to this number already."""
-    final: frozenset[int]
-    """Writers that the reader has found gone: what is here of them is all there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,6 @@ class _Ticket(msgspec.Struct, forbid_unknown_fields=True):
     end: dict[WriterText, Whole]
     after: dict[WriterText, tuple[list[SliceNumber], list[Whole]]]
     """By writer, as two columns: with many slices there is much of it."""
-    final: list[WriterText]
 
 
 _JSON: Final = CheckedJson("ticket", _Ticket)
@@ -84,7 +81,6 @@ def encode_ticket(topic: str, asked: Range) -> bytes:
             asked.start.to_json(),
             asked.end.to_json(),
             after,
-            [WriterId.text(writer) for writer in sorted(asked.final)],
         )
     )
 
@@ -97,7 +93,6 @@ def decode_ticket(encoded: bytes) -> tuple[str, Range]:
         Position.of_texts(found.start),
         Position.of_texts(found.end),
         _after(found),
-        frozenset(int(writer, 16) for writer in found.final),
     )
 
 

@@ -117,6 +117,10 @@ class SliceCache:
         """Items of slices that are not held (sent by a publisher that has an older map)."""
         self.refused = 0
         """Items refused because the cache was full; replay brings them again."""
+        self.limits: dict[int, dict[int, int]] = {}
+        """Writers that have ended: the last number of each slice that counts."""
+        self.last_epochs: dict[int, int] = {}
+        """The same of a served topic: the last epoch that counts."""
         self._queue: deque[tuple[int, int]] = deque()
         self._queued: set[tuple[int, int]] = set()
 
@@ -152,6 +156,11 @@ class SliceCache:
         Returns:
             Its batches of held slices, and what became of each.
         """
+        if self.last_epochs and sample.epoch > self.last_epochs.get(sample.writer, sample.epoch):
+            return []
+        limits = self.limits.get(sample.writer)
+        if limits is not None:
+            among = self._counting(sample, limits, among)
         admitted = None
         if self._kept.size > self.limit:
             sample, admitted = self._when_full(sample, among, urgent=urgent)
@@ -177,6 +186,20 @@ class SliceCache:
                 self.wake(held, writer, track)
             offered.append((held, track, batch, count - repeated))
         return offered
+
+    @staticmethod
+    def _counting(
+        sample: Sample, limits: dict[int, int], among: Collection[int] | None
+    ) -> set[int]:
+        """The slices of an ended writer's sample of which everything counts.
+
+        A run that the end lies in the middle of is processed up to there: the end is then a floor.
+        """
+        return {
+            slice_id
+            for slice_id, first, _, count in sample.runs()
+            if first + count - 1 <= limits.get(slice_id, 0) and (among is None or slice_id in among)
+        }
 
     def _when_full(
         self, sample: Sample, among: Collection[int] | None, *, urgent: bool

@@ -9,8 +9,7 @@ holds:
 2. *In order, once.* The application gets the items of a writer and slice in order of their numbers,
    and none of them twice while this node lives.
 3. *Nothing uncertain.* After a takeover nothing of a writer is delivered before that writer has
-   said how far the slice is committed (or is gone), and by being asked it refuses the former
-   owner's commits.
+   said how far the slice is committed, and by being asked it refuses the former owner's commits.
 4. *Frozen is frozen.* Between the acknowledgement of FREEZE and a new term nothing of the slice is
    delivered here.
 
@@ -29,17 +28,20 @@ from evenflow.model.messages import (
     Beat,
     CacheChunk,
     EpochClose,
+    Ledger,
     MapPage,
     NodeReport,
     Order,
     Refusal,
     ReplayAnswer,
     SliceLoads,
+    WriterCut,
 )
 from evenflow.model.slice_map import page_count, page_slices
 from evenflow.slices.actions import Send, WriterGone
 from evenflow.slices.node.condition import Condition
 from evenflow.slices.node.delivery import Delivery
+from evenflow.slices.node.endings import Endings
 from evenflow.slices.node.lease import Lease
 from evenflow.slices.node.orders import Orders
 from evenflow.slices.node.ownership import Ownership
@@ -94,6 +96,7 @@ class NodeCore:
             writers=self.writers,
             delivery=self.delivery,
         )
+        self.endings = Endings(topic, node, self.writers, settings.writer_silence)
         self.condition = condition or Condition()
         self.lease = Lease(settings.lease, settings.stall, now)
         self.refusal = ""
@@ -106,6 +109,8 @@ class NodeCore:
         self._heard_at = -BALANCER_SILENT
         self._followed = 0
         self._others = False
+        self._listening = False
+        """Whether the balancer has just begun: it is told what it may not know."""
         self._next_report = self._next_commit = self._next_loads = now
 
     # -- items ----------------------------------------------------------------------------------
@@ -136,7 +141,9 @@ class NodeCore:
             case EpochClose():
                 self.writers.on_epoch_closed(event, now)
             case ReplayAnswer():
-                self._on_replay_answer(event)
+                self._on_replay_answer(event, now)
+            case Ledger() | WriterCut():
+                self._on_ending(event)
             case Order():
                 actions = self.orders.obey(event, now)
             case CacheChunk():
@@ -146,18 +153,24 @@ class NodeCore:
             case Beat():
                 self._on_beat(event, now)
             case Refusal():
-                if event.node == self.node:
-                    self.refusal = event.reason
+                self.refusal = event.reason if event.node == self.node else self.refusal
             case WriterGone():
                 self.writers.on_writer_gone(event.writer, now)
             case _:
                 raise TypeError(f"a node cannot handle {type(event).__name__}")
         return actions
 
-    def _on_replay_answer(self, answer: ReplayAnswer) -> None:
+    def _on_ending(self, event: Ledger | WriterCut) -> None:
+        """What a balancer decides that is being replaced may come to nothing: the newest counts."""
+        if isinstance(event, WriterCut):
+            self.endings.on_cut(event)
+        elif balancer_of(event.version) >= balancer_of(self.ownership.seen_term):
+            self.endings.on_ledger(event)
+
+    def _on_replay_answer(self, answer: ReplayAnswer, now: float) -> None:
         if answer.node != self.node:
             return
-        self.writers.on_replay_answer(answer)
+        self.writers.on_replay_answer(answer, now)
         stale = set()
         for slice_id, term in zip(answer.refused, answer.refused_terms, strict=True):
             self.ownership.see(term)
@@ -188,6 +201,7 @@ class NodeCore:
         self._heard_at = now
         self._followed = balancer_of(beat.version)
         self._others = len(beat.nodes) > 1
+        self._listening = not beat.pages
         if beat.version > self.ownership.seen_term:
             # A new balancer waits for reports that prove this.
             self.ownership.seen_term = beat.version
@@ -209,8 +223,10 @@ class NodeCore:
         if now >= self._next_commit:
             self._next_commit = now + self.settings.commit_every
             actions += self.writers.commit()
-        self.writers.forget_gone(now, self.delivery.in_hand)
-        if self.serving is not None:
+        if stalled:
+            self.endings.on_stall(now)
+        actions += self.endings.poll(now)
+        if self.serving is not None and self.lease.holds(now, self._pages):
             progress = self.serving.poll(now)
             actions += [Send(progress)] if progress else []
         actions += self.writers.ask(now)
@@ -220,6 +236,8 @@ class NodeCore:
             self._next_report = now + self.settings.report_every
             actions.append(Send(self._report(now)))
             self.lease.on_report_sent(self._reports, now)
+            if self._listening:
+                actions += map(Send, self.writers.ledger.cuts.values())
         if now >= self._next_loads:
             self._next_loads = now + self.settings.loads_every
             actions.append(Send(self._loads()))
@@ -278,6 +296,8 @@ class NodeCore:
             refused=self.cache.refused,
             stray=self.cache.stray,
             misfits=len(self.writers.misfits),
+            ledger=self.writers.ledger.complete_version,
+            cut_term=self.writers.ledger.newest_cut,
             spill_failures=self._spill.failed if self._spill is not None else 0,
             layout=self._layout,
             balancer=self._followed if now - self._heard_at < FOLLOWS else 0,

@@ -20,7 +20,9 @@ from evenflow.domain.channels import (
     ANSWERS,
     BEATS,
     CACHE,
+    CUTS,
     EPOCHS,
+    LEDGERS,
     MAPS,
     ORDERS,
     REFUSALS,
@@ -102,7 +104,7 @@ class NodeLoop:
         """Readers of what others tell and order; they wake the loop however busy it is."""
         mine = [self._core.node]
         wanted = ((ORDERS, mine), (ANSWERS, mine), (CACHE, mine), (MAPS, ()), (BEATS, ()),
-                  (REFUSALS, ()), (EPOCHS, ()))  # fmt: skip
+                  (REFUSALS, ()), (CUTS, ()), (LEDGERS, ()), (EPOCHS, ()))  # fmt: skip
         readers = [participant.reader(*one) for one in wanted]
         for reader in readers:
             self._waiter.attach(reader)

@@ -231,6 +231,8 @@ class Orders:
     def _adopt_positions(self, first: CacheChunk, now: float) -> None:
         rows = zip(first.slices, first.writers, first.done, first.known, strict=True)
         for slice_id, writer, done, known in rows:
+            if not self._writers.may_count(writer):
+                continue
             # A writer we never heard of is taken for gone until it speaks: it may be.
             self._writers.gone_since.setdefault(writer, now)
             self._cache.start(self._cache.held[slice_id], writer, done, known=bool(known))
@@ -249,7 +251,7 @@ class Orders:
                 mine.state, mine.term, mine.session = SliceState.AVAILABLE, term, 0
                 mine.arrived = 0
                 for track in mine.tracks.values():
-                    track.known = False
+                    track.known = track.fresh = False
             self._ownership.begin(slices, term, now)
         return [self._ack(term, Step.TAKE)]
 

@@ -31,8 +31,8 @@ class NodeSettings:
     ask_grace: float = 0.03
     """How long a missing number may still be on its way before it is asked for."""
     ask_retry: float = 0.3
-    writer_grace: float = 10.0
-    """How long a writer must be gone before its gaps are given up."""
+    writer_silence: float = _DEFAULT.writer_silence_s
+    """A writer that was not heard for so long is named to the balancer."""
     serving: bool = False
     """No application: items are kept for consumers, who read them and say when to forget them."""
 
@@ -46,5 +46,6 @@ class NodeSettings:
             report_every=config.report_ms / 1000,
             lease=config.lease_s,
             stall=config.stall_s,
+            writer_silence=config.writer_silence_s,
             serving=serving,
         )

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final, cast
 from evenflow.model.batch import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from evenflow.model.sample import Sample
     from evenflow.slices.node.kept_samples import KeptSamples
@@ -44,7 +44,7 @@ class Track:
         kept: Counts what the tracks of the node keep.
     """
 
-    __slots__ = ("_kept", "done", "known", "last", "next", "out_of_order", "ready")
+    __slots__ = ("_kept", "done", "fresh", "known", "last", "next", "out_of_order", "ready")
 
     def __init__(self, kept: KeptSamples) -> None:
         self._kept = kept
@@ -54,6 +54,8 @@ class Track:
         """Newest number that the publisher has announced or sent."""
         self.known = False
         """Whether ``done`` is certain; nothing is delivered before."""
+        self.fresh = False
+        """Whether the writer sent its first item here, to the owner: nobody had it before."""
         self.ready = _NONE_READY
         self.out_of_order = _NONE_EARLY
 
@@ -179,19 +181,56 @@ class Track:
         if batch.last > self.done:
             self.done = batch.last
 
-    def give_up_gap(self) -> int:
-        """The writer is gone and nobody can replay: go on behind the gap; return the items lost."""
-        if not self.out_of_order:
-            lost = max(0, self.last - self.next + 1)
-            self.last = self.next - 1
-            return lost
-        first = min(self.out_of_order)
-        lost = first - self.next
-        if not self.ready and self.done == self.next - 1:
-            self.done = first - 1
-        self.next = first
-        self._drain()
-        return lost
+    def end_at(self, number: int) -> None:
+        """The writer's stream ends with this number: drop what lies beyond."""
+        self._drop(lambda batch: batch.last > number)
+        if self.next > number + 1:
+            self.next = max(self.done, number) + 1
+        self.last = max(number, self.done)
+        if self.done >= number:
+            self.known = True
+
+    def end_epoch(self, epoch: int) -> None:
+        """The writer's stream ends with this epoch: drop what lies beyond."""
+        beyond = [batch.first for batch in self.ready if batch.epoch > epoch]
+        self._drop(lambda batch: batch.epoch > epoch)
+        if beyond:
+            self.next = min(beyond)
+        early = (batch.last for batch in self.out_of_order.values())
+        self.last = max(self.next - 1, *early) if self.out_of_order else self.next - 1
+
+    def _drop(self, unwanted: Callable[[Batch], bool]) -> None:
+        """Keep some batches no longer; one that an end lies in is processed up to there."""
+        for batch in [one for one in self.batches() if unwanted(one)]:
+            self._kept.release(batch.sample, batch.count)
+        ready = deque(one for one in self.ready if not unwanted(one))
+        early = {first: one for first, one in self.out_of_order.items() if not unwanted(one)}
+        self.ready = ready or _NONE_READY
+        self.out_of_order = early or _NONE_EARLY
+
+    @property
+    def gap_end(self) -> int:
+        """The last number to ask for; 0 for all there are.
+
+        Behind the first gap there may be others. What lies between them is here and would be sent
+        again: it is asked along as long as more is missing than that.
+        """
+        if not self.known or self.last > self._newest_here:
+            return 0
+        end, expected, missing, here = 0, self.next, 0, 0
+        for first in sorted(self.out_of_order):
+            batch = self.out_of_order[first]
+            if first > expected:
+                missing += first - expected
+                if here <= missing:
+                    end = first - 1
+            here += batch.count
+            expected = max(expected, batch.last + 1)
+        return end
+
+    @property
+    def _newest_here(self) -> int:
+        return max((batch.last for batch in self.out_of_order.values()), default=self.next - 1)
 
     @property
     def lacks(self) -> bool:
@@ -205,7 +244,7 @@ class Track:
 
     @property
     def backlog(self) -> int:
-        """Items that are here and not yet handed out (and numbers given up between them)."""
+        """Items that are here and not yet handed out."""
         ready = self.next - self.ready[0].first if self.ready else 0
         return ready + sum(batch.count for batch in self.out_of_order.values())
 

@@ -1,7 +1,8 @@
 """The writers of publishers, as far as they concern the slices of this node.
 
-Knows every writer, takes samples in, finds what is missing and asks for it, commits what is
-processed, and goes on without writers that stay gone. It does not know why a slice is here.
+Knows every writer, takes samples in, finds what is missing and asks for it, and commits what is
+processed. A writer that is silent is waited for; it ends when the ledger says so
+(:mod:`evenflow.slices.node.endings`). It does not know why a slice is here.
 """
 
 from __future__ import annotations
@@ -9,9 +10,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evenflow.model.ids import WriterId
-from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequest, SliceState
+from evenflow.model.messages import (
+    Commit,
+    CutStage,
+    EpochClose,
+    ReplayAnswer,
+    ReplayRequest,
+    SliceState,
+)
 from evenflow.model.messages.stream import ANY
 from evenflow.slices.actions import Send
+from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.replay_requests import ReplayRequests
 from evenflow.slices.node.serving.rules import ServingRules
@@ -19,15 +28,15 @@ from evenflow.slices.node.serving.rules import ServingRules
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from evenflow.model.batch import Batch
+    from evenflow.model.messages import WriterCut
     from evenflow.model.sample import Sample
     from evenflow.slices.node.settings import NodeSettings
     from evenflow.slices.spill import Spill
 
 LEAST_ROOM: Final = 256 << 10
 """Bytes that a publisher is asked for at least, if the cache has four times that: a sample."""
-FAREWELL_EVERY: Final = 0.5
-"""How often writers that stay gone are looked at."""
+RETURNED: Final = 2.0
+"""A writer that is heard after so long a silence was away."""
 
 
 class Writers:
@@ -41,13 +50,21 @@ class Writers:
         settings: NodeSettings,
         spill: Spill | None = None,
     ) -> None:
+        self.ledger = LedgerView(CutStage.DECIDED)
+        """Which writers have ended, or are being ended."""
         self.cache = SliceCache(settings.cache_bytes, serving=settings.serving, spill=spill)
-        self.serving = ServingRules(topic, node, self.cache) if settings.serving else None
+        self.serving = (
+            ServingRules(topic, node, self.cache, self.ledger) if settings.serving else None
+        )
         self.replay_requests = ReplayRequests(settings.ask_grace, settings.ask_retry)
         self.misfits: dict[int, int] = {}
         """Writers that cut the topic into another number of slices, with that number."""
         self.gone_since: dict[int, float | None] = {}
         """Known writers: since when each is gone, None for one that is there."""
+        self.heard: dict[int, float] = {}
+        """When each of them was last heard."""
+        self.goodbyes: set[int] = set()
+        """Writers that said goodbye, until the ledger names them."""
         self.replayed = 0
         """Items that came by replay and were needed."""
         self.lost = 0
@@ -57,36 +74,35 @@ class Writers:
         self._topic = topic
         self._node = node
         self._slice_count = slice_count
-        self._writer_grace = settings.writer_grace
         self._requests = 0
-        self._next_farewell = 0.0
 
     # -- what arrives -----------------------------------------------------------------------------
 
     def receive(self, sample: Sample, now: float, *, replayed: bool) -> None:
         """A sample arrived from the stream, or again by replay."""
         writer = sample.writer
-        if writer not in self.gone_since:
-            if writer in self.misfits:
-                return
-            self._meet(writer, now)
+        if writer in self.misfits or not self._hear(writer, now):
+            return
         serving, requests = self.serving, self.replay_requests
         urgent = serving is not None and serving.is_urgent(sample)
         asked = requests.pending_of(writer)
-        before = self.replayed
+        came: list[int] = []
         for held, track, batch, new in self.cache.offer(sample, urgent=urgent):
-            if replayed:
+            if replayed and new:
                 self.replayed += new
+                came.append(held.slice)
             if serving is not None:
                 held.items += new
                 held.payload_bytes += batch.payload_size * new // batch.count
+            elif batch.first == 1 and new and held.state is SliceState.AVAILABLE:
+                track.fresh = True
             if track.next <= track.last:
                 if held.state is SliceState.AVAILABLE:
                     requests.soon(writer, held.slice, now)
             elif track.known and held.slice in asked:
                 requests.resolve(writer, held.slice)
-        if self.replayed > before:
-            requests.on_replay(writer, now)
+        if came:
+            requests.on_replay(writer, came, now)
 
     def on_epoch_closed(self, close: EpochClose, now: float) -> None:
         """A publisher closed an epoch: what it names and is not here is missing."""
@@ -94,13 +110,16 @@ class Writers:
         if close.slice_count != self._slice_count:
             self.misfits[writer] = close.slice_count
             return
-        if writer not in self.gone_since:
-            self._meet(writer, now)
-        self.gone_since[writer] = None
-        for slice_id, last in zip(close.slices, close.last, strict=True):
+        if close.closing and not self.ledger.is_over(writer):
+            self.goodbyes.add(writer)
+        if not self._hear(writer, now):
+            return
+        limits = self.cache.limits.get(writer)
+        for slice_id, announced in zip(close.slices, close.last, strict=True):
             held = self.cache.held.get(slice_id)
             if held is None:
                 continue
+            last = announced if limits is None else min(announced, limits.get(slice_id, 0))
             track = held.tracks.get(writer) or held.track(writer)
             held.announce(track, last)
             if held.state is not SliceState.AVAILABLE:
@@ -113,17 +132,22 @@ class Writers:
         if self.serving is not None:
             self.serving.on_epoch_closed(close)
 
-    def on_replay_answer(self, answer: ReplayAnswer) -> None:
+    def on_replay_answer(self, answer: ReplayAnswer, now: float) -> None:
         """A publisher said where the numbers of slices start.
 
         A late answer, to a request of an earlier term, may name a floor that others have raised
         since: the numbers start there or later, and the answer to the new request says where.
         """
-        for slice_id, floor, last in zip(answer.slices, answer.floor, answer.last, strict=True):
+        writer = answer.writer
+        if not self._hear(writer, now):
+            return
+        limits = self.cache.limits.get(writer)
+        for slice_id, floor, newest in zip(answer.slices, answer.floor, answer.last, strict=True):
             held = self.cache.held.get(slice_id)
             if held is None or held.state is not SliceState.AVAILABLE:
                 continue
-            track = held.track(answer.writer)
+            track = held.track(writer)
+            last = newest if limits is None else min(newest, limits.get(slice_id, 0))
             held.announce(track, last)
             known = answer.request > held.asked_before
             if known:
@@ -144,6 +168,25 @@ class Writers:
 
     # -- what is asked and told -------------------------------------------------------------------
 
+    def _hear(self, writer: int, now: float) -> bool:
+        """A writer speaks; whether what it says counts, as far as the ledger is concerned."""
+        ledger = self.ledger
+        if writer in ledger.entries and ledger.is_over(writer):
+            return False
+        known = writer in self.gone_since
+        if known and now - self.heard.get(writer, now) > RETURNED:
+            self.replay_requests.on_return(writer, now)
+        self.heard[writer] = now
+        if ledger.is_frozen(writer):
+            if not known:
+                self.gone_since[writer] = None
+            return False
+        if known:
+            self.gone_since[writer] = None
+        else:
+            self._meet(writer, now)
+        return True
+
     def _meet(self, writer: int, now: float) -> None:
         """First contact with a writer: ask it where the numbers of all our slices start."""
         self.gone_since[writer] = None
@@ -157,6 +200,10 @@ class Writers:
         for writer in self.live_writers:
             self._ask_at_once(writer, held_now, now)
         self.cache.wake_all(held_now)
+
+    def may_count(self, writer: int) -> bool:
+        """Whether anything of a writer may still be needed."""
+        return not self.ledger.is_over(writer)
 
     def _ask_at_once(self, writer: int, slices: Collection[int], now: float) -> None:
         for slice_id in slices:
@@ -188,15 +235,27 @@ class Writers:
                 requests.append(self._request(writer, slices, ANY, epoch))
             elif uncertain:
                 requests.append(self._request(writer, uncertain, 0))
+            else:
+                self.replay_requests.not_asked(writer)
         return requests
 
     def _request(self, writer: int, slices: list[int], room: int, epoch: int = ANY) -> Send:
         held = [self.cache.held[slice_id] for slice_id in slices]
         self._requests += 1
         have = tuple(h.track(writer).next - 1 for h in held)
+        until = tuple(h.track(writer).gap_end for h in held)
         terms = tuple(h.term for h in held)
         request = ReplayRequest(
-            self._topic, writer, self._node, self._requests, tuple(slices), terms, have, room, epoch
+            self._topic,
+            writer,
+            self._node,
+            self._requests,
+            tuple(slices),
+            terms,
+            have,
+            until,
+            room,
+            epoch,
         )
         return Send(request, to=WriterId.text(writer))
 
@@ -207,13 +266,15 @@ class Writers:
             return []
         ready: dict[int, list[tuple[int, int, int]]] = {}
         for key in [key for key in self.dirty if only is None or key[0] in only]:
-            self.dirty.discard(key)
             slice_id, writer = key
             held = self.cache.held.get(slice_id)
             track = held.tracks.get(writer) if held else None
+            if held is not None and track and self.gone_since.get(writer, 0.0) is not None:
+                continue  # it is told when it is heard again
+            self.dirty.discard(key)
             if held is None or track is None or not track.known:
                 continue
-            if held.state is SliceState.TAKING or self.gone_since.get(writer, 0.0) is not None:
+            if held.state is SliceState.TAKING:
                 continue
             ready.setdefault(writer, []).append((slice_id, held.term, track.done))
         commits: list[Send] = []
@@ -223,43 +284,38 @@ class Writers:
             commits.append(Send(commit, to=WriterId.text(writer)))
         return commits
 
-    # -- writers that are gone --------------------------------------------------------------------
+    # -- writers that end -------------------------------------------------------------------------
 
-    def forget_gone(self, now: float, in_hand: Batch | None) -> None:
-        """Go on without writers that stay gone, and forget those of which nothing is left.
-
-        Looks at all their tracks, so not at every poll.
-        """
-        if now < self._next_farewell:
-            return
-        self._next_farewell = now + FAREWELL_EVERY
-        for writer, gone in list(self.gone_since.items()):
-            if gone is None or now - gone < self._writer_grace:
-                continue
-            self.replay_requests.forget_writer(writer)
-            kept = self._give_up_gaps(writer)
-            if self.serving is not None:
-                self.serving.give_up_writer(writer)
-                kept = not self.serving.is_done_with(writer)
-            if not kept and (in_hand is None or in_hand.writer != writer):
-                self._forget(writer)
-
-    def _give_up_gaps(self, writer: int) -> bool:
-        """Go on behind what nobody can replay; return whether anything is left to process."""
-        kept = False
+    def end(self, cut: WriterCut) -> None:
+        """The stream of a writer ends here: what lies beyond does not count."""
+        writer, limits = cut.writer, dict(zip(cut.slices, cut.upto, strict=True))
+        self.replay_requests.forget_writer(writer)
+        if self.serving is not None:
+            self.serving.on_cut(cut)
+        if self.serving is not None:
+            self.cache.last_epochs[writer] = cut.epoch
+        else:
+            self.cache.limits[writer] = limits
         for held, track in self.cache.tracks_of(writer):
-            if held.state is not SliceState.AVAILABLE:
-                kept = True
-                continue
-            while track.lacks:
-                self.lost += track.give_up_gap()
-            track.known = True
-            self.cache.wake(held, writer, track)
-            kept = kept or bool(track.ready)
-        return kept
+            if self.serving is None:
+                track.known = track.known or track.fresh
+                track.end_at(limits.get(held.slice, 0))
+                self.cache.wake(held, writer, track)
+            else:
+                track.end_epoch(cut.epoch)
 
-    def _forget(self, writer: int) -> None:
-        del self.gone_since[writer]
+    def forget(self, writer: int) -> None:
+        """All of a writer that counts is committed by everybody: nothing of it is needed."""
+        self.close(writer)
+        self.cache.drop_writer(writer)
         if self.serving is not None:
             self.serving.forget_writer(writer)
-        self.cache.drop_writer(writer)
+        for known in (self.gone_since, self.heard):
+            known.pop(writer, None)
+        self.goodbyes.discard(writer)
+
+    def close(self, writer: int) -> None:
+        """Nothing more of a writer comes in; what is here stays until it is processed."""
+        self.cache.limits.pop(writer, None)
+        self.cache.last_epochs.pop(writer, None)
+        self.replay_requests.forget_writer(writer)

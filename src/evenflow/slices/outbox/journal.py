@@ -209,6 +209,14 @@ class Journal:
             self._count_spare()
         return deletable
 
+    def on_rehomed(self, state: State, segment: Segment) -> None:
+        """Another writer's state and samples are in a segment, and nothing else counts."""
+        self.state, self.segments = state, [segment]
+        self._queue.clear()
+        self._queued = 0
+        self.is_full = False
+        self._count_spare()
+
     def on_no_room(self) -> None:
         """The disk is full: nothing more can be accepted for now."""
         self.is_full = True

@@ -25,14 +25,12 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from evenflow.errors import StorageError
 from evenflow.slices.outbox.files import OutboxFolder
 from evenflow.slices.outbox.journal import Journal, Segment
-from evenflow.slices.outbox.records import Kind, encode_record, record_bytes
+from evenflow.slices.outbox.records import Kind, encode_record
 from evenflow.slices.outbox.recovery import SegmentData, recover
-from evenflow.slices.outbox.rehoming import rehomed
+from evenflow.slices.outbox.rehoming import move_to_disk, rehome
 from evenflow.slices.outbox.state import State
 
 if TYPE_CHECKING:
@@ -40,10 +38,11 @@ if TYPE_CHECKING:
     from os import PathLike
     from threading import Lock
 
-    from evenflow.model.batch import Encoded, Int64s
+    from evenflow.model.batch import Encoded
     from evenflow.model.sample import Sample
     from evenflow.slices.outbox.journal import Entry, Group
     from evenflow.slices.outbox.state import Identity, Progress
+    from evenflow.slices.publisher.retention import Retained
     from evenflow.slices.publisher.sealing import SealedSample
 
 NOTE_S: Final = 0.05
@@ -84,7 +83,7 @@ class Outbox:
             raise
         self.has_ended = False
         """Whether it was closed with everything committed."""
-        self._stopping = self._noting = False
+        self._stopping = self._noting = self._writing = False
         self._asked = self._done = 0
         self._next_note = self._retry_at = 0.0
         self._thread: Thread | None = None
@@ -119,28 +118,6 @@ class Outbox:
     def newest_unit(self) -> int:
         """The newest unit, written or about to be."""
         return self.journal.newest_unit
-
-    def rehome(self, writer: int, cuts: Int64s) -> None:
-        """Keep what lies beyond a cut, as a new writer, in one step on disk; before :meth:`start`.
-
-        Args:
-            writer: The new writer.
-            cuts: Up to which number of each slice the stream of the old one counts.
-        """
-        samples = rehomed(self.samples, cuts, writer)
-        before, state = self.journal, self.state.begun(writer)
-        bodies = [(Kind.STATE, state.encode()), *((Kind.SAMPLE, one.encoded) for one in samples)]
-        pieces = [piece for kind, body in bodies for piece in encode_record(kind, body, 0)]
-        size = sum(map(len, pieces))
-        index = before.segments[-1].index + 1
-        self._files.begin(index, size, pieces)
-        self._files.delete([one.index for one in before.segments])
-        for one in samples:
-            state.add(one.serial, one.epoch, one.slices.astype(np.int64), one.lasts)
-        state.fresh = False
-        self.samples = samples
-        segments = [Segment(index, size, size, state.serial)]
-        self.journal = Journal(state, segments, limit=before.limit, memory=self._memory)
 
     # -- the publisher's threads, with its lock ----------------------------------------------------
 
@@ -191,6 +168,31 @@ class Outbox:
         self._work.notify_all()
         return self._work.wait_for(lambda: self._done >= asked or self._is_over(), timeout_s)
 
+    def wait_until_idle(self) -> bool:
+        """Wait until nothing is being written, and nothing is while the lock is held.
+
+        Returns:
+            False when the outbox has failed or is closed.
+        """
+        while self._writing and not self._is_over():
+            # Looked at again: a thread that fails does not say when it is gone.
+            self._work.wait(NOTE_S)
+        return not self._is_over()
+
+    def rehome(self, state: State, samples: Sequence[Retained]) -> None:
+        """Keep these samples of a new writer in place of all else, in one step on disk.
+
+        With the lock held, while nothing is being written.
+
+        Args:
+            state: The new writer before its first sample.
+            samples: All that it keeps, with what still waits to be written.
+
+        Raises:
+            StorageError: There is no room for both; everything is as it was.
+        """
+        rehome(self._files, self.journal, state, samples, self._memory)
+
     def _is_over(self) -> bool:
         return self._thread is None or not self._thread.is_alive()
 
@@ -215,7 +217,7 @@ class Outbox:
             asked, stopping, now = self._asked, self._stopping, time.monotonic()
             blocked = self.journal.is_full and now < self._retry_at
             group = self.journal.next_group(self._progress(), notes_only=blocked)
-            self._noting = False
+            self._noting, self._writing = False, True
             self._next_note = now + NOTE_S
         written = group is None or self._write(group)
         if not written and group is not None and group.entries:
@@ -231,6 +233,7 @@ class Outbox:
                 touched = self._put([one for entry in entries for one in entry.sealed])
             if written:
                 self._done = asked
+            self._writing = False
             self._work.notify_all()
             over = stopping and (not self.journal.has_entries or self.journal.is_full)
         self._files.delete(deletable)
@@ -293,16 +296,9 @@ class Outbox:
 
     def _move_to_disk(self, group: Group, start: int) -> None:
         """Keep in memory only what there is memory for."""
-        if self._kept_bytes() <= self._memory:
-            return
-        at = start
-        retained = (one for entry in self._taken(group) for _, one in entry.sealed)
-        for kind, body in group.records:
-            end = at + record_bytes(len(body))
-            if kind in {Kind.SAMPLE, Kind.PART}:
-                begin = end - len(body) - -len(body) % 8
-                next(retained).encoded = self._files.view(begin, begin + len(body))
-            at = end
+        if self._kept_bytes() > self._memory:
+            retained = (one for entry in self._taken(group) for _, one in entry.sealed)
+            move_to_disk(self._files, group.records, start, retained)
 
     def _kept_bytes(self) -> int:
         with self._work:

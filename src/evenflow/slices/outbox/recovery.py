@@ -78,6 +78,8 @@ class _Reading:
         self._parts: list[tuple[Record, Sample]] = []
         self._found: list[Found] = []
         self._at = ""
+        self._epoch = 0
+        """Of the newest sample."""
 
     def read(self, segment: SegmentData, *, is_last: bool) -> None:
         """Read a segment."""
@@ -125,6 +127,7 @@ class _Reading:
             self._samples.clear()
             self._found = [one._replace(last_serial=-1) for one in self._found]
         self._state = state
+        self._epoch = 0 if state.fresh else state.epoch
 
     def _follows(self, index: int, state: State, before: State) -> bool:
         if index != self._found[-1].number + 1:
@@ -165,10 +168,11 @@ class _Reading:
     def _add(self, sample: Sample) -> None:
         state = self._state
         assert state is not None
-        follows = sample.serial == state.serial + 1 and sample.epoch >= state.epoch
+        follows = sample.serial == state.serial + 1 and sample.epoch >= self._epoch
         firsts = sample.firsts.astype(np.int64)
         if not follows or (firsts != state.newest[sample.slices] + 1).any():
             raise self._damage(f"sample {sample.serial} does not follow sample {state.serial}")
+        self._epoch = sample.epoch
         slices = sample.slices.astype(np.int64)
         state.add(sample.serial, sample.epoch, slices, sample.lasts)
         self._samples.append(sample)

@@ -1,58 +1,74 @@
-"""What an outbox keeps beyond a cut, as samples of a new writer.
+"""What an outbox keeps goes on under another writer's id, in one step on disk.
 
-A writer that was cut ends at some number of each slice. What it keeps beyond was never given to
-anybody, and is published by a new writer: in the same order, numbered from 1 in each slice. Epochs
-keep their numbers; only their order matters.
+One segment holds the state of the new writer and all its samples, and says that nothing before it
+counts. It is complete and synced before it has its name: who opens the outbox finds the old writer
+with everything, or the new one with everything.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from evenflow.model.batch import offsets_of
-from evenflow.model.sample import Sample, encode_sample
+from evenflow.errors import StorageError
+from evenflow.slices.outbox.journal import Segment
+from evenflow.slices.outbox.records import Kind, encode_record, record_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from evenflow.model.batch import Batch, Int64s
-
-
-def rehomed(samples: Iterable[Sample], cuts: Int64s, writer: int) -> list[Sample]:
-    """The items of samples, in the order of their serial numbers, beyond a number of each slice."""
-    newest = np.zeros(len(cuts), np.int64)
-    found: list[Sample] = []
-    for sample in samples:
-        batches = [
-            batch.between(int(cuts[batch.slice]) + 1, batch.last)
-            for batch in sample.batches()
-            if batch.last > cuts[batch.slice]
-        ]
-        if batches:
-            found.append(_encoded(writer, len(found) + 1, sample.epoch, batches, newest))
-    return found
+    from evenflow.model.batch import Encoded
+    from evenflow.slices.outbox.files import OutboxFolder
+    from evenflow.slices.outbox.journal import Journal
+    from evenflow.slices.outbox.state import State
+    from evenflow.slices.publisher.retention import Retained
 
 
-def _encoded(writer: int, serial: int, epoch: int, batches: list[Batch], newest: Int64s) -> Sample:
-    slices = np.array([batch.slice for batch in batches])
-    counts = np.array([batch.count for batch in batches])
-    items = [item for batch in batches for item in batch]
-    names = [item.sender.encode() for item in items]
-    encoded = encode_sample(
-        writer,
-        serial,
-        epoch,
-        slices,
-        counts,
-        newest[slices] + 1,
-        np.array([item.id for item in items], np.int64),
-        np.array([item.time for item in items], np.int64),
-        offsets_of([len(name) for name in names]),
-        b"".join(names),
-        offsets_of([len(item.payload) for item in items]),
-        b"".join(item.payload for item in items),
-    )
-    newest[slices] += counts
-    return Sample(encoded)
+def rehome(
+    files: OutboxFolder, journal: Journal, state: State, samples: Sequence[Retained], memory: int
+) -> None:
+    """Put another writer in the place of the one that an outbox has.
+
+    Args:
+        files: Where.
+        journal: What is there, and what waits.
+        state: The new writer before its first sample.
+        samples: All that it keeps.
+        memory: Most bytes of samples in memory.
+
+    Raises:
+        StorageError: There is no room for both; everything is as it was.
+    """
+    bodies = [(Kind.STATE, state.encode()), *((Kind.SAMPLE, one.encoded) for one in samples)]
+    pieces = [piece for kind, body in bodies for piece in encode_record(kind, body, 0)]
+    size = sum(map(len, pieces))
+    before = [one.index for one in journal.segments]
+    try:
+        files.begin(before[-1] + 1, size, pieces)
+    except OSError as error:
+        reason = f"cannot go on as another writer: {error.strerror}; nothing is lost: make room"
+        raise StorageError(
+            str(files.path), f"{reason} for all of it once more, start anew"
+        ) from None
+    files.delete(before)
+    for one in samples:
+        state.add(one.serial, one.epoch, one.slices, one.lasts)
+    state.fresh = False
+    journal.on_rehomed(state, Segment(before[-1] + 1, size, size, state.serial))
+    if size > memory:
+        move_to_disk(files, bodies, 0, samples)
+
+
+def move_to_disk(
+    files: OutboxFolder,
+    records: Iterable[tuple[Kind, Encoded]],
+    start: int,
+    samples: Iterable[Retained],
+) -> None:
+    """Keep samples that were written into the newest segment there, and not in memory."""
+    left, at = iter(samples), start
+    for kind, body in records:
+        end = at + record_bytes(len(body))
+        if kind in {Kind.SAMPLE, Kind.PART}:
+            begin = end - len(body) - -len(body) % 8
+            next(left).encoded = files.view(begin, begin + len(body))
+        at = end

@@ -48,7 +48,8 @@ class State:
     serial: int = 0
     """Number of the newest sample."""
     epoch: int = 0
-    """The epoch of the newest sample."""
+    """The newest epoch that may have been announced: that of the newest sample, or of the writer
+    before."""
     unit: int = NO_UNIT
     """The newest unit."""
     fresh: bool = False
@@ -79,7 +80,7 @@ class State:
 
     def add(self, serial: int, epoch: int, slices: Int64s, lasts: Int64s) -> None:
         """A sample was written down."""
-        self.serial, self.epoch = serial, epoch
+        self.serial, self.epoch = serial, max(self.epoch, epoch)
         self.newest[slices] = lasts
 
     # -- as bytes ---------------------------------------------------------------------------------

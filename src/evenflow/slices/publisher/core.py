@@ -3,9 +3,9 @@
 **Numbers.** The items of one writer are numbered per slice from 1 when they are sealed into samples
 (:mod:`evenflow.slices.publisher.sealing`). A sealed sample is retained until it is committed, and
 given to the shell to be written to the owner of its slices
-(:mod:`evenflow.slices.publisher.routing`). Whether that write succeeds, and whether it went to the
-right node, does not matter for correctness: nodes find what they lack by the numbers and ask for
-it.
+(:mod:`evenflow.slices.publisher.sending.routing`). Whether that write succeeds, and whether it went
+to the right node, does not matter for correctness: nodes find what they lack by the numbers and ask
+for it.
 
 **Epochs** are progress: what is in an epoch that was announced is part of the stream
 (:mod:`evenflow.slices.publisher.epochs`).
@@ -19,85 +19,50 @@ unless there is enough for a sample before. The nodes' own commits do not count.
 consumers have committed is forgotten, and ``EpochClose.committed`` tells the nodes to forget it
 too, so there is one judge of what must be kept: the publisher whose items they are.
 
-An entry that makes no sense (a slice that does not exist or is named twice, a number that was never
-published) is ignored and counted; the other entries of its message count.
+Nothing of a served topic is forgotten before the ledger has been heard: it names the registered
+consumers, also those that are away.
+
+**The end.** A publisher that nobody heard for long may find that its stream was cut. Then it goes
+on as another writer (:mod:`evenflow.slices.publisher.renewal`); one with an outbox, which has one
+writer at a time, when everything up to the cut is committed. One whose end is no longer known
+cannot say what was processed: it stops (:attr:`PublisherCore.refused`) and keeps what it has.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from evenflow.model.messages import (
     Commit,
     ConsumerCommit,
     EpochClose,
+    Ledger,
     MapPage,
     Progress,
-    ReplayAnswer,
     ReplayRequest,
+    WriterCut,
 )
-from evenflow.slices.actions import Send
 from evenflow.slices.consumer.registry import Consumers
-from evenflow.slices.publisher.entries import entries_of, is_even
+from evenflow.slices.ledger_view import LedgerView
+from evenflow.slices.publisher.entries import is_even
 from evenflow.slices.publisher.epochs import Epochs
+from evenflow.slices.publisher.exchange import Committed, Counts, Exchange, Reaction, Resend
 from evenflow.slices.publisher.fencing import Fencing
-from evenflow.slices.publisher.routing import Routing
+from evenflow.slices.publisher.renewal import Ending, Former, Formers, Renewal, refusal
 from evenflow.slices.publisher.sealing import Limits, SealedSample, Sealing
+from evenflow.slices.publisher.sending.routing import Routing
 
 if TYPE_CHECKING:
-    from evenflow.model.batch import Int32s, Int64s
+    from collections.abc import Callable
+
+    from evenflow.model.batch import Int32s
     from evenflow.slices.outbox.journal import Journal
     from evenflow.slices.publisher.columns import Table
-    from evenflow.slices.publisher.entries import Entries
     from evenflow.slices.publisher.gathering import AssignColumns, Row
-    from evenflow.slices.publisher.retention import Lacking, Newly
+    from evenflow.slices.publisher.retention import Retention
     from evenflow.slices.spill import Spill
 
-MAIN_CONSUMER: Final = ""
-"""The consumer group whose commits let the publisher forget: the nodes' own application."""
-
-
-@dataclass(slots=True)
-class Counts:
-    """What happened since the start."""
-
-    published: int = 0
-    """Items accepted."""
-    committed: int = 0
-    """Items committed."""
-    stale_commits: int = 0
-    """Commit entries of an older term, refused."""
-    stale_requests: int = 0
-    """Replay entries of an older term, refused."""
-    impossible: int = 0
-    """Entries about a slice or a number that does not exist, ignored."""
-    other_consumer: int = 0
-    """Commits of another consumer group, ignored."""
-    foreign: int = 0
-    """Messages for another writer or topic, or with columns of unequal length; ignored."""
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """These items of slices are committed now and were not before."""
-
-    newly: Newly
-    node: str
-    """The node, or the consumer of a served topic, whose commit was accepted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Resend:
-    """Write retained samples, or what is wanted of them, to a node that lacks it."""
-
-    node: str
-    lacking: tuple[Lacking, ...]
-
-
-Reaction = Send | Resend | Committed
+__all__ = ["Committed", "Counts", "PublisherCore", "Reaction", "Resend"]
 
 
 class PublisherCore:
@@ -112,6 +77,7 @@ class PublisherCore:
         served: Consumers read the topic from serving nodes.
         spill: Takes what memory has no room for.
         journal: Writes everything down, within its own bound.
+        new_writer: Names another writer, when this one was ended. Without it the publisher stops.
     """
 
     def __init__(
@@ -125,6 +91,7 @@ class PublisherCore:
         served: bool = False,
         spill: Spill | None = None,
         journal: Journal | None = None,
+        new_writer: Callable[[], int] | None = None,
     ) -> None:
         self.topic = topic
         self.writer = writer
@@ -141,15 +108,43 @@ class PublisherCore:
             spill=spill,
             journal=journal,
         )
-        self.retention = self.sealing.retention
         self.counts = Counts()
         self.committed_before = 0
         """Items that earlier lives of the writer got committed."""
-        self.last_commit: float | None = None
-        """When a commit was last accepted."""
+        self.ledger = LedgerView()
+        self._ending = Ending(self.ledger, new_writer, served=served)
+        self.formers = Formers()
+        """Writers that this publisher was before."""
+        self.refused = ""
+        """Why this publisher cannot go on; empty when it can."""
         self.consumers = Consumers() if served else None
         self.epochs = Epochs(topic, writer, slice_count, self.sealing, limits.epoch_s)
-        self.fencing = Fencing(slice_count)
+        self._exchange = self._exchange_of(Fencing(slice_count))
+
+    def _exchange_of(self, fencing: Fencing) -> Exchange:
+        served = self.consumers is not None
+        return Exchange(
+            self.topic, self.writer, self.retention, fencing, self.counts, served=served
+        )
+
+    @property
+    def retention(self) -> Retention:
+        """What is published and not committed, under the present id."""
+        return self.sealing.retention
+
+    def keeps(self, serial: int) -> bool:
+        """Whether a sample is published and not committed."""
+        return self.sealing.retention.has(serial)
+
+    @property
+    def fencing(self) -> Fencing:
+        """The terms met under the present id."""
+        return self._exchange.fencing
+
+    @property
+    def last_commit(self) -> float | None:
+        """When a commit was last accepted."""
+        return self._exchange.last_commit
 
     @property
     def epoch(self) -> int:
@@ -206,8 +201,9 @@ class PublisherCore:
     # -- samples out -------------------------------------------------------------------------------
 
     def deadline(self) -> float | None:
-        """When ``seal_due`` or ``end_epoch`` is due next; None when there is nothing to do."""
-        due = (self.sealing.deadline(), self.epochs.deadline())
+        """When ``seal_due``, ``end_epoch`` or a former writer is due; None for nothing to do."""
+        formers = (former.due for former in self.formers.values())
+        due = (self.sealing.deadline(), self.epochs.deadline(), *formers)
         return min((at for at in due if at is not None), default=None)
 
     def seal_due(self, now: float) -> list[SealedSample]:
@@ -236,26 +232,40 @@ class PublisherCore:
 
         Args:
             now: The time.
-            closing: Say that no more items come. Announced even when all is committed.
+            closing: Say goodbye, if everything is committed.
         """
         committed = 0 if self.consumers is None else self.counts.committed
-        return self.epochs.close(now, closing=closing, committed_items=committed)
+        goodbye = closing and not self.uncommitted
+        return self.epochs.close(now, closing=goodbye, committed_items=committed)
 
     # -- messages in -------------------------------------------------------------------------------
 
-    def handle(self, message: Commit | ReplayRequest | MapPage, now: float) -> list[Reaction]:
+    def handle(
+        self, message: Commit | ReplayRequest | MapPage | Ledger | WriterCut, now: float
+    ) -> list[Reaction]:
         """React to a node, or to the balancer."""
+        if isinstance(message, Ledger | WriterCut):
+            return self._on_ledger(message, now) if message.topic == self.topic else []
         if isinstance(message, MapPage):
             if self.routing.apply(message):
                 self.sealing.on_routes_changed()
             return []
-        addressed = message.topic == self.topic and message.writer == self.writer
-        if not addressed or not is_even(message):
+        exchange = self._addressed(message.writer) if message.topic == self.topic else None
+        if exchange is None or not is_even(message):
             self.counts.foreign += 1
             return []
         if isinstance(message, Commit):
-            return self._commit(message, now)
-        return self._replay(message)
+            return exchange.commit(message, now)
+        reactions, changed = exchange.replay(message, self.routing)
+        if changed:
+            self.sealing.on_routes_changed()
+        return reactions
+
+    def _addressed(self, writer: int) -> Exchange | None:
+        if writer == self.writer:
+            return self._exchange
+        former = self.formers.get(writer)
+        return None if former is None else former.exchange
 
     def handle_consumer(self, message: ConsumerCommit | Progress, now: float) -> list[Reaction]:
         """Hear of the consumers of a served topic; forget what all of them have committed."""
@@ -266,17 +276,21 @@ class PublisherCore:
             consumers.learn(message.consumers)
             return []
         consumers.commit(message)
+        return self._forget_committed(message.consumer, now)
+
+    def _forget_committed(self, consumer: str, now: float) -> list[Reaction]:
+        """Forget what all registered consumers have committed, once it is known who they are."""
+        consumers = self.consumers
+        if consumers is None or not self.ledger.version:
+            return []
+        reactions = self.formers.commit_epochs(consumers, consumer, now)
         epoch = consumers.floor(self.writer)
         if epoch > self.epochs.ended:
             self.counts.impossible += 1
-            return []
-        if epoch <= self.epochs.committed:
-            return []
-        self.epochs.committed = epoch
-        self.last_commit = now
-        newly = self.retention.commit_epoch(epoch)
-        self.counts.committed += newly.items
-        return [Committed(newly, message.consumer)] if len(newly.slices) else []
+        elif epoch > self.epochs.committed:
+            self.epochs.committed = epoch
+            reactions += self._exchange.commit_epoch(epoch, consumer, now)
+        return reactions
 
     def on_consumer_gone(self, topic: str, name: str) -> None:
         """The process of a consumer is gone; it stays registered."""
@@ -287,62 +301,48 @@ class PublisherCore:
         """The highest term of ownership met for a slice."""
         return self.fencing.term(slice_id)
 
-    def _entries(self, message: Commit | ReplayRequest) -> Entries:
-        entries = entries_of(message, self.slice_count)
-        self.counts.impossible += len(message.slices) - len(entries.slices)
-        return entries
+    # -- the end of a stream -----------------------------------------------------------------------
 
-    def _commit(self, message: Commit, now: float) -> list[Reaction]:
-        if message.consumer != MAIN_CONSUMER or self.consumers is not None:
-            self.counts.other_consumer += 1
-            return []
-        entries = self._entries(message)
-        possible = entries.numbers <= self.retention.newest[entries.slices]
-        self.counts.impossible += len(possible) - int(possible.sum())
-        entries = entries.where(possible)
-        admitted = self.fencing.admit(entries.slices, entries.terms)
-        stale = entries.slices[~admitted].tolist()
-        self.counts.stale_commits += len(stale)
+    def _on_ledger(self, message: Ledger | WriterCut, now: float) -> list[Reaction]:
         reactions: list[Reaction] = []
-        if admitted.any():
-            self.last_commit = now
-            newly = self.retention.commit(entries.slices[admitted], entries.numbers[admitted])
-            self.counts.committed += newly.items
-            if len(newly.slices):
-                reactions.append(Committed(newly, message.node))
-        if stale:
-            # A stale owner that cannot hear the balancer learns it from us.
-            empty = np.zeros(0, np.int64)
-            reactions.append(Send(self._answer(message.node, 0, empty, stale), to=message.node))
+        if isinstance(message, WriterCut):
+            # Of others' ends only this one's own matter here.
+            if message.writer == self.writer or message.writer in self.formers:
+                self.ledger.on_cut(message)
+        elif self.ledger.on_ledger(message) and self.consumers is not None:
+            self.consumers.learn(message.consumers)
+            self.consumers.release_unlisted(message.consumers)
+            reactions += self._forget_committed("", now)
+        reactions += self.formers.forget_cleared(self.ledger, self.counts)
+        ending, has_journal = self._ending, self.sealing.has_journal
+        if self.refused or not ending.is_complete(self.writer):
+            return reactions
+        if ending.is_unknown(self.writer):
+            self.refused = refusal(self.writer, self.uncommitted, in_outbox=has_journal)
+        elif has_journal:
+            reactions += ending.hold(self._exchange, self.epochs, now)
+        elif ending.cut(self.writer) is not None:
+            self.seal(now)  # kept; whoever lacks it will ask
+            reactions += self.renew(self.plan_renewal(), now)
         return reactions
 
-    def _replay(self, message: ReplayRequest) -> list[Reaction]:
-        entries = self._entries(message)
-        admitted = self.fencing.admit(entries.slices, entries.terms)
-        refused = entries.slices[~admitted].tolist()
-        self.counts.stale_requests += len(refused)
-        asked = entries.where(admitted)
-        if self.routing.learn(asked.slices, asked.terms, message.node):
-            self.sealing.on_routes_changed()
-        answer = self._answer(message.node, message.request, asked.slices, refused)
-        reactions: list[Reaction] = [Send(answer, to=message.node)]
-        limits = {"room": message.room, "epoch": message.epoch}
-        lacking = self.retention.lacking(asked.slices, asked.numbers, **limits)
-        if lacking:
-            reactions.append(Resend(message.node, tuple(lacking)))
-        return reactions
+    @property
+    def is_to_renew(self) -> bool:
+        """Whether the stream was cut, and everything up to the cut is committed."""
+        return not self.refused and self._ending.is_reached(self._exchange)
 
-    def _answer(
-        self, node: str, request: int, accepted: Int64s, refused: list[int]
-    ) -> ReplayAnswer:
-        return ReplayAnswer(
-            topic=self.topic,
-            writer=self.writer,
-            node=node,
-            request=request,
-            slices=tuple(accepted.tolist()),
-            floor=tuple(self.retention.floors[accepted].tolist()),
-            last=tuple(self.retention.newest[accepted].tolist()),
-            refused=tuple(refused),
-            refused_terms=self.fencing.terms(refused),
-        )
+    def plan_renewal(self) -> Renewal:
+        """How to go on as another writer behind the cut, when everything is sealed."""
+        return self._ending.plan(self._exchange, self.sealing.serial)
+
+    def renew(self, plan: Renewal, now: float) -> list[Reaction]:
+        """Go on as another writer with what lies beyond the cut."""
+        last_epoch = self.epochs.ended if self.consumers is None else plan.epoch
+        self.formers[self.writer] = former = Former(self.topic, self._exchange, last_epoch, now)
+        former.committed = min(self.epochs.committed, plan.epoch)
+        former.exchange.retention = plan.old
+        self.writer = plan.writer
+        self.sealing.renew(plan.writer, plan.new)
+        self.epochs.renew(plan.writer, plan.bases, plan.epoch, now)
+        self._exchange = self._exchange_of(plan.fencing)
+        return self.formers.forget_cleared(self.ledger, self.counts)

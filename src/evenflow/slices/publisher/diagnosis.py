@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from evenflow.clock import Clock
     from evenflow.slices.consumer.registry import Consumers
     from evenflow.slices.publisher.core import PublisherCore
-    from evenflow.slices.publisher.owner_writer import OwnerWriters
+    from evenflow.slices.publisher.sending.owner_writer import OwnerWriters
 
 
 @dataclass(frozen=True, slots=True)

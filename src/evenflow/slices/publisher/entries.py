@@ -20,15 +20,19 @@ class Entries(NamedTuple):
     slices: Int64s
     terms: npt.NDArray[np.uint64]
     numbers: Int64s
+    until: Int64s
+    """Of a request: the last number that is asked for; 0 for all."""
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Entries:
         """The entries for which this holds."""
-        return Entries(self.slices[mask], self.terms[mask], self.numbers[mask])
+        return Entries(self.slices[mask], self.terms[mask], self.numbers[mask], self.until[mask])
 
 
 def is_even(message: Commit | ReplayRequest) -> bool:
     """Whether the columns of a message are equally long."""
-    return len(message.slices) == len(message.terms) == len(_numbers(message))
+    until = () if isinstance(message, Commit) else message.until
+    lengths = {len(message.slices), len(message.terms), len(_numbers(message))}
+    return len(lengths | ({len(until)} if until else set())) == 1
 
 
 def entries_of(message: Commit | ReplayRequest, slice_count: int) -> Entries:
@@ -43,7 +47,9 @@ def entries_of(message: Commit | ReplayRequest, slice_count: int) -> Entries:
     sound &= slices < slice_count
     numbers = np.minimum(np.array(_numbers(message), np.uint64), np.uint64((1 << 63) - 1))
     terms = np.array(message.terms, np.uint64)
-    return Entries(slices, terms, numbers.astype(np.int64)).where(sound)
+    asked = () if isinstance(message, Commit) else message.until
+    until = np.minimum(np.array(asked or (0,) * len(slices), np.uint64), np.uint64((1 << 63) - 1))
+    return Entries(slices, terms, numbers.astype(np.int64), until.astype(np.int64)).where(sound)
 
 
 def _numbers(message: Commit | ReplayRequest) -> tuple[int, ...]:

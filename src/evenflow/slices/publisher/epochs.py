@@ -11,8 +11,9 @@ something is missing. A node that does not keep up is not waited for.
 
 **What is announced.** An ``EpochClose`` is cumulative: it names every slice with uncommitted items
 and its newest number, so a later one makes up for a lost one, and a node that never saw a sample
-still learns that it exists. It is repeated while items stay uncommitted; when all are committed,
-one last message without slices says so, and then there is silence.
+still learns that it exists. It is repeated while items stay uncommitted, and then every
+:data:`HEARTBEAT_S`: a writer that is silent is not there. The last one, when everything is
+committed and the publisher leaves, is its goodbye.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 ACK_WAIT_S: Final = 0.05
 """How long an epoch that has ended waits for acknowledgements before it is announced."""
+
+HEARTBEAT_S: Final = 1.0
+"""How often a writer that has nothing to say says that it is there."""
 
 
 class Epochs:
@@ -59,12 +63,17 @@ class Epochs:
         self._ended: Int64s = np.zeros(slice_count, np.int64)
         """The newest number of every slice when the last epoch ended."""
         self._ended_items = 0
+        self._ends: Int64s | None = None
+        """The last number of each slice that counts; None when all do."""
+        self._last_epoch: int | None = None
         self._unacknowledged: list[str] | None = None
         """Nodes of an ended epoch that are still waited for; None when no epoch is ending."""
         self._acks_due = 0.0
         self._announced = 0
         self._announced_clean = True
         self._announced_committed = 0
+        self._heartbeat: float | None = None
+        """When the next close is due that says nothing new; None before the first :meth:`hello`."""
 
     def restore(self, committed: int, published: int) -> None:
         """Go on behind the epochs of an earlier life, which have ended, announced or not.
@@ -107,13 +116,36 @@ class Epochs:
         """When the epoch is due; None when it has no items, or while another is being announced."""
         if self.is_ending:
             return None
-        return -math.inf if self._hurried else self._due
+        if self._hurried:
+            return -math.inf
+        return self._heartbeat if self._due is None else self._due
 
     def is_due(self, now: float) -> bool:
         """Whether it is time to end the epoch, or to repeat what is uncommitted."""
         if self.is_ending:
             return False
-        return self._hurried or (self._due is not None and self._due <= now)
+        due = self._heartbeat if self._due is None else self._due
+        return self._hurried or (due is not None and due <= now)
+
+    def end_at(self, ends: Int64s, epoch: int | None) -> None:
+        """Announce nothing beyond some number of each slice, and beyond an epoch."""
+        self._ends, self._last_epoch = ends, epoch
+
+    def renew(self, writer: int, bases: Int64s, committed: int, now: float) -> None:
+        """Go on as another writer, whose numbers begin behind the bases.
+
+        Args:
+            writer: The writer.
+            bases: For each slice the last number of the writer before.
+            committed: Of a served topic: the epoch before its first one.
+            now: The time.
+        """
+        self._writer = writer
+        self._ends = self._last_epoch = None
+        self._ended = np.maximum(self._ended - bases, 0)
+        self.committed = committed
+        self._announced_clean = False
+        self._due = now
 
     def end(self, published: int) -> None:
         """End the epoch, if it has items; everything that waited must be sealed.
@@ -129,8 +161,9 @@ class Epochs:
 
     # -- announcing --------------------------------------------------------------------------------
 
-    def hello(self) -> EpochClose:
-        """What a writer says before its first item: whoever has heard of it learns of its death."""
+    def hello(self, now: float) -> EpochClose:
+        """What a writer says before its first item: it is there."""
+        self._heartbeat = now + HEARTBEAT_S
         return EpochClose(
             writer=self._writer,
             topic=self._topic,
@@ -167,12 +200,14 @@ class Epochs:
 
         Args:
             now: The time; the next close is due one epoch later, if there will be anything to say.
-            closing: Say that no more items come. Announced even when all is committed.
+            closing: Say goodbye: everything is committed.
             committed_items: Of a served topic: items that every consumer has committed.
         """
         retention = self._sealing.retention
-        slices = np.flatnonzero(retention.floors < self._ended)
-        news = closing or self._is_news(has_slices=bool(len(slices)))
+        ended = self._ended if self._ends is None else np.minimum(self._ended, self._ends)
+        slices = np.flatnonzero(retention.floors < ended)
+        alive = self._heartbeat is not None and now >= self._heartbeat
+        news = closing or alive or self._is_news(has_slices=bool(len(slices)))
         self._unacknowledged = None
         self._announced, self._announced_clean = self.ended, not len(slices)
         self._announced_committed = self.committed
@@ -180,13 +215,15 @@ class Epochs:
         self._due = now + self._epoch_s if more else None
         if not news:
             return None
+        if self._heartbeat is not None:
+            self._heartbeat = now + HEARTBEAT_S
         return EpochClose(
             writer=self._writer,
             topic=self._topic,
-            epoch=self.ended,
+            epoch=self.ended if self._last_epoch is None else min(self.ended, self._last_epoch),
             slice_count=self._slice_count,
             slices=tuple(slices.tolist()),
-            last=tuple(self._ended[slices].tolist()),
+            last=tuple(ended[slices].tolist()),
             closing=closing,
             committed=self.committed,
             items=self._ended_items,

@@ -35,6 +35,12 @@ class Fencing:
     def __init__(self, slice_count: int) -> None:
         self._terms = np.zeros(slice_count, np.uint64)
 
+    def copy(self) -> Fencing:
+        """The same, of another writer."""
+        found = Fencing(len(self._terms))
+        found._terms[:] = self._terms
+        return found
+
     def admit(self, slices: Any, terms: Any) -> npt.NDArray[np.bool_]:
         """Whether no newer term was met for each slice; newer ones raise the bar for the others."""
         slices, terms = np.asarray(slices, np.int64), np.asarray(terms, np.uint64)

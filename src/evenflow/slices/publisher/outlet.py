@@ -2,16 +2,18 @@
 
 With an outbox nothing is said before it is on disk: no sample is sent, no epoch announced whose
 samples are not written, no replay answered under a term that is not noted, and a writer says
-goodbye only when its outbox has nothing left.
+goodbye only when its outbox has nothing left. What lies beyond a cut is on disk under the new
+writer's id before that one says a word.
 """
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import StorageError
 from evenflow.slices.outbox.outbox import Outbox
-from evenflow.slices.outbox.state import Identity, Progress
+from evenflow.slices.outbox.state import Identity, Progress, State
 from evenflow.slices.publisher.retention import Retained
 
 if TYPE_CHECKING:
@@ -22,12 +24,18 @@ if TYPE_CHECKING:
     from evenflow.clock import Clock
     from evenflow.config import Config
     from evenflow.slices.publisher.core import PublisherCore
-    from evenflow.slices.publisher.owner_writer import OwnerWriters
+    from evenflow.slices.publisher.renewal import Renewal
     from evenflow.slices.publisher.sealing import SealedSample
+    from evenflow.slices.publisher.sending.owner_writer import OwnerWriters
     from evenflow.slices.publisher.units import Unit
 
 ANSWER_S: Final = 1.0
 """How long the answer to a replay request waits for the disk; the node asks again."""
+
+
+def new_writer() -> int:
+    """An id that no writer has, and that is not 0."""
+    return secrets.randbits(63) + 1
 
 
 def open_outbox(folder: str | PathLike[str], config: Config, topic: str) -> Outbox:
@@ -139,6 +147,33 @@ class Outlet:
         if outbox is None or (outbox.state.terms == self._core.fencing.newest).all():
             return True
         return outbox.sync(ANSWER_S)
+
+    def renew(self, now: float) -> None:
+        """Go on as another writer, if it is time for the outbox to; called with the lock held.
+
+        Raises:
+            StorageError: There is no room for it; the outbox keeps everything, as it was.
+        """
+        core, outbox = self._core, self._outbox
+        if outbox is None or not core.is_to_renew or not outbox.wait_until_idle():
+            return
+        outbox.append(core.seal(now))
+        plan = core.plan_renewal()
+        outbox.rehome(self._renewed(plan), plan.new.samples())
+        core.renew(plan, now)
+        self._writers.recall(plan.new.serials())
+
+    def _renewed(self, plan: Renewal) -> State:
+        """The state of another writer, before its first sample."""
+        core, outbox = self._core, self._outbox
+        assert outbox is not None
+        state = outbox.state.begun(plan.writer)
+        # An epoch that was announced is never added to, also by who opens the outbox next.
+        state.serial, state.epoch = core.sealing.serial, core.sealing.epoch
+        state.unit = outbox.newest_unit
+        state.committed_items, state.committed_epoch = core.counts.committed, plan.epoch
+        state.terms[:] = plan.fencing.newest
+        return state
 
     @property
     def may_say_goodbye(self) -> bool:

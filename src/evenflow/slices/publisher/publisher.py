@@ -19,7 +19,6 @@ be called by any thread.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from threading import Event, Lock
@@ -38,7 +37,7 @@ from evenflow.slices.consumer.registry import ARCHIVE
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.diagnosis import Complaints, PublisherStats, publisher_stats
 from evenflow.slices.publisher.intake import Intake, Payload, encode_payload
-from evenflow.slices.publisher.outlet import open_outbox, restore
+from evenflow.slices.publisher.outlet import new_writer, open_outbox, restore
 from evenflow.slices.publisher.sealing import Limits
 from evenflow.slices.publisher.shell import PublisherShell
 from evenflow.slices.publisher.units import unit_of
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from evenflow.clock import Clock
     from evenflow.domain.cyclone import Participant
     from evenflow.slices.publisher.columns import Table
-    from evenflow.slices.publisher.shell import CommitHook
+    from evenflow.slices.publisher.exchange import CommitHook
 
 _OF_ITEM: Final = ITEM_BYTES + RUN_BYTES
 """Bytes that an item may add to its sample besides sender and payload."""
@@ -95,8 +94,6 @@ class Publisher:
         clock = clock or SystemClock()
         self.topic = topic
         self._outbox = None if outbox is None else open_outbox(outbox, config, topic)
-        self.writer = secrets.randbits(64) if self._outbox is None else self._outbox.state.writer
-        """The writer's id in the domain: of this run, or of all that share an outbox."""
         self._intake = Intake(
             topic,
             cut.slices,
@@ -105,18 +102,13 @@ class Publisher:
         )
         self._block_s = settings.block_s
         self._clock = clock
-        self._limits = Limits(
-            batch_items=settings.batch_items,
-            batch_bytes=settings.batch_bytes,
-            linger_s=settings.linger_ms / 1_000,
-            retention_bytes=settings.retention_bytes,
-            epoch_s=settings.epoch_ms / 1_000,
-        )
+        self._limits = Limits.of(settings)
         self._core = PublisherCore(
             topic,
-            self.writer,
+            new_writer() if self._outbox is None else self._outbox.state.writer,
             cut.slices,
             self._limits,
+            new_writer=new_writer,
             served=cut.served,
             assign=self._intake.slices_of_columns,
             spill=open_spill("publisher", settings.spill_dir, settings.spill_bytes),
@@ -135,6 +127,11 @@ class Publisher:
         self._complaints = Complaints(
             self._core, self._shell.owner_writers, clock, str(outbox or "")
         )
+
+    @property
+    def writer(self) -> int:
+        """The id in the domain, of this run or of all that share an outbox; another after a cut."""
+        return self._core.writer
 
     # -- items -------------------------------------------------------------------------------------
 

@@ -77,6 +77,8 @@ class Lacking(NamedTuple):
     retained: Retained
     wanted: Mask
     """Which of its runs."""
+    floors: Int64s
+    """What is committed of each slice; that changes while the sample waits to be sent."""
 
     @property
     def size(self) -> int:
@@ -217,8 +219,12 @@ class Retention:
         found: list[int] = np.flatnonzero(self.floors < self.newest).tolist()
         return found
 
+    def samples(self) -> list[Retained]:
+        """All samples, in order."""
+        return list(self._samples.values())
+
     def lacking(
-        self, slices: Any, have: Any, *, room: int = ANY, epoch: int = ANY
+        self, slices: Any, have: Any, until: Any = None, *, room: int = ANY, epoch: int = ANY
     ) -> list[Lacking]:
         """The samples that hold what somebody lacks who has slices up to some numbers, in order.
 
@@ -227,7 +233,8 @@ class Retention:
 
         Args:
             slices: The slices.
-            have: For each, the number up to which everything is there.
+            have: For each: what is up to this number is not lacking.
+            until: For each: nor what is beyond this number; 0 for no such bound.
             room: About how many bytes to give, the oldest first; one sample at least, if not 0.
             epoch: Give nothing of later epochs.
         """
@@ -235,19 +242,27 @@ class Retention:
             return []
         slices = np.asarray(slices, np.int64)
         start = np.maximum(np.asarray(have, np.int64), self.floors[slices])
-        left = int(np.maximum(self.newest[slices] - start, 0).sum())
+        end = self.newest[slices]
+        if until is not None:
+            bound = np.asarray(until, np.int64)
+            end = np.where(bound > 0, np.minimum(bound, end), end)
+        left = int(np.maximum(end - start, 0).sum())
         wanted_above = np.full(len(self.floors), np.iinfo(np.int64).max)
         wanted_above[slices] = start
+        wanted_upto = np.zeros(len(self.floors), np.int64)
+        wanted_upto[slices] = end
         found = []
         for sample in reversed(self._samples.values()):
             if left <= 0:
                 break
             above = wanted_above[sample.slices]
-            wanted = sample.lasts > above
+            upto = wanted_upto[sample.slices]
+            wanted = (sample.lasts > above) & (sample.firsts <= upto)
             if wanted.any():
                 begin = np.maximum(sample.firsts, above + 1)[wanted]
-                left -= int((sample.lasts[wanted] - begin).sum()) + len(begin)
-                found.append(Lacking(sample, wanted))
+                last = np.minimum(sample.lasts, upto)[wanted]
+                left -= int((last - begin).sum()) + len(begin)
+                found.append(Lacking(sample, wanted, self.floors))
         found.reverse()
         return list(_within(room, epoch, found))
 

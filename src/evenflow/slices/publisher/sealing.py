@@ -28,10 +28,11 @@ from evenflow.slices.publisher.retention import Retained, Retention
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evenflow.config.sections import PublisherConfig
     from evenflow.model.batch import Encoded, Int32s, Int64s, Item
     from evenflow.slices.outbox.journal import Journal
     from evenflow.slices.publisher.gathering import AssignColumns, Columns
-    from evenflow.slices.publisher.routing import Routing
+    from evenflow.slices.publisher.sending.routing import Routing
     from evenflow.slices.spill import Spill
 
 SAMPLES_PER_S: Final = 40
@@ -60,6 +61,17 @@ class Limits:
     """Bytes of uncommitted samples that may be kept in memory."""
     epoch_s: float
     """How long an epoch lasts, from its first item."""
+
+    @classmethod
+    def of(cls, settings: PublisherConfig) -> Limits:
+        """Those that are configured."""
+        return cls(
+            settings.batch_items,
+            settings.batch_bytes,
+            settings.linger_ms / 1_000,
+            settings.retention_bytes,
+            settings.epoch_ms / 1_000,
+        )
 
 
 class SealedSample(NamedTuple):
@@ -143,6 +155,11 @@ class Sealing:
         return room
 
     @property
+    def has_journal(self) -> bool:
+        """Whether every sample is written down."""
+        return self._journal is not None
+
+    @property
     def has_full_journal(self) -> bool:
         """Whether there is no room because nothing more can be written down."""
         return self._journal is not None and self._journal.is_full
@@ -151,6 +168,13 @@ class Sealing:
     def has_items(self) -> bool:
         """Whether the epoch has items."""
         return bool(self.gathering or self._sealed_in_epoch)
+
+    def renew(self, writer: int, retention: Retention) -> None:
+        """Go on as another writer, with what that one keeps."""
+        self._writer, self.retention = writer, retention
+        self.serial = max([self.serial, *(sample.serial for sample in retention.samples())])
+        newest = max((sample.epoch for sample in retention.samples()), default=0)
+        self._sealed_in_epoch = newest == self.epoch
 
     # -- items in ----------------------------------------------------------------------------------
 

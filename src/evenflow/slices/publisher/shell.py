@@ -4,8 +4,8 @@ Callers' threads bring items in, which is an append to lists; whoever brings wha
 seals and writes what has gathered. One service thread does everything that is due by itself: it
 seals what has waited long enough, ends and announces epochs, takes maps, commits and replay
 requests in, and looks after the writers. Replays have a thread of their own
-(:mod:`evenflow.slices.publisher.replayer`). The core is guarded by one lock that nobody holds while
-writing.
+(:mod:`evenflow.slices.publisher.sending.replayer`). The core is guarded by one lock that nobody
+holds while writing.
 """
 
 from __future__ import annotations
@@ -16,36 +16,27 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.domain import channels
 from evenflow.errors import ClosedError
-from evenflow.model.messages import (
-    Beat,
-    Commit,
-    ConsumerCommit,
-    MapPage,
-    Progress,
-    ReplayAnswer,
-    ReplayRequest,
-)
+from evenflow.model.messages import Beat, ConsumerCommit, Progress, ReplayAnswer, ReplayRequest
 from evenflow.slices.actions import Send
 from evenflow.slices.publisher.core import Committed, PublisherCore, Resend
-from evenflow.slices.publisher.inbox import Inbox
-from evenflow.slices.publisher.members import Members
+from evenflow.slices.publisher.exchange import tell_committed
+from evenflow.slices.publisher.hearing import Hearing
 from evenflow.slices.publisher.outlet import Outlet
-from evenflow.slices.publisher.owner_writer import OwnerWriters
-from evenflow.slices.publisher.replayer import Replayer
+from evenflow.slices.publisher.sending.members import Members
+from evenflow.slices.publisher.sending.owner_writer import OwnerWriters
+from evenflow.slices.publisher.sending.replayer import Replayer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evenflow.clock import Clock
     from evenflow.domain.cyclone import Participant
     from evenflow.model.batch import Int32s
     from evenflow.slices.outbox.outbox import Outbox
     from evenflow.slices.publisher.columns import Table
     from evenflow.slices.publisher.core import Reaction
+    from evenflow.slices.publisher.exchange import CommitHook
     from evenflow.slices.publisher.gathering import Row
+    from evenflow.slices.publisher.hearing import Heard
     from evenflow.slices.publisher.units import Unit
-
-    CommitHook = Callable[[int, int, int, str], None]
 
 _ACK_POLL_S: Final = 0.005
 _CARE_POLL_S: Final = 0.005
@@ -87,14 +78,15 @@ class PublisherShell:
         self._sleeps_until = _FOREVER
         self._announced = core.epochs.ended
         """The newest epoch that was announced."""
-        self.owner_writers = OwnerWriters(participant, core.topic, core.retention.has)
+        self.owner_writers = OwnerWriters(participant, core.topic, core.keeps)
         self._outlet = Outlet(core, self.owner_writers, outbox, clock)
         self._members = Members(core.topic, self.owner_writers)
         self._epochs = participant.writer(channels.EPOCHS)
-        self._inbox = Inbox(participant, core.writer, served=core.consumers is not None)
-        # A node that has items of a writer must learn when it dies, also in its first epoch.
-        self._epochs.write(core.close_epoch(clock.monotonic()) or core.epochs.hello())
-        self.replayer = Replayer(participant, core.topic, core.retention.floors, clock)
+        self._hearing = Hearing(participant, core)
+        # Before the first item: nodes that have something of a writer wait for it.
+        hello = core.epochs.hello(clock.monotonic())
+        self._epochs.write(core.close_epoch(clock.monotonic()) or hello)
+        self.replayer = Replayer(participant, core.topic, clock)
         self._outlet.start(self._changed, self._lock, self._drain, self._on_failure)
         name = f"evenflow-publisher-{core.topic}"
         self._thread = Thread(target=self._serve, name=name, daemon=True)
@@ -157,7 +149,7 @@ class PublisherShell:
             now = self._clock.monotonic()
             self.owner_writers.drain(touched, now)
             if self.owner_writers.needs_care and self._sleeps_until > now + _CARE_POLL_S:
-                self._inbox.wake()
+                self._hearing.wake()
 
     def flush(self, timeout_s: float) -> bool:
         """Write everything; return whether it is acknowledged in time."""
@@ -170,7 +162,7 @@ class PublisherShell:
             if self.core.consumers is not None:
                 # Of a served topic nothing can be read whose epoch is not closed.
                 self.core.epochs.hurry()
-                self._inbox.wake()
+                self._hearing.wake()
         self._drain(touched)
         while True:
             with self._lock:
@@ -195,7 +187,7 @@ class PublisherShell:
             self._check()
             self._closing = True
             self.core.epochs.hurry()
-            self._inbox.wake()
+            self._hearing.wake()
             self._changed.wait_for(self._is_over, timeout_s)
             if self._failure is not None:
                 raise self._failure
@@ -206,16 +198,17 @@ class PublisherShell:
         with self._changed:
             self._closing = self._stopping = True
             self._changed.notify_all()
-        self._inbox.wake()
+        self._hearing.wake()
         self._thread.join()
         try:
             self._outlet.close(self._lock)
             if self._failure is None:
                 self._announce(self._clock.monotonic())
+                self._speak_for_formers(_FOREVER)
         finally:
             self.replayer.close()
             self._epochs.wait_acked(_FAREWELL_S)
-            self._inbox.close()
+            self._hearing.close()
             self.owner_writers.close()
             self._epochs.close()
 
@@ -248,14 +241,14 @@ class PublisherShell:
     def _wake_if_due(self) -> None:
         due = self.core.deadline()
         if due is not None and due < self._sleeps_until:
-            self._inbox.wake()
+            self._hearing.wake()
 
     # -- service thread ----------------------------------------------------------------------------
 
     def _serve(self) -> None:
         try:
             while not self._stopping:
-                self._inbox.wait(self._pause())
+                self._hearing.wait(self._pause())
                 self._receive()
                 self._tend()
         except BaseException as failure:  # noqa: BLE001 - callers must learn why nothing moves
@@ -280,16 +273,14 @@ class PublisherShell:
         return max(0.0, until - now)
 
     def _receive(self) -> None:
-        for message in self._inbox.take():
+        for message in self._hearing.take():
             if not isinstance(message, channels.Gone):
                 self._handle(message)
             elif message.message_type is ConsumerCommit:
                 with self._changed:
                     self.core.on_consumer_gone(*message.key)
 
-    def _handle(
-        self, message: Commit | ReplayRequest | ConsumerCommit | Progress | MapPage | Beat
-    ) -> None:
+    def _handle(self, message: Heard) -> None:
         now = self._clock.monotonic()
         with self._changed:
             reactions: list[Reaction] = []
@@ -304,21 +295,21 @@ class PublisherShell:
                 self._changed.notify_all()
             if isinstance(message, ReplayRequest) and not self._outlet.may_answer():
                 return
+        self._follow()
         for reaction in reactions:
             try:
                 self._perform(reaction)
             except Exception:  # noqa: BLE001 - one node's fault is not the others'
                 _log.exception("%s could not be served", type(message).__name__)
 
+    def _follow(self) -> None:
+        if self._hearing.follow(self.core):
+            self.replayer.forget()
+
     def _perform(self, reaction: Reaction) -> None:
         match reaction:
             case Committed(newly, node) if self._on_commit is not None:
-                columns: list[list[int]] = [column.tolist() for column in newly]
-                for slice_id, first, last in zip(*columns, strict=True):
-                    try:
-                        self._on_commit(slice_id, first, last, node)
-                    except Exception:  # noqa: BLE001 - it is told of the others all the same
-                        _log.exception("on_commit failed on a commit of slice %d", slice_id)
+                tell_committed(self._on_commit, newly, node)
             case Send(ReplayAnswer() as answer, node):
                 self.replayer.answer(node, answer)
             case Resend(node, lacking):
@@ -328,14 +319,18 @@ class PublisherShell:
         """Do what is due by time."""
         now = self._clock.monotonic()
         with self._changed:
+            self._outlet.renew(now)
             ending = self.core.epoch_due(now)
             sealed = self.core.end_epoch(now) if ending else self.core.seal_due(now)
             touched = self._outlet.put(sealed, now)
+        self._follow()
         self._drain(touched)
         if ending:
             self._outlet.on_epoch_ended(now)
         if self._outlet.is_announceable(now):
             self._announce(now)
+        if self.core.formers:
+            self._speak_for_formers(now)
         if self.owner_writers.needs_care:
             self.owner_writers.tend(now)
         self._members.part(self._lock)
@@ -347,3 +342,9 @@ class PublisherShell:
         if close is not None:
             self._epochs.write(close)
             self._announced = close.epoch
+
+    def _speak_for_formers(self, now: float) -> None:
+        with self._changed:
+            closes = self.core.formers.closes(now)
+        for close in closes:
+            self._epochs.write(close)

@@ -4,11 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.model.ids import Position
-from evenflow.model.messages import CommitCopy, ConsumerCommit, EpochClose, MapPage, Progress
-from evenflow.slices.actions import NodeGone, WriterGone
+from evenflow.model.messages import (
+    CommitCopy,
+    ConsumerCommit,
+    CutStage,
+    EpochClose,
+    Ledger,
+    MapPage,
+    Progress,
+    WriterCut,
+)
+from evenflow.slices.actions import NodeGone
 from evenflow.slices.consumer.core import ConsumerCore
-
-GRACE = 10.0
 
 
 def progress(node: str, **epochs: int) -> Progress:
@@ -21,7 +28,7 @@ def close(writer: int, epoch: int, items: int = 0) -> EpochClose:
 
 
 def core_with(*nodes: Progress, owners: tuple[int, ...] = (1, 1, 2, 2)) -> ConsumerCore:
-    core = ConsumerCore("items", "query", 0, GRACE)
+    core = ConsumerCore("items", "query", 0)
     core.handle(MapPage("items", 0, 1, 1, 4, ("n1", "n2"), owners, (1, 1, 1, 1)), 0.0)
     for one in nodes:
         core.handle(one, 0.0)
@@ -29,7 +36,7 @@ def core_with(*nodes: Progress, owners: tuple[int, ...] = (1, 1, 2, 2)) -> Consu
 
 
 def test_says_what_keeps_it_from_reading() -> None:
-    core = ConsumerCore("items", "query", 0, GRACE)
+    core = ConsumerCore("items", "query", 0)
     assert "balancer" in core.lacking()
     core = core_with(owners=(1, 1, 0, 0))
     assert "no node" in core.lacking()
@@ -42,51 +49,60 @@ def test_says_what_keeps_it_from_reading() -> None:
 
 def test_reads_up_to_what_all_owners_have() -> None:
     core = core_with(progress("n1", w1=5, w2=3), progress("n2", w1=4), progress("n3"))
-    assert core.latest(Position(), 0.0) == {1: 4}
-    assert core.latest(Position({1: 2, 2: 1}), 0.0) == {1: 4, 2: 1}
+    assert core.latest(Position()) == {1: 4}
+    assert core.latest(Position({1: 2, 2: 1})) == {1: 4, 2: 1}
 
 
 def test_never_goes_back() -> None:
     core = core_with(progress("n1", w1=5), progress("n2", w1=4))
-    assert core.latest(Position({1: 6}), 0.0) == {1: 6}
+    assert core.latest(Position({1: 6})) == {1: 6}
 
 
 def test_waits_while_an_owner_is_away() -> None:
     core = core_with(progress("n1", w1=5), progress("n2", w1=4))
     core.handle(NodeGone("n2"), 0.0)
-    assert core.latest(Position({1: 2}), 0.0) == {1: 2}
+    assert core.latest(Position({1: 2})) == {1: 2}
 
 
-def test_takes_what_there_is_of_a_writer_that_stays_gone() -> None:
+def ledger(version: int, **stages: CutStage) -> Ledger:
+    writers = tuple(int(name[1:]) for name in stages)
+    numbers = tuple(int(stage) for stage in stages.values())
+    return Ledger("items", version, writers, (7,) * len(writers), numbers, ("query",), (1_000,))
+
+
+def test_a_writer_that_is_being_ended_is_not_planned_further() -> None:
     core = core_with(progress("n1", w1=5), progress("n2", w1=4))
-    core.handle(WriterGone(1), 0.0)
-    assert core.latest(Position(), GRACE / 2) == {1: 4}
-    assert core.final(GRACE / 2) == frozenset()
-    assert core.latest(Position(), GRACE) == {1: 5}
-    assert core.final(GRACE) == {1}
-    core.handle(close(1, 6), GRACE)
-    assert core.latest(Position(), GRACE) == {1: 4}
+    core.handle(ledger(1, w1=CutStage.PREPARING), 0.0)
+    assert core.latest(Position({1: 2})) == {1: 2}
+    core.handle(ledger(2), 0.0)
+    assert core.latest(Position({1: 2})) == {1: 4}
 
 
-def test_a_writer_that_was_gone_before_the_consumer_came_is_read_to_its_end() -> None:
+def test_says_how_far_it_may_have_planned() -> None:
     core = core_with(progress("n1", w1=5), progress("n2", w1=4))
-    assert core.latest(Position(), GRACE / 2) == {1: 4}
-    assert core.latest(Position(), GRACE) == {1: 5}
+    core.handle(ledger(1), 0.0)
+    core.commit(Position())
+    assert core.latest(Position()) == {1: 4}
+    core.handle(ledger(2, w1=CutStage.PREPARING), 0.0)
+    [answer] = core.cut_answers()
+    assert (answer.who, answer.epoch, answer.term) == ("query", 4, 7)
 
 
-def test_writers_of_other_topics_are_not_remembered() -> None:
+def test_a_cut_writer_is_read_to_its_end_and_then_no_longer_named() -> None:
+    core = core_with(progress("n1", w1=9), progress("n2", w1=9))
+    core.handle(WriterCut("items", 1, 7, 6, (), (), (), 0), 0.0)
+    core.handle(ledger(1, w1=CutStage.COMPLETE), 0.0)
+    assert core.latest(Position({1: 2})) == {1: 6}
+    core.handle(ledger(2, w1=CutStage.CLEARED), 0.0)
+    assert core.latest(Position({1: 6, 2: 3})) == {2: 3}
+
+
+def test_plans_nothing_before_it_is_registered() -> None:
     core = core_with(progress("n1", w1=5), progress("n2", w1=4))
-    core.handle(close(1, 5), 0.0)
-    for writer in range(2, 100):
-        core.handle(WriterGone(writer), 0.0)
-    assert core.final(GRACE) == frozenset()
-
-
-def test_drops_a_writer_of_which_nothing_is_left() -> None:
-    core = core_with(progress("n1"), progress("n2"))
-    core.expect({1: 7}, 0.0)
-    assert core.latest(Position({1: 7}), GRACE / 2) == {1: 7}
-    assert core.latest(Position({1: 7}), GRACE) == {}
+    said = core.commit(Position())
+    assert core.latest(Position()) == {}
+    core.handle(Ledger("items", 1, (), (), (), ("query",), (said.number,)), 0.0)
+    assert core.latest(Position()) == {1: 4}
 
 
 def test_an_older_map_that_comes_late_is_ignored() -> None:
@@ -96,7 +112,7 @@ def test_an_older_map_that_comes_late_is_ignored() -> None:
 
 
 def test_commits_are_numbered_on() -> None:
-    core = ConsumerCore("items", "query", 100, GRACE)
+    core = ConsumerCore("items", "query", 100)
     first, second = core.commit(Position({1: 1})), core.commit(Position({1: 2}), ended=True)
     assert 100 < first.number < second.number
     assert (second.writers, second.epochs, second.ended) == ((1,), (2,), True)
@@ -217,3 +233,16 @@ def test_a_commit_names_the_batch_that_is_planned() -> None:
     core = ConsumerCore("items", "query", 0)
     said = core.commit(Position({1: 5}), Position({1: 7, 2: 1}))
     assert (said.planned_writers, said.planned_epochs) == ((1, 2), (7, 1))
+
+
+def test_one_that_was_released_says_what_it_would_miss_and_since_when() -> None:
+    core = core_with()
+    core.handle(EpochClose(1, "items", 9, 4, (), (), False, 7, 70), 0.0)
+    assert core.missing(Position()) == ""
+    assert core.missing(Position({1: 7})) == ""
+    assert "epochs 4 to 7" in core.missing(Position({1: 3}))
+    core.handle(ConsumerCommit("items", "query", 10**18, (), (), True), 0.0)
+    assert "since 2001-09-09" in core.missing(Position({1: 3}))
+    core.handle(Ledger("items", 1, (), (), (), ("other",), (1,)), 0.0)
+    core.handle(commit(10**18 + 1), 0.0)
+    assert core.missing(Position({1: 3})) == ""

@@ -31,7 +31,7 @@ TERM = (1 << 20) + 1
 SESSION = TERM + 1
 """A session of the same balancer."""
 NEXT_BALANCER = 2 << 20
-SETTINGS = NodeSettings(deliver_items=2, lease=30.0, stall=1.0, writer_grace=10.0)
+SETTINGS = NodeSettings(deliver_items=2, lease=30.0, stall=1.0, writer_silence=10.0)
 
 
 def sample_of(

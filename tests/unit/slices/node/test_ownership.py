@@ -33,7 +33,8 @@ def announce(writers: Writers, last: dict[int, int]) -> None:
 
 def answer(writers: Writers, floor: int, last: int) -> None:
     writers.on_replay_answer(
-        ReplayAnswer("items", WRITER, "me~1", 1, (0,), (floor,), (last,), (), ())
+        ReplayAnswer("items", WRITER, "me~1", 1, (0,), (floor,), (last,), (), ()),
+        0.0,
     )
 
 

@@ -102,7 +102,7 @@ def test_a_publisher_whose_replay_comes_in_is_not_asked_again_meanwhile() -> Non
     requests = replay_requests()
     requests.at_once(WRITER, [5], now=10.0)
     requests.poll(10.0)
-    requests.on_replay(WRITER, now=10.2)
+    requests.on_replay(WRITER, (5,), now=10.2)
     assert requests.poll(10.0 + RETRY) == []
     assert requests.poll(10.2 + RETRY) == [(WRITER, [5])]
 
@@ -110,10 +110,10 @@ def test_a_publisher_whose_replay_comes_in_is_not_asked_again_meanwhile() -> Non
 def test_where_numbers_start_is_asked_also_while_a_replay_comes_in() -> None:
     requests = replay_requests()
     requests.soon(WRITER, 5, now=10.0)
-    requests.on_replay(WRITER, now=10.1)
+    requests.on_replay(WRITER, (5,), now=10.1)
     requests.at_once(WRITER, [6], now=10.1)
     assert requests.poll(10.1) == [(WRITER, [5, 6])]
-    requests.on_replay(WRITER, now=10.2)
+    requests.on_replay(WRITER, (5,), now=10.2)
     assert requests.poll(10.45) == []
 
 
@@ -122,7 +122,17 @@ def test_who_is_in_a_hurry_does_not_wait_for_the_end_of_a_replay() -> None:
     requests.hurry(WRITER, now=10.0)
     assert requests.poll(10.0) == []
     requests.soon(WRITER, 5, now=10.0)
-    requests.on_replay(WRITER, now=10.1)
+    requests.on_replay(WRITER, [5], now=10.1)
     assert requests.poll(10.2) == []
     requests.hurry(WRITER, now=10.2)
     assert requests.poll(10.2) == [(WRITER, [5])]
+
+
+def test_what_was_not_asked_for_lack_of_room_is_due_as_soon_as_before() -> None:
+    requests = replay_requests()
+    requests.soon(WRITER, 5, now=10.0)
+    now = 10.0 + GRACE
+    for _ in range(10):
+        assert requests.poll(now) == [(WRITER, [5])]
+        requests.not_asked(WRITER)
+        now += RETRY

@@ -117,29 +117,34 @@ def test_start_never_goes_back() -> None:
     assert (track.done, track.next) == (5, 6)
 
 
-def test_a_gap_without_its_writer_is_given_up() -> None:
+def test_the_end_of_a_stream_drops_what_lies_beyond() -> None:
     track = known_track()
     track.offer(batch(1, 2))
-    track.offer(batch(5, 6))
+    track.offer(batch(3, 4))
+    track.offer(batch(7, 8))
     track.last = 9
-    assert track.give_up_gap() == 2
-    assert track.give_up_gap() == 3
-    assert not track.lacks
-    assert taken(track) == [1, 2, 5, 6]
+    track.end_at(4)
+    assert (track.next, track.last, track.lacks, track.backlog) == (5, 4, False, 4)
+    assert taken(track) == [1, 2, 3, 4]
 
 
-def test_done_goes_behind_a_gap_only_when_all_before_is_done() -> None:
+def test_an_end_before_what_is_here_leaves_only_what_counts() -> None:
+    track = known_track(done=2)
+    track.known = False
+    track.offer(batch(3, 4))
+    track.end_at(2)
+    assert (track.next, track.known, track.backlog) == (3, True, 0)
+
+
+def test_what_is_asked_for_ends_where_more_is_here_than_missing() -> None:
     track = known_track()
-    track.offer(batch(1, 2))
-    track.offer(batch(5, 6))
-    track.give_up_gap()
-    assert track.done == 0
-    track.complete(batch(1, 2))
-    assert track.done == 2
-    late = known_track(done=2)
-    late.offer(batch(5, 6))
-    late.give_up_gap()
-    assert late.done == 4
+    track.offer(batch(3, 4))
+    track.offer(batch(6, 9))
+    assert track.gap_end == 5
+    track.offer(batch(11, 12))
+    assert track.gap_end == 5
+    track.last = 14
+    assert track.gap_end == 0
 
 
 def test_batches_are_everything_not_handed_out() -> None:

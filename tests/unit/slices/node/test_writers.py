@@ -8,9 +8,9 @@ from evenflow.model.messages import Commit, EpochClose, ReplayAnswer, ReplayRequ
 from evenflow.model.sample import Sample
 from evenflow.slices.actions import Send
 from evenflow.slices.node.settings import NodeSettings
-from evenflow.slices.node.writers import FAREWELL_EVERY, Writers
+from evenflow.slices.node.writers import Writers
 
-from .alone import WRITER, batch, sample_of
+from .alone import WRITER, sample_of
 
 SLICES, TERM = 4, 5
 GRACE = NodeSettings().ask_grace
@@ -19,7 +19,7 @@ GRACE = NodeSettings().ask_grace
 @pytest.fixture
 def writers() -> Writers:
     """A node that owns slices 0 and 1."""
-    found = Writers("items", "me~1", SLICES, NodeSettings(writer_grace=10.0))
+    found = Writers("items", "me~1", SLICES, NodeSettings())
     for slice_id in (0, 1):
         found.cache.hold(slice_id, SliceState.AVAILABLE, TERM)
     return found
@@ -66,13 +66,13 @@ def work(writers: Writers, slice_id: int = 0) -> None:
 def test_a_writer_is_asked_at_first_sight_where_its_numbers_start(writers: Writers) -> None:
     writers.receive(sample(3), 0.0, replayed=False)
     assert asked(writers.ask(0.0)) == [((0, 1), (0, 0))]
-    writers.on_replay_answer(floors(2, 0))
+    writers.on_replay_answer(floors(2, 0), 0.0)
     assert asked(writers.ask(100.0)) == []
 
 
 def test_a_gap_is_asked_for_after_the_grace_time(writers: Writers) -> None:
     writers.on_epoch_closed(close({}), 0.0)
-    writers.on_replay_answer(floors(0, 0))
+    writers.on_replay_answer(floors(0, 0), 0.0)
     writers.receive(sample(1), 0.0, replayed=False)
     writers.receive(sample(4), 0.0, replayed=False)
     assert asked(writers.ask(GRACE / 2)) == []
@@ -89,7 +89,7 @@ def test_a_writer_that_cuts_the_topic_otherwise_is_ignored(writers: Writers) -> 
 
 def test_commits_what_is_processed_once(writers: Writers) -> None:
     writers.on_epoch_closed(close({}), 0.0)
-    writers.on_replay_answer(floors(0, 0))
+    writers.on_replay_answer(floors(0, 0), 0.0)
     for slice_id in (0, 1):
         writers.receive(sample(1, 2, slice_id), 0.0, replayed=False)
         work(writers, slice_id)
@@ -100,7 +100,7 @@ def test_commits_what_is_processed_once(writers: Writers) -> None:
 
 def test_a_commit_that_was_lost_is_repeated(writers: Writers) -> None:
     writers.on_epoch_closed(close({}), 0.0)
-    writers.on_replay_answer(floors(0, 0))
+    writers.on_replay_answer(floors(0, 0), 0.0)
     writers.receive(sample(1, 2), 0.0, replayed=False)
     work(writers)
     writers.commit()
@@ -110,34 +110,18 @@ def test_a_commit_that_was_lost_is_repeated(writers: Writers) -> None:
 
 def test_nothing_is_committed_to_a_writer_that_is_gone(writers: Writers) -> None:
     writers.on_epoch_closed(close({}), 0.0)
-    writers.on_replay_answer(floors(0, 0))
+    writers.on_replay_answer(floors(0, 0), 0.0)
     writers.receive(sample(1), 0.0, replayed=False)
     work(writers)
     writers.on_writer_gone(WRITER, 1.0)
     assert (committed(writers.commit()), writers.live_writers) == ([], frozenset())
 
 
-def test_gaps_of_a_writer_are_given_up_when_it_stays_gone(writers: Writers) -> None:
-    writers.receive(sample(3), 0.0, replayed=False)
-    writers.on_writer_gone(WRITER, 1.0)
-    writers.forget_gone(10.5, None)
-    assert (writers.lost, writers.cache.has_work) == (0, False)
-    writers.forget_gone(11.0, None)
-    assert (writers.lost, writers.cache.has_work) == (2, True)
-    work(writers)
-    writers.forget_gone(11.0 + FAREWELL_EVERY, batch(first=3))
-    assert WRITER in writers.gone_since
-    writers.forget_gone(11.0 + 1.5 * FAREWELL_EVERY, None)
-    assert WRITER in writers.gone_since
-    writers.forget_gone(11.0 + 2 * FAREWELL_EVERY, None)
-    assert (writers.gone_since, writers.cache.held[0].tracks) == ({}, {})
-
-
 def test_a_full_cache_asks_for_nothing_until_there_is_room() -> None:
     writers = Writers("items", "me~1", SLICES, NodeSettings(cache_bytes=1))
     writers.cache.hold(0, SliceState.AVAILABLE, TERM)
     writers.on_epoch_closed(close({}), 0.0)
-    writers.on_replay_answer(floors(0))
+    writers.on_replay_answer(floors(0), 0.0)
     writers.receive(sample(1), 0.0, replayed=False)
     writers.receive(sample(2), 0.0, replayed=False)
     assert (writers.cache.refused, asked(writers.ask(9.0))) == (1, [])
@@ -155,7 +139,7 @@ def met(cache_bytes: int = 1 << 20) -> Writers:
     for slice_id in (0, 1):
         writers.cache.hold(slice_id, SliceState.AVAILABLE, TERM)
     writers.on_epoch_closed(close({}), 0.0)
-    writers.on_replay_answer(floors(0, 0))
+    writers.on_replay_answer(floors(0, 0), 0.0)
     return writers
 
 
@@ -185,7 +169,7 @@ def test_what_was_there_when_a_writer_was_met_has_not_arrived() -> None:
     writers.cache.hold(0, SliceState.AVAILABLE, TERM)
     writers.on_epoch_closed(close({0: 900}), 0.0)
     answer = ReplayAnswer("items", WRITER, "me~1", 1, (0,), (100,), (950,), (), ())
-    writers.on_replay_answer(answer)
+    writers.on_replay_answer(answer, 0.0)
     assert arrived(writers) == [0]
     writers.on_epoch_closed(close({0: 960}), 1.0)
     assert arrived(writers) == [10]
@@ -193,7 +177,7 @@ def test_what_was_there_when_a_writer_was_met_has_not_arrived() -> None:
 
 def test_a_sample_of_many_slices_is_taken_in_run_by_run(writers: Writers) -> None:
     writers.on_epoch_closed(close({}), 0.0)
-    writers.on_replay_answer(floors(0, 0))
+    writers.on_replay_answer(floors(0, 0), 0.0)
     writers.receive(sample_of({0: (1, 2), 1: (3, 2), 2: (1, 5)}), 0.0, replayed=False)
     cache = writers.cache
     assert (cache.stray, cache.backlog, arrived(writers)) == (5, 4, [2, 4])

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-import time
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from tests.unit.slices.publisher.fakes import LIMIT_S, FakeParticipant
-from tests.unit.slices.publisher.items import SLICES, map_page
+from tests.unit.slices.outbox.domain import Domain, die, until
 
-from evenflow.config import Config
 from evenflow.domain import channels
 from evenflow.errors import (
     DeliveryTimeout,
@@ -25,61 +18,10 @@ from evenflow.errors import (
     UsageError,
 )
 from evenflow.model.messages import Commit, EpochClose, ReplayRequest
-from evenflow.model.sample import Sample
 from evenflow.slices.outbox import files
-from evenflow.slices.outbox.outbox import Outbox
-from evenflow.slices.outbox.state import Identity
 from evenflow.slices.publisher.publisher import Publisher
 
-DATA = channels.data("items")
 MIB = 1 << 20
-
-
-def until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not holds():
-        assert time.monotonic() < deadline, "it never held"
-        time.sleep(0.001)
-
-
-class Domain(FakeParticipant):
-    """A domain in which node ``a`` reads, and owns all slices."""
-
-    def __init__(self) -> None:
-        super().__init__(readers=1)
-
-    def open(self, folder: Path, topic: str = "items", **settings: Any) -> Publisher:
-        config = Config()
-        items = replace(config.topics[0], name=topic, slices=SLICES)
-        settings = {"epoch_ms": 20, "linger_ms": 1, **settings}
-        config = replace(config, topics=(items,), publisher=replace(config.publisher, **settings))
-        publisher = Publisher(
-            topic,
-            config=config,
-            assignment="modulo:id",
-            participant=self,
-            outbox=folder,  # type: ignore[arg-type]
-        )
-        page = map_page(["a"] * SLICES)
-        self.say(channels.MAPS, page)
-        until(lambda: topic != "items" or publisher._core.routing.map.version == page.version)
-        return publisher
-
-    def commit(self, publisher: Publisher) -> None:
-        newest = publisher._core.retention.newest.tolist()
-        slices, terms = tuple(range(SLICES)), (1,) * SLICES
-        commit = Commit("items", publisher.writer, "a", "", slices, terms, tuple(newest))
-        self.say(channels.COMMITS, commit)
-        until(lambda: publisher.stats.uncommitted == 0)
-
-    def numbers(self) -> dict[tuple[int, int], list[int]]:
-        """The ids that node ``a`` was sent under each (slice, number)."""
-        found: dict[tuple[int, int], list[int]] = {}
-        for encoded in self.of(DATA, "a").written:
-            for batch in Sample(encoded).batches():
-                for number, item in enumerate(batch, batch.first):
-                    found.setdefault((batch.slice, number), []).append(item.id)
-        return found
 
 
 @pytest.fixture
@@ -97,21 +39,6 @@ def fill(publisher: Publisher) -> list[int]:
     except PublishTimeout:
         pass
     return accepted
-
-
-def die(publisher: Publisher) -> None:
-    """Leave as a process does that is killed: nothing is written, the lock is gone."""
-    outbox = publisher._outbox
-    assert outbox is not None
-    with publisher._shell._lock:
-        outbox._thread, thread = None, outbox._thread
-        outbox._stopping = True
-        outbox._work.notify_all()
-    assert thread is not None
-    thread.join()
-    publisher._shell._outlet._outbox = None
-    outbox._files.close()
-    publisher._shell.close()
 
 
 def test_a_sample_is_on_disk_before_it_is_sent(domain: Domain, tmp_path: Path) -> None:
@@ -296,24 +223,3 @@ class TestUnits:
         with pytest.raises(UsageError, match="larger than"):
             publisher.publish_unit(1, [bytes(2 * MIB)])
         publisher.close()
-
-
-def test_what_lies_beyond_a_cut_goes_on_under_a_new_writer(domain: Domain, tmp_path: Path) -> None:
-    first = domain.open(tmp_path)
-    for number in range(12):
-        first.publish(b"x", id=number, sender=f"s{number}")
-        first.flush()
-    die(first)
-    identity = Identity("items", SLICES, 0)
-    outbox = Outbox(tmp_path, identity, limit=64 * MIB, memory=MIB)
-    outbox.rehome(77, np.array([1, 0, 3, 2]))
-    outbox.close()
-    again = Domain()
-    second = again.open(tmp_path)
-    assert (second.writer, second.stats.recovered) == (77, 2 + 3 + 0 + 1)
-    second.publish(b"y", id=100)
-    second.flush()
-    assert {key: ids[0] for key, ids in again.numbers().items()} == {
-        (0, 1): 4, (0, 2): 8, (0, 3): 100, (1, 1): 1, (1, 2): 5, (1, 3): 9, (3, 1): 11,
-    }  # fmt: skip
-    die(second)

@@ -15,6 +15,7 @@ from evenflow.model.messages import (
     Commit,
     ConsumerCommit,
     EpochClose,
+    Ledger,
     Progress,
     ReplayAnswer,
     ReplayRequest,
@@ -84,7 +85,7 @@ def resent(reactions: list[Reaction]) -> list[tuple[int, int, int]]:
         (batch.slice, batch.first, batch.last)
         for one in reactions
         if isinstance(one, Resend)
-        for sample, wanted in one.lacking
+        for sample, wanted, _ in one.lacking
         for batch, is_wanted in zip(Sample(sample.encoded).batches(), wanted, strict=True)
         if is_wanted
     ]
@@ -313,6 +314,7 @@ class TestServed:
         for _ in range(epochs):
             add_table(core, [(0, 1), (1, 2)])
             core.end_epoch(0.1)
+        core.handle(Ledger("items", 1, (), (), (), (), ()), 0.0)
         return core
 
     def consumer(self, name: str, epoch: int, number: int = 1) -> ConsumerCommit:

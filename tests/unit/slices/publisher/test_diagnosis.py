@@ -9,7 +9,7 @@ import pytest
 from evenflow.model.messages import Commit, ConsumerCommit
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.diagnosis import publisher_stats, why_blocked
-from evenflow.slices.publisher.owner_writer import OwnerWriters
+from evenflow.slices.publisher.sending.owner_writer import OwnerWriters
 
 from .fakes import FakeParticipant
 from .items import AT_ONCE, LINGER, WRITER, add, core_with, item

@@ -7,9 +7,9 @@ from threading import Thread
 import pytest
 
 from evenflow.domain import channels
-from evenflow.slices.publisher.owner_writer import FEW_UNSENT, MATCH_S, OwnerWriters, Unsent
 from evenflow.slices.publisher.retention import Retained
 from evenflow.slices.publisher.sealing import SealedSample
+from evenflow.slices.publisher.sending.owner_writer import FEW_UNSENT, MATCH_S, OwnerWriters, Unsent
 
 from .fakes import FakeParticipant, FakeWriter
 from .items import retained

@@ -12,14 +12,16 @@ from evenflow.domain import channels
 from evenflow.errors import ConfigError
 from evenflow.model.messages import ReplayAnswer
 from evenflow.model.sample import Sample
-from evenflow.slices.publisher.replayer import Replayer
 from evenflow.slices.publisher.retention import Lacking, Retained
+from evenflow.slices.publisher.sending.replayer import Replayer
 from evenflow.testing.samples import encode_items
 
 from .fakes import LIMIT_S, FakeParticipant
 from .items import SLICES, item
 
 REPLAY = channels.replay("items")
+FLOORS = np.zeros(SLICES, np.int64)
+"""What is committed, of every test."""
 
 
 @pytest.fixture
@@ -27,14 +29,16 @@ def participant() -> FakeParticipant:
     return FakeParticipant()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def floors() -> np.ndarray:
-    return np.zeros(SLICES, np.int64)
+    """What is committed; nothing at first."""
+    FLOORS[:] = 0
+    return FLOORS
 
 
 @pytest.fixture
-def replayer(participant: FakeParticipant, floors: np.ndarray) -> Iterator[Replayer]:
-    opened = Replayer(participant, "items", floors, SystemClock())  # type: ignore[arg-type]
+def replayer(participant: FakeParticipant) -> Iterator[Replayer]:
+    opened = Replayer(participant, "items", SystemClock())  # type: ignore[arg-type]
     yield opened
     opened.close()
 
@@ -49,7 +53,7 @@ def retained(serial: int, runs: dict[int, tuple[int, int]]) -> Retained:
 
 def lacking(*numbers: int) -> tuple[Lacking, ...]:
     """Samples of one item of slice 0 each, numbered like their serials."""
-    return tuple(Lacking(retained(n, {0: (n, 1)}), np.array([True])) for n in numbers)
+    return tuple(Lacking(retained(n, {0: (n, 1)}), np.array([True]), FLOORS) for n in numbers)
 
 
 def numbers(written: Sequence[bytes]) -> list[int]:
@@ -84,8 +88,8 @@ def test_a_sample_of_which_little_is_wanted_is_cut_to_that(
     replayer: Replayer, participant: FakeParticipant, floors: np.ndarray
 ) -> None:
     sample = retained(7, {0: (1, 5), 1: (4, 2), 2: (9, 5), 3: (1, 1)})
-    replayer.resend("a", (Lacking(sample, np.array([False, True, False, False])),))
-    replayer.resend("a", (Lacking(sample, np.array([False, False, False, True])),))
+    replayer.resend("a", (Lacking(sample, np.array([False, True, False, False]), FLOORS),))
+    replayer.resend("a", (Lacking(sample, np.array([False, False, False, True]), FLOORS),))
     floors[3] = 1
     writer = participant.of(REPLAY, "a")
     writer.readers = 1
@@ -99,8 +103,8 @@ def test_what_is_asked_for_twice_is_sent_together(
     replayer: Replayer, participant: FakeParticipant
 ) -> None:
     sample = retained(1, {0: (1, 1), 1: (1, 1), 2: (1, 9)})
-    replayer.resend("a", (Lacking(sample, np.array([True, False, False])),))
-    replayer.resend("a", (Lacking(sample, np.array([False, True, False])),))
+    replayer.resend("a", (Lacking(sample, np.array([True, False, False]), FLOORS),))
+    replayer.resend("a", (Lacking(sample, np.array([False, True, False]), FLOORS),))
     writer = participant.of(REPLAY, "a")
     writer.readers = 1
     [sent] = map(Sample, writer.wait_for(1))
@@ -111,7 +115,7 @@ def test_a_sample_that_is_wanted_mostly_is_sent_as_it_is(
     replayer: Replayer, participant: FakeParticipant
 ) -> None:
     sample = retained(1, {0: (1, 5), 1: (1, 2)})
-    replayer.resend("a", (Lacking(sample, np.array([True, False])),))
+    replayer.resend("a", (Lacking(sample, np.array([True, False]), FLOORS),))
     writer = participant.of(REPLAY, "a")
     writer.readers = 1
     assert writer.wait_for(1) == [sample.encoded]

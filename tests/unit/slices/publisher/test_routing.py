@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenflow.slices.publisher.routing import Routing
+from evenflow.slices.publisher.sending.routing import Routing
 
 from .items import SLICES, map_page
 

@@ -25,8 +25,8 @@ from evenflow.model.batch import Int32s
 from evenflow.model.messages import Beat, Commit, EpochClose, ReplayRequest
 from evenflow.model.sample import Sample
 from evenflow.slices.assignment import Assignment
-from evenflow.slices.publisher import owner_writer
 from evenflow.slices.publisher.publisher import Publisher
+from evenflow.slices.publisher.sending import owner_writer
 
 from .fakes import LIMIT_S, FakeParticipant
 from .items import SLICES, map_page
@@ -66,7 +66,8 @@ class Domain(FakeParticipant):
     def closes(self) -> list[EpochClose]:
         hello, *closes = self.of(channels.EPOCHS).written
         assert (hello.epoch, hello.slices) == (0, ())
-        return closes
+        # On a slow machine a writer says more than once that it is there before its first epoch.
+        return [one for one in closes if one.epoch or one.closing]
 
 
 @pytest.fixture
@@ -313,7 +314,7 @@ def test_close_waits_until_everything_is_committed(domain: Domain) -> None:
         closes.start()
         until(lambda: bool(domain.closes()))
         assert closes.is_alive()
-        assert (domain.closes()[-1].slices, domain.closes()[-1].closing) == ((1,), True)
+        assert (domain.closes()[-1].slices, domain.closes()[-1].closing) == ((1,), False)
         domain.commit(publisher)
         closes.join(LIMIT_S)
         assert not closes.is_alive()

@@ -97,7 +97,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         for address, slices in self._directory.owners(asked.slices).items():
             wanted = set(slices)
             after = {key: last for key, last in asked.after.items() if key[0] in wanted}
-            part = Range(tuple(slices), asked.start, asked.end, after, asked.final)
+            part = Range(tuple(slices), asked.start, asked.end, after)
             endpoints.append(flight.FlightEndpoint(encode_ticket(self._topic, part), [address]))
         return flight.FlightInfo(SCHEMA, descriptor, endpoints, -1, -1)
 

@@ -11,12 +11,12 @@ slices, lacks nothing of these slices up to that epoch. Slices that the message 
 nothing uncommitted. The newest close is often not yet satisfied, so a few are remembered.
 
 **Forgetting** is the publisher's word: it knows the registered consumers and says in ``EpochClose``
-up to which epoch all of them have committed. Only for a publisher that is gone does the node go by
-the commits that it heard itself.
+up to which epoch all of them have committed. Only of a publisher that was cut, when everybody has
+everything, is it the ledger's.
 
-**Gone writers.** A publisher that stays gone cannot replay. After a grace time the node gives its
-gaps up (and counts what is lost); from then on it is whole up to the newest close it has met: what
-is here is all there is.
+**Ended writers.** A publisher that is silent is waited for. When its stream is cut, the cut stands
+for its newest close; what lies beyond is refused. When all consumers have committed it, nothing is
+left.
 """
 
 from __future__ import annotations
@@ -26,9 +26,17 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from evenflow.model.ids import WriterId
-from evenflow.model.messages import CommitCopy, ConsumerCommit, EpochClose, Progress, SliceState
+from evenflow.model.messages import (
+    CommitCopy,
+    ConsumerCommit,
+    CutStage,
+    EpochClose,
+    Progress,
+    SliceState,
+)
 from evenflow.slices.consumer.registry import Consumers
 from evenflow.slices.consumer.ticket import Refusal
+from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.node.serving.admission import Admission
 from evenflow.slices.node.serving.closes import Closes, is_satisfied
 
@@ -36,10 +44,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.model.batch import Batch
+    from evenflow.model.messages import WriterCut
     from evenflow.model.sample import Sample
     from evenflow.slices.consumer.ticket import Range
     from evenflow.slices.node.cache import HeldSlice, SliceCache
 
+MOST: Final = 1 << 64
 PROGRESS_EVERY: Final = 0.02
 """How often a node looks how far it is, at most."""
 PROGRESS_REPEAT: Final = 1.0
@@ -48,7 +58,10 @@ PROGRESS_REPEAT: Final = 1.0
 class ServingRules:
     """The rules of serving, over the cache of one node and topic."""
 
-    def __init__(self, topic: str, node: str, cache: SliceCache) -> None:
+    def __init__(
+        self, topic: str, node: str, cache: SliceCache, ledger: LedgerView | None = None
+    ) -> None:
+        self._ledger = LedgerView(CutStage.DECIDED) if ledger is None else ledger
         self.consumers = Consumers()
         self.address = ""
         """Where the node is read; set when its service has started."""
@@ -64,7 +77,6 @@ class ServingRules:
         self._closes: dict[int, Closes] = {}
         self._floors: dict[int, int] = {}
         """Epoch up to which a writer's items are forgotten."""
-        self._final: set[int] = set()
         self._contradicted: set[str] = set()
         """Consumers that are here and that this node has told to be, since others said away."""
         self._told: Progress | None = None
@@ -81,12 +93,30 @@ class ServingRules:
 
     def on_epoch_closed(self, close: EpochClose) -> None:
         """A publisher closed an epoch, or repeats the newest one."""
-        self._final.discard(close.writer)
-        closes = self._closes.get(close.writer)
-        if closes is None:
-            closes = self._closes[close.writer] = Closes(close.writer, self._owned)
+        writer = close.writer
+        if writer not in self._cache.last_epochs:
+            closes = self._closes.get(writer)
+            if closes is None:
+                closes = self._closes[writer] = Closes(writer, self._owned)
+            closes.add(close)
+        self._forget(writer, min(close.committed, self._cache.last_epochs.get(writer, MOST)))
+
+    def on_cut(self, cut: WriterCut) -> None:
+        """The stream of a writer ends: the cut stands for the newest of its closes."""
+        close = EpochClose(
+            cut.writer, self._topic, cut.epoch, 0, cut.slices, cut.upto, closing=False
+        )
+        closes = self._closes[cut.writer] = Closes(cut.writer, self._owned)
         closes.add(close)
-        self._forget(close.writer, close.committed)
+
+    def closed(self, writer: int) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+        """The newest close of a writer that is whole in the own slices: epoch, slices, numbers."""
+        self._look_at_own()
+        epoch, _ = self._whole_and_next(writer)
+        for close in self._closes.get(writer, ()):
+            if close.epoch == epoch:
+                return epoch, close.slices, close.last
+        return epoch, (), ()
 
     def on_consumer_message(self, message: ConsumerCommit | Progress) -> CommitCopy | None:
         """A consumer committed, or another node tells of consumers.
@@ -120,14 +150,8 @@ class ServingRules:
         self._contradicted.add(name)
         return self.consumers.copy(name, self._node)
 
-    def give_up_writer(self, writer: int) -> None:
-        """A publisher stays gone, and its gaps are given up."""
-        self._final.add(writer)
-        self._forget(writer, self.consumers.floor(writer))
-
     def forget_writer(self, writer: int) -> None:
         """Nothing of a writer is left here."""
-        self._final.discard(writer)
         self._closes.pop(writer, None)
         self._floors.pop(writer, None)
         self._admission.forget_writer(writer)
@@ -142,8 +166,6 @@ class ServingRules:
     def whole(self, writer: int, slices: frozenset[int]) -> int:
         """The newest closed epoch of a writer up to which nothing of these slices is missing."""
         closes = self._closes.get(writer)
-        if closes and writer in self._final:
-            return closes.newest
         held = self._cache.held
         return next(
             (close.epoch for close in reversed(closes or ()) if is_satisfied(close, slices, held)),
@@ -162,8 +184,6 @@ class ServingRules:
         floor = self._floors.get(writer, 0)
         if not closes:
             return floor, floor
-        if writer in self._final:
-            return closes.newest, closes.newest
         return closes.whole_and_next(floor)
 
     def _look_at_own(self) -> None:
@@ -198,17 +218,19 @@ class ServingRules:
         lacking = [s for s in slices if s not in held or held[s].state is SliceState.TAKING]
         if lacking:
             return Refusal("moved", f"slice {min(lacking)} is not here")
+        ends = self._cache.last_epochs  # beyond a cut there is nothing
         wanted = [
-            (writer, asked.start.get(writer, 0), epoch)
+            (writer, start, end)
             for writer, epoch in asked.end.items()
-            if epoch > asked.start.get(writer, 0)
+            if (end := min(epoch, ends.get(writer, epoch))) > (start := asked.start[writer])
+            and not self._ledger.is_over(writer)
         ]
         self._look_at_own()
         missing = []
         for writer, start, end in wanted:
             if 0 < start < self._floors.get(writer, 0):
                 return Refusal("forgotten", f"writer {WriterId.text(writer)} from epoch {start}")
-            if not (self._is_whole(writer, slices, end) or self._is_all(writer, asked)):
+            if not self._is_whole(writer, slices, end):
                 self._admission.on_refused(writer, end)
                 missing.append(f"epoch {end} of {WriterId.text(writer)}")
         if missing:
@@ -221,10 +243,6 @@ class ServingRules:
             for writer, start, end in wanted
             for batch in self._by_sample(ordered, writer, start, end, asked)
         ]
-
-    def _is_all(self, writer: int, asked: Range) -> bool:
-        """Whether what is here of a writer is all there is."""
-        return writer in self._final or (writer in asked.final and writer not in self._closes)
 
     def _by_sample(
         self, slices: list[int], writer: int, start: int, end: int, asked: Range
@@ -256,8 +274,6 @@ class ServingRules:
         if now < self._next_look:
             return None
         self._next_look = now + PROGRESS_EVERY
-        for writer in self._final:
-            self._forget(writer, self.consumers.floor(writer))
         self._look_at_own()
         found = {writer: self._whole_and_next(writer) for writer in sorted(self._closes)}
         self._urgent = {
@@ -285,12 +301,6 @@ class ServingRules:
         self._told = progress
         self._next_repeat = now + PROGRESS_REPEAT
         return progress
-
-    def is_done_with(self, writer: int) -> bool:
-        """Whether all that a gone writer ever closed is committed by everybody."""
-        closes = self._closes.get(writer)
-        newest = closes.newest if closes else 0
-        return writer in self._final and self._floors.get(writer, 0) >= newest
 
 
 def _between(batches: Iterable[Batch], start: int, end: int, after: int) -> Iterable[Batch]:

@@ -32,10 +32,8 @@ class Plain:
         self.cache = cache
         self.closes: dict[int, list[EpochClose]] = {}
         self.floors: dict[int, int] = {}
-        self.final: set[int] = set()
 
     def on_epoch_closed(self, close: EpochClose) -> None:
-        self.final.discard(close.writer)
         closes = self.closes.setdefault(close.writer, [])
         if not closes or close.epoch > closes[-1].epoch:
             closes.append(close)
@@ -55,8 +53,6 @@ class Plain:
         if not closes:
             return floor, floor
         following = closes[-1].epoch
-        if writer in self.final:
-            return following, following
         for one in reversed(closes):
             if is_satisfied(one, owned, self.cache.held):
                 return one.epoch, following
@@ -116,18 +112,14 @@ class History:
             self.cache.hold(slice_id, SliceState.AVAILABLE, 2)
 
     def go(self) -> None:
-        """A writer stays gone; perhaps nothing of it is left."""
-        if self.random.random() < 0.3:
+        """Perhaps nothing of a writer is left."""
+        if self.random.random() < 0.15:
             writer = self.random.choice(WRITERS)
-            self.rules.give_up_writer(writer)
-            self.plain.final.add(writer)
-            if self.random.random() < 0.5:
-                self.rules.forget_writer(writer)
-                self.plain.final.discard(writer)
-                self.plain.closes.pop(writer, None)
-                self.plain.floors.pop(writer, None)
-                for held in self.cache.held.values():
-                    held.tracks.pop(writer, None)
+            self.rules.forget_writer(writer)
+            self.plain.closes.pop(writer, None)
+            self.plain.floors.pop(writer, None)
+            for held in self.cache.held.values():
+                held.tracks.pop(writer, None)
 
     def check(self) -> None:
         self.now += 1.0

@@ -9,14 +9,23 @@ from hypothesis import strategies as st
 
 from evenflow.model.batch import Batch, Item
 from evenflow.model.ids import Position
-from evenflow.model.messages import ConsumerCommit, EpochClose, Progress, SliceState
+from evenflow.model.messages import (
+    ConsumerCommit,
+    CutStage,
+    EpochClose,
+    Ledger,
+    Progress,
+    SliceState,
+    WriterCut,
+)
 from evenflow.model.sample import Sample
 from evenflow.slices.consumer.ticket import Range, Refusal
+from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.serving.rules import PROGRESS_REPEAT, ServingRules
 from evenflow.slices.publisher.core import Committed, PublisherCore
 from evenflow.slices.publisher.sealing import Limits
-from evenflow.testing.cluster import no_assignment
+from evenflow.testing.publishers import no_assignment
 from evenflow.testing.samples import encode_items
 from evenflow.testing.schedules import random_serving_schedule
 
@@ -39,9 +48,8 @@ def asking(
     end: int,
     start: int = 0,
     after: Mapping[tuple[int, int], int] | None = None,
-    final: frozenset[int] = frozenset(),
 ) -> Range:
-    return Range(slices, Position({WRITER: start}), Position({WRITER: end}), after or {}, final)
+    return Range(slices, Position({WRITER: start}), Position({WRITER: end}), after or {})
 
 
 @pytest.fixture
@@ -132,12 +140,15 @@ class TestWhole:
         assert serving.is_urgent(sample(0, 3, 3))
         assert not serving.is_urgent(sample(0, 4, 4))
 
-    def test_what_was_closed_is_all_there_is_of_a_writer_that_stays_gone(
-        self, serving: ServingRules
+    def test_a_cut_stands_for_the_newest_close(
+        self, serving: ServingRules, cache: SliceCache
     ) -> None:
-        serving.on_epoch_closed(close(1, {0: 1}))
-        serving.give_up_writer(WRITER)
-        assert serving.whole(WRITER, frozenset({0})) == 1
+        cache.offer(sample(0, 1, 1))
+        serving.on_epoch_closed(close(3, {0: 3}))
+        serving.on_cut(WriterCut("items", WRITER, 7, 2, (0,), (1,), (), 0))
+        assert serving.whole(WRITER, frozenset({0})) == 2
+        serving.on_cut(WriterCut("items", WRITER, 7, 2, (0,), (2,), (), 0))
+        assert serving.whole(WRITER, frozenset({0})) == 0
 
 
 class TestSelect:
@@ -195,13 +206,12 @@ class TestSelect:
         assert numbers(serving.select(asking((0,), 3, start=2))) == [(0, 3, 3)]
         assert numbers(serving.select(asking((0,), 3))) == [(0, 3, 3)]
 
-    def test_a_reader_may_do_without_a_writer_that_both_have_lost(
-        self, serving: ServingRules
-    ) -> None:
-        gone = asking((0,), 4, final=frozenset({WRITER}))
-        assert numbers(serving.select(gone)) == []
-        serving.on_epoch_closed(close(4, {0: 1}))
-        assert reason(serving.select(gone)) == "later"
+    def test_of_a_writer_that_everybody_has_read_there_is_nothing(self, cache: SliceCache) -> None:
+        ledger = LedgerView()
+        serving = ServingRules("items", "node-1", cache, ledger)
+        assert reason(serving.select(asking((0,), 4))) == "later"
+        ledger.on_ledger(Ledger("items", 1, (WRITER,), (7,), (int(CutStage.CLEARED),), (), ()))
+        assert numbers(serving.select(asking((0,), 4))) == []
 
 
 class TestForgetting:
@@ -222,17 +232,6 @@ class TestForgetting:
         serving.on_epoch_closed(close(1, {}, committed=1))
         cache.offer(sample(0, 1, 1))
         assert cache.size == 0
-
-    def test_goes_by_the_consumers_when_the_writer_stays_gone(
-        self, serving: ServingRules, cache: SliceCache
-    ) -> None:
-        cache.offer(sample(0, 1, 1))
-        serving.on_epoch_closed(close(1, {0: 1}))
-        serving.on_consumer_message(ConsumerCommit("items", "a", 1, (WRITER,), (1,), False))
-        assert cache.backlog == 1
-        serving.give_up_writer(WRITER)
-        assert cache.backlog == 0
-        assert serving.is_done_with(WRITER)
 
 
 class TestProgress:
@@ -293,6 +292,7 @@ class TestPublisher:
                 core.add((b"x", "s", epoch, 0, slice_id), 50)
             core.opened(0.0)
             core.end_epoch(0.0)
+        core.handle(Ledger("items", 1, (), (), (), (), ()), 0.0)
         return core
 
     def commit(self, name: str, number: int, epoch: int) -> ConsumerCommit:

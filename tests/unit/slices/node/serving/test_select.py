@@ -67,7 +67,7 @@ class Domain:
         track.offer(batch)
 
     def ask(self, slices: list[int], start: Position, end: Position) -> Range:
-        return Range(tuple(slices), start, end, {}, frozenset())
+        return Range(tuple(slices), start, end, {})
 
     def expected(self, asked: Range) -> list[Number]:
         return sorted(
@@ -116,7 +116,7 @@ def test_everything_comes_once_and_in_order_wherever_a_reader_breaks_off(seed: i
             break
         read += came[: chance.randint(1, len(came))]  # even within a batch
         after = {(slice_id, writer): n for slice_id, writer, n in read}
-        asked = Range(tuple(slices), start, end, after, frozenset())
+        asked = Range(tuple(slices), start, end, after)
     check_order(read)
     assert sorted(read) == domain.expected(domain.ask(slices, start, end))
 

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Final
 from evenflow.domain import channels
 from evenflow.errors import EvenflowError
 from evenflow.model.sample import Sample
-from evenflow.slices.publisher.retention import Lacking
 
 if TYPE_CHECKING:
     from evenflow.clock import Clock
     from evenflow.domain.cyclone import Participant, Writer
-    from evenflow.model.batch import Encoded, Int64s
+    from evenflow.model.batch import Encoded
     from evenflow.model.messages import ReplayAnswer
+    from evenflow.slices.publisher.retention import Lacking
 
 CHUNK_SAMPLES: Final = 16
 """How many samples a node is sent before it is the next one's turn."""
@@ -70,14 +70,12 @@ class Replayer:
     Args:
         participant: Where the writers are opened.
         topic: The evenflow topic.
-        floors: The newest committed number of each slice; they change while this looks.
         clock: The time.
     """
 
-    def __init__(self, participant: Participant, topic: str, floors: Int64s, clock: Clock) -> None:
+    def __init__(self, participant: Participant, topic: str, clock: Clock) -> None:
         self._participant = participant
         self._channel = channels.replay(topic)
-        self._floors = floors
         self._clock = clock
         self._debts: dict[str, _Debt] = {}
         self._changed = Condition()
@@ -104,8 +102,14 @@ class Replayer:
                     debt.samples[one.retained.serial] = one
                 elif (one.wanted & ~owed.wanted).any():
                     wanted = one.wanted | owed.wanted
-                    debt.samples[one.retained.serial] = Lacking(one.retained, wanted)
+                    debt.samples[one.retained.serial] = one._replace(wanted=wanted)
             self._changed.notify()
+
+    def forget(self) -> None:
+        """Owe nobody anything: the samples have changed, and who lacks something asks again."""
+        with self._changed:
+            for debt in self._debts.values():
+                debt.samples.clear()
 
     def close(self) -> None:
         """Stop; what is still owed is dropped."""
@@ -186,7 +190,7 @@ class Replayer:
     def _needed(self, lacking: Lacking) -> Encoded | None:
         """What of a sample is wanted and not committed meanwhile; None when that is nothing."""
         retained = lacking.retained
-        wanted = lacking.wanted & (retained.lasts > self._floors[retained.slices])
+        wanted = lacking.wanted & (retained.lasts > lacking.floors[retained.slices])
         return Sample(retained.encoded).only(wanted).encoded if wanted.any() else None
 
     def _forget_idle(self) -> None:

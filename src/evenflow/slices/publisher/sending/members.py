@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from threading import Lock
 
     from evenflow.model.messages import Beat
-    from evenflow.slices.publisher.owner_writer import OwnerWriters
+    from evenflow.slices.publisher.sending.owner_writer import OwnerWriters
 
 
 class Members:

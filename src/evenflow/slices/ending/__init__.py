@@ -1,0 +1,1 @@
+"""How writers end, for everybody at the same place; and who is registered, across restarts."""

@@ -1,0 +1,345 @@
+"""How the balancer ends writers: the ledger, its stages, and who is asked.
+
+One object for each topic. It decides nothing because of silence alone: a cut needs the word of
+every node and of every registered consumer, under a term, while no slice changes hands
+(:mod:`evenflow.slices.ending.preparation`). Whatever disturbs that abandons the preparation, and it
+is tried again later. What is decided is told only when it is on disk: the shell saves what
+:meth:`Cutting.to_save` gives and says :meth:`Cutting.on_saved`.
+
+The stages and what they mean to whom are a table in ``docs/protocol.md``.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from evenflow.errors import MoveRefused
+from evenflow.model.ids import WriterId
+from evenflow.model.messages import (
+    CutAnswer,
+    CutStage,
+    Ledger,
+    WriterCut,
+    WriterRequest,
+    WriterSilence,
+)
+from evenflow.slices.actions import Send
+from evenflow.slices.ending.preparation import Blocked, Owned, Preparation
+from evenflow.slices.ending.records import Ended, too_old
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from evenflow.model.messages import NodeReport
+    from evenflow.slices.ending.registrations import Registrations
+    from evenflow.slices.terms import Terms
+
+DEADLINE: Final = 5.0
+"""How long a preparation may take."""
+AGAIN: Final = 1.0
+"""After a preparation that was disturbed."""
+BLOCKED_AGAIN: Final = 5.0
+LONGEST_AGAIN: Final = 60.0
+REPEAT: Final = 1.0
+"""How often the ledger is repeated."""
+REPEATED_CUTS: Final = 4
+"""Cuts that are repeated with it, in turn."""
+
+_LOG = logging.getLogger(__name__)
+
+
+class Cutting:
+    """The ledger of one topic, at its balancer.
+
+    Args:
+        topic: The topic.
+        terms: Where terms come from.
+        registrations: The consumers of a served topic; None of an application's.
+        ended: What is on disk.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        terms: Terms,
+        registrations: Registrations | None = None,
+        ended: Iterable[Ended] = (),
+    ) -> None:
+        self.ended = {one.writer: one for one in ended}
+        self.preparing: dict[int, Preparation] = {}
+        self.blocked: dict[int, str] = {}
+        """Silent writers that cannot be ended, and why."""
+        self.decided_version = 0
+        """The version of the ledger that first told of the newest decision."""
+        self.unsaved = False
+        """Whether something is decided and not on disk."""
+        self._topic, self._terms = topic, terms
+        self._registrations = registrations
+        self._silent: dict[str, tuple[int, ...]] = {}
+        """By node."""
+        self._lose: set[int] = set()
+        self._retry: dict[int, tuple[float, float]] = {}
+        """Of a writer: not before then, and how long to wait after that."""
+        self._version = 0
+        self._shown: dict[int, Ended] = {}
+        """What is on disk: of that alone the ledger may tell."""
+        self._show()
+        self._changed = True
+        self._news: list[WriterCut] = []
+        self._turn = 0
+        self._next_repeat = 0.0
+        for one in self.ended.values():
+            terms.learn(one.term)
+
+    # -- what is heard ----------------------------------------------------------------------------
+
+    def on_silence(self, heard: WriterSilence) -> None:
+        """A node tells whom it does not hear."""
+        self._silent[heard.node] = heard.writers
+        for writer in heard.goodbyes:
+            known = self.ended.get(writer)
+            if known is None or known.stage < CutStage.CLEARED:
+                term = self._terms.new() if known is None else known.term
+                self._end(Ended(writer, term, CutStage.CLEARED, None))
+
+    def on_answer(self, answer: CutAnswer) -> None:
+        """A node or a consumer says what it has of a writer."""
+        found = self.preparing.get(answer.writer)
+        if found is not None and found.term == answer.term:
+            found.on_answer(answer)
+
+    def on_copy(self, cut: WriterCut) -> None:
+        """A node knows a cut that this balancer does not."""
+        if cut.writer not in self.ended and len(cut.slices) == len(cut.upto):
+            self._terms.learn(cut.term)
+            self.preparing.pop(cut.writer, None)
+            self._end(Ended(cut.writer, cut.term, CutStage.DECIDED, cut))
+
+    def on_request(self, request: WriterRequest) -> None:
+        """An operator gives up what is missing of a writer."""
+        known = self.ended.get(request.writer)
+        if known is None:
+            self._lose.add(request.writer)
+            self._retry.pop(request.writer, None)
+            self.abandon("an operator has given up what is missing", only=request.writer)
+        elif known.stage < CutStage.CLEARED:
+            self._end(Ended(known.writer, known.term, CutStage.CLEARED, known.cut))
+
+    def on_node_gone(self, node: str, now: float) -> None:
+        """A node is no member any more."""
+        self._silent.pop(node, None)
+        self.abandon("a node is gone", now=now)
+
+    # -- who may own slices -----------------------------------------------------------------------
+
+    def admit(self, taker: NodeReport, now: float) -> None:
+        """Slices shall move to a node; `MoveRefused` when it does not know which writers ended."""
+        if taker.ledger < self.needed_version:
+            raise MoveRefused(f"{taker.node} does not know yet which writers have ended")
+        self.abandon("slices move", now=now)
+
+    def ready(self, nodes: Mapping[str, NodeReport]) -> dict[str, NodeReport]:
+        """The nodes, those that do not know which writers have ended as if they were leaving."""
+        needed = self.needed_version
+        return {
+            node: report if report.ledger >= needed else replace(report, leaving=True)
+            for node, report in nodes.items()
+        }
+
+    def unknown_to(self, nodes: Mapping[str, NodeReport]) -> list[str]:
+        """Nodes that know a cut which is not known here; they will tell."""
+        newest = max((one.term for one in self.ended.values()), default=0)
+        return [node for node, report in nodes.items() if report.cut_term > newest]
+
+    @property
+    def needed_version(self) -> int:
+        """The ledger that a node must know before it may own anything; 0 when it need know none."""
+        returning = any(
+            one.cut is not None or one.stage is CutStage.FORGOTTEN for one in self._shown.values()
+        )
+        return self.decided_version or self._version + 1 if returning else 0
+
+    # -- deciding ---------------------------------------------------------------------------------
+
+    def abandon(self, why: str, *, only: int | None = None, now: float = 0.0) -> None:
+        """Free the writers whose cut is being prepared."""
+        for writer in [w for w in self.preparing if only is None or w == only]:
+            _LOG.info("the cut of writer %s is put off: %s", WriterId.text(writer), why)
+            del self.preparing[writer]
+            self._retry[writer] = (now + AGAIN, BLOCKED_AGAIN)
+            self._changed = True
+
+    def poll(
+        self,
+        now: float,
+        nodes: Mapping[str, NodeReport],
+        owners: Callable[[], Mapping[int, Owned] | None],
+    ) -> list[Send]:
+        """Do what is due.
+
+        Args:
+            now: The time.
+            nodes: The members, by their newest reports.
+            owners: Tells who owns each slice; None while slices change hands.
+        """
+        if self._candidates(nodes) or self.preparing:
+            found = owners()
+            if found is None:
+                self.abandon("slices change hands", now=now)
+            else:
+                self._begin(now, nodes)
+                for one in list(self.preparing.values()):
+                    self._decide(one, now, nodes, found)
+        self._advance(nodes)
+        return self._tell(now)
+
+    def _candidates(self, nodes: Mapping[str, NodeReport]) -> set[int]:
+        named = (named for node, named in self._silent.items() if node in nodes)
+        return {writer for some in named for writer in some} | self._lose
+
+    def _begin(self, now: float, nodes: Mapping[str, NodeReport]) -> None:
+        candidates = self._candidates(nodes)
+        for writer in candidates:
+            if writer in self.ended or writer in self.preparing:
+                continue
+            if now >= self._retry.get(writer, (0.0, 0.0))[0] and nodes:
+                term = self._terms.new()
+                self.preparing[writer] = Preparation(
+                    writer, term, now + DEADLINE, writer in self._lose
+                )
+                self._changed = True
+        for writer in self.blocked.keys() - candidates:
+            del self.blocked[writer]
+
+    def _decide(
+        self,
+        one: Preparation,
+        now: float,
+        nodes: Mapping[str, NodeReport],
+        owners: Mapping[int, Owned],
+    ) -> None:
+        refusal = one.refusal()
+        if refusal:
+            self._give_way(one, refusal, now)
+            return
+        lacking = "not every node has answered" if one.lacks(nodes, owners) else ""
+        away = self._unanswered(one)
+        if lacking or away:
+            if now < one.until:
+                return
+            if lacking or not one.lose:
+                self._give_way(one, lacking or away, now)
+                return
+        registrations = self._registrations
+        if registrations is None:
+            found = one.application_cut(self._topic)
+        else:
+            planned = {n: registrations.reached(n)[one.writer] for n in registrations.registered()}
+            for name, answer in one.consumers.items():
+                planned[name] = max(planned.get(name, 0), answer.epoch)
+            found = one.served_cut(self._topic, planned)
+        if isinstance(found, Blocked):
+            self._give_way(one, found.reason, now)
+            return
+        del self.preparing[one.writer]
+        self._end(Ended(one.writer, one.term, CutStage.DECIDED, found))
+
+    def _unanswered(self, one: Preparation) -> str:
+        """Which registered consumers have not answered."""
+        if self._registrations is None:
+            return ""
+        away = sorted(self._registrations.registered().keys() - one.consumers.keys())
+        return f"consumer {', '.join(away)} is away, and may have planned more" if away else ""
+
+    def _give_way(self, one: Preparation, why: str, now: float) -> None:
+        _, pause = self._retry.get(one.writer, (0.0, BLOCKED_AGAIN))
+        if self.blocked.get(one.writer) != why:
+            _LOG.warning("writer %s is silent and waited for: %s", WriterId.text(one.writer), why)
+        self.blocked[one.writer] = why
+        del self.preparing[one.writer]
+        self._retry[one.writer] = (now + pause, min(2 * pause, LONGEST_AGAIN))
+        self._changed = True
+
+    def _end(self, one: Ended) -> None:
+        self.ended[one.writer] = one
+        self.blocked.pop(one.writer, None)
+        self.preparing.pop(one.writer, None)
+        self._lose.discard(one.writer)
+        self._retry.pop(one.writer, None)
+        self.unsaved = True
+        if one.cut is not None and one.stage is CutStage.DECIDED:
+            _LOG.warning(
+                "writer %s is cut: nobody hears it. %d items beyond the cut come again when it"
+                " returns, else they are lost", WriterId.text(one.writer), one.cut.beyond,
+            )  # fmt: skip
+
+    def _advance(self, nodes: Mapping[str, NodeReport]) -> None:
+        """Take decided writers further: known to every node, committed by every consumer."""
+        everywhere = min((report.ledger for report in nodes.values()), default=0)
+        for one in list(self.ended.values()):
+            shown = self._shown.get(one.writer)
+            if shown is None or shown.stage is not one.stage or one.stage >= CutStage.CLEARED:
+                continue
+            if one.stage is CutStage.DECIDED:
+                if nodes and self.decided_version and everywhere >= self.decided_version:
+                    self._end(Ended(one.writer, one.term, CutStage.COMPLETE, one.cut))
+            elif (
+                self._registrations is not None
+                and one.cut is not None
+                and self._registrations.have_all(one.writer, one.cut.epoch)
+            ):
+                self._end(Ended(one.writer, one.term, CutStage.CLEARED, one.cut))
+        for one in too_old(self.ended, served=self._registrations is not None):
+            self._end(one)
+
+    # -- telling ----------------------------------------------------------------------------------
+
+    def to_save(self) -> list[Ended]:
+        """What to write; :meth:`on_saved` says when it is on disk."""
+        return list(self.ended.values())
+
+    def on_saved(self) -> None:
+        """What :meth:`to_save` gave is on disk: it may be told."""
+        self.unsaved = False
+        new = [one for w, one in self.ended.items() if self._shown.get(w) is not one]
+        cuts = [one.cut for one in new if one.cut and one.stage is CutStage.DECIDED]
+        self._show()
+        self._changed = self._changed or bool(new)
+        self._news += cuts
+        if cuts:
+            self.decided_version = 0  # the next ledger is the first that names them
+
+    def _show(self) -> None:
+        self._shown = dict(self.ended)
+
+    def _tell(self, now: float) -> list[Send]:
+        registrations = self._registrations
+        if registrations is not None and registrations.changed:
+            registrations.changed, self._changed = False, True
+        if not self._changed and now < self._next_repeat:
+            return []
+        self._next_repeat = now + REPEAT
+        if self._changed:
+            self._changed = False
+            self._version = self._terms.new()
+            if not self.decided_version:
+                self.decided_version = self._version
+        cuts = [one.cut for one in self._shown.values() if one.cut]
+        told, self._news = self._news, []
+        for _ in range(min(REPEATED_CUTS, len(cuts))):
+            self._turn = (self._turn + 1) % len(cuts)
+            told.append(cuts[self._turn])
+        return [*map(Send, told), Send(self._ledger())]
+
+    def _ledger(self) -> Ledger:
+        rows = [(w, one.term, int(one.stage)) for w, one in sorted(self._shown.items())]
+        rows += [
+            (w, one.term, int(CutStage.PREPARING)) for w, one in sorted(self.preparing.items())
+        ]
+        writers, terms, stages = zip(*rows, strict=True) if rows else ((), (), ())
+        registered = self._registrations.registered() if self._registrations is not None else {}
+        names = tuple(sorted(registered))
+        numbers = tuple(registered[name] for name in names)
+        return Ledger(self._topic, self._version, writers, terms, stages, names, numbers)

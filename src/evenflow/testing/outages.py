@@ -1,0 +1,232 @@
+"""Random schedules in which the network breaks and nobody need die for it.
+
+What may happen at any time, together with all that :mod:`evenflow.testing.schedules` has: a
+publisher is stopped and continued, or dies; the path between any two processes is cut, in one
+direction or both; any process is stopped and continued; consumers come, go and come back; all nodes
+are restarted at once, and the balancer with its disk; messages travel as bytes.
+
+At the end everything is whole again. Then every item of a publisher that lives is there exactly
+once, and no other twice; messages per second stayed within a bound.
+
+A range of seeds by one command: ``python -m evenflow.testing.outages FIRST COUNT``.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+
+from evenflow.slices.balancer.core import BalancerSettings
+from evenflow.slices.node.settings import NodeSettings
+from evenflow.testing.cluster import TICK, SimCluster
+from evenflow.testing.invariants import Violation
+from evenflow.testing.schedules import consumer_step, one_random_step
+from evenflow.testing.serving_cluster import ServingCluster
+
+SILENCE = 2.5
+"""Seconds after which a writer is silent; a writer speaks every second."""
+PATIENCE = BalancerSettings(
+    settle=0.5, deadline=1.0, silence=3.0, join_after=0.02, quiet=0.5, stall=1.5
+)
+MOST_MESSAGES = 400.0
+"""Messages a second of each process, on average over a schedule."""
+
+
+def application_schedule(seed: int, steps: int = 120) -> SimCluster:
+    """Run one schedule of a topic that nodes process."""
+    rng = random.Random(seed)
+    settings = NodeSettings(
+        deliver_items=2,
+        cache_bytes=rng.choice([1_000, 1 << 20, 1 << 20]),
+        writer_silence=SILENCE,
+        lease=6.0,
+    )
+    cluster = SimCluster(4, node_settings=settings, balancer_settings=PATIENCE)
+    _run(cluster, rng, steps)
+    cluster.settle(240.0)
+    _check_traffic(cluster)
+    return cluster
+
+
+def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
+    """Run one schedule of a topic that consumers read."""
+    rng = random.Random(seed)
+    settings = NodeSettings(
+        serving=True,
+        cache_bytes=rng.choice([2_000, 1 << 20, 1 << 20]),
+        writer_silence=SILENCE,
+        lease=6.0,
+    )
+    cluster = ServingCluster(4, node_settings=settings, balancer_settings=PATIENCE)
+    _run(cluster, rng, steps)
+    try:
+        cluster.settle(120.0)
+    except Violation:
+        # Perhaps only a dead publisher could bring what a dead node had: somebody gives it up.
+        _give_up_the_dead(cluster)
+        cluster.settle(240.0)
+    cluster.check()
+    _check_traffic(cluster)
+    return cluster
+
+
+def _run(cluster: SimCluster, rng: random.Random, steps: int) -> None:
+    cluster.network.encoded = rng.random() < 0.2
+    cluster.start_balancer()
+    for _ in range(rng.randint(1, 3)):
+        cluster.start_node()
+    _calm(cluster, 1.0)
+    faults = rng.choice([0.05, 0.15, 0.3])
+    for _ in range(steps):
+        choice = rng.random()
+        if choice < faults:
+            break_something(cluster, rng)
+        elif choice < faults + 0.12:
+            _calm(cluster, rng.choice([0.1, 0.4, 1.0, 4.0]))
+        elif isinstance(cluster, ServingCluster) and choice < 0.6:
+            consumer_step(cluster, rng)
+        else:
+            one_random_step(cluster, rng)
+
+
+def break_something(cluster: SimCluster, rng: random.Random) -> None:
+    """One fault, or the end of one."""
+    acts: list[Callable[[SimCluster, random.Random], None]] = [
+        _cut_path,
+        _cut_path,
+        _cut_off_publisher,
+        _stop_or_go_on,
+        _stop_or_go_on,
+        _heal,
+        _publisher_comes_or_dies,
+        _restart_all_nodes,
+        _restart_balancer,
+        _second_balancer,
+    ]
+    if isinstance(cluster, ServingCluster):
+        acts.append(_consumer_comes_or_goes)
+    rng.choice(acts)(cluster, rng)
+
+
+def _processes(cluster: SimCluster) -> list[str]:
+    consumers = list(cluster.consumers) if isinstance(cluster, ServingCluster) else []
+    return [*cluster.publishers, *cluster.nodes, *consumers, *cluster.running]
+
+
+def _cut_path(cluster: SimCluster, rng: random.Random) -> None:
+    one, other = rng.sample(_processes(cluster), 2)
+    cluster.network.cut(one, other, both=rng.random() < 0.5)
+
+
+def _cut_off_publisher(cluster: SimCluster, rng: random.Random) -> None:
+    """Its cable is pulled: for everybody, or for some."""
+    if not cluster.publishers:
+        return
+    publisher = rng.choice(list(cluster.publishers))
+    part = rng.random() < 0.5
+    for other in _processes(cluster):
+        if other != publisher and (part or rng.random() < 0.5):
+            cluster.network.cut(publisher, other)
+
+
+def _heal(cluster: SimCluster, rng: random.Random) -> None:  # noqa: ARG001
+    cluster.network.heal()
+
+
+def _stop_or_go_on(cluster: SimCluster, rng: random.Random) -> None:
+    consumers = list(cluster.consumers) if isinstance(cluster, ServingCluster) else []
+    process = rng.choice([*cluster.publishers, *cluster.publishers, *consumers, *cluster.running])
+    balancer = cluster.running.get(process)
+    if balancer is not None:
+        (cluster.continue_balancer if balancer.stopped else cluster.stop_balancer)(process)
+    elif process in cluster.network.stopped:
+        cluster.network.go_on(process)
+    else:
+        cluster.network.stop(process)
+
+
+def _publisher_comes_or_dies(cluster: SimCluster, rng: random.Random) -> None:
+    if len(cluster.publishers) < 3 and rng.random() < 0.5:
+        cluster.start_publisher()
+    elif len(cluster.publishers) > 1:
+        cluster.kill_publisher(rng.choice(list(cluster.publishers)))
+
+
+def _restart_all_nodes(cluster: SimCluster, rng: random.Random) -> None:
+    count = len(cluster.nodes)
+    if rng.random() < 0.5:
+        cluster.kill_balancer()
+    for node in list(cluster.nodes):
+        cluster.kill_node(node)
+    for _ in range(max(1, count)):
+        cluster.start_node()
+
+
+def _restart_balancer(cluster: SimCluster, rng: random.Random) -> None:  # noqa: ARG001
+    cluster.kill_balancer()
+    cluster.start_balancer()
+
+
+def _second_balancer(cluster: SimCluster, rng: random.Random) -> None:
+    """Another one is started, or one of several dies."""
+    if len(cluster.running) < 2:
+        cluster.start_balancer()
+    else:
+        cluster.kill_balancer(rng.choice(list(cluster.running)))
+
+
+def _consumer_comes_or_goes(cluster: SimCluster, rng: random.Random) -> None:
+    assert isinstance(cluster, ServingCluster)
+    consumer = rng.choice(list(cluster.consumers.values()))
+    if consumer.core is None:
+        consumer.start()
+    else:
+        consumer.die()
+
+
+def _calm(cluster: SimCluster, seconds: float) -> None:
+    """Time passes, everybody works, what is broken stays so."""
+    end = cluster.now + seconds
+    while cluster.now < end:
+        while cluster.network.parcels:
+            cluster.network.deliver(0)
+        cluster.work()
+        cluster.advance(TICK)
+
+
+def _give_up_the_dead(cluster: ServingCluster) -> None:
+    alive = {core.writer for core in cluster.publishers.values()}
+    alive |= {writer for core in cluster.publishers.values() for writer in core.formers}
+    cluster.lossy |= cluster.checker.given_up
+    known = {w for sim in cluster.nodes.values() for w in sim.core.writers.gone_since}
+    known |= {w for c in cluster.consumers.values() for w in c.offsets[-1]}
+    for writer in known - alive:
+        cluster.give_up(writer)
+
+
+def _check_traffic(cluster: SimCluster) -> None:
+    processes = len(cluster.nodes) + len(cluster.publishers) + 1
+    rate = cluster.network.posted / (cluster.now - 99.0) / processes
+    if rate > MOST_MESSAGES:
+        raise Violation(f"{rate:.0f} messages a second of each process")
+
+
+def main(first: int, count: int) -> int:
+    """Run schedules; tell which fail."""
+    failed = 0
+    for seed in range(first, first + count):
+        for schedule in (application_schedule, served_schedule):
+            try:
+                schedule(seed)
+            except Exception as error:  # noqa: BLE001 - the others are run all the same
+                failed += 1
+                told = f"{schedule.__name__}({seed}): {type(error).__name__}: {error}"
+                sys.stdout.write(f"{told}\n")
+                sys.stdout.flush()
+    sys.stdout.write(f"{2 * count} schedules, {failed} failed\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,76 @@
+"""The publisher processes of a simulated cluster: real cores, and what their processes add."""
+
+from __future__ import annotations
+
+from evenflow.model.batch import Int32s
+from evenflow.model.ids import WriterId
+from evenflow.model.messages import EpochClose
+from evenflow.slices.publisher.core import PublisherCore
+from evenflow.slices.publisher.sealing import Limits, SealedSample, item_bytes
+
+TOPIC = "items"
+LIMITS = Limits(
+    batch_items=3, batch_bytes=10_000, linger_s=0.01, retention_bytes=1_000_000, epoch_s=0.1
+)
+"""Of every publisher."""
+
+
+def no_assignment(_columns: object) -> Int32s:
+    """Items of a simulated publisher come with their slices."""
+    raise AssertionError("no item here comes without a slice")
+
+
+class SimPublishers(dict[str, PublisherCore]):
+    """Publishers by their first writer id, which is what their processes are called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.items_of: dict[str, list[int]] = {}
+        """Ids of items, by publisher."""
+        self._process: dict[str, str] = {}
+        """The publisher of each writer id."""
+
+    def start(self, now: float, slice_count: int, *, served: bool) -> str:
+        """A new process; returns its name."""
+        name = self._name_writer("")
+        self[name] = core = PublisherCore(
+            TOPIC,
+            int(name, 16),
+            slice_count,
+            LIMITS,
+            assign=no_assignment,
+            new_writer=lambda: int(self._name_writer(name), 16),
+            served=served,
+        )
+        self.items_of[name] = []
+        core.epochs.hello(now)
+        return name
+
+    def _name_writer(self, publisher: str) -> str:
+        name = WriterId.text(len(self._process) + 1)
+        self._process[name] = publisher or name
+        return name
+
+    def process_of(self, address: str) -> str:
+        """The process behind an address."""
+        return self._process.get(address, address)
+
+    def publish(self, name: str, slice_id: int, item: int, now: float) -> list[SealedSample]:
+        """A publisher accepts an item; returns what it writes."""
+        core, size = self[name], item_bytes("sim", b"x")
+        self.items_of[name].append(item)
+        if core.is_empty:
+            core.opened(now)
+        full = core.fills(1, size)
+        core.add((b"x", "sim", item, 0, slice_id), size)
+        return core.seal(now) if full else []
+
+    def advance(self, name: str, now: float) -> tuple[list[SealedSample], list[EpochClose]]:
+        """Time passes; returns what a publisher writes and announces."""
+        core = self[name]
+        sealed, closes = core.seal_due(now), []
+        if core.epoch_due(now):
+            sealed += core.end_epoch(now)
+            close = core.close_epoch(now)
+            closes += [] if close is None else [close]
+        return sealed, closes + core.formers.closes(now)

@@ -1,0 +1,219 @@
+"""The network breaks, or a process stands still: nothing is lost, nothing comes twice.
+
+Each fault that was seen once is here as it was seen; then everything at any time
+(:mod:`evenflow.testing.outages`).
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+
+from evenflow.model.messages import CutStage, ReplayAnswer
+from evenflow.model.sample import Sample
+from evenflow.slices.node.settings import NodeSettings
+from evenflow.testing.cluster import SimCluster
+from evenflow.testing.network import Parcel
+from evenflow.testing.outages import PATIENCE, SILENCE, application_schedule, served_schedule
+from evenflow.testing.serving_cluster import ServingCluster
+
+THOROUGH = settings().max_examples >= 200
+LONG = 20.0
+"""Seconds; many times what makes a writer silent."""
+SLICES = 4
+pytestmark = pytest.mark.timeout(900)
+
+
+def application(nodes: int = 2, *, cache_bytes: int = 1 << 20) -> SimCluster:
+    node_settings = NodeSettings(deliver_items=2, cache_bytes=cache_bytes, writer_silence=SILENCE)
+    cluster = SimCluster(SLICES, node_settings=node_settings, balancer_settings=PATIENCE)
+    return begun(cluster, nodes)
+
+
+def served(nodes: int = 2, *, cache_bytes: int = 1 << 20) -> ServingCluster:
+    node_settings = NodeSettings(serving=True, cache_bytes=cache_bytes, writer_silence=SILENCE)
+    cluster = ServingCluster(SLICES, node_settings=node_settings, balancer_settings=PATIENCE)
+    begun(cluster, nodes)
+    return cluster
+
+
+def begun(cluster: SimCluster, nodes: int) -> SimCluster:
+    cluster.start_balancer()
+    for _ in range(nodes):
+        cluster.start_node()
+    publish(cluster, 2)
+    passes(cluster, 3.0)
+    return cluster
+
+
+def publish(cluster: SimCluster, times: int) -> None:
+    for _ in range(times):
+        for writer in cluster.publishers:
+            for slice_id in range(SLICES):
+                cluster.publish(writer, slice_id)
+
+
+def leave_gaps(cluster: SimCluster) -> None:
+    """Nodes know that something is missing, and have not asked for it yet."""
+    publish(cluster, 1)
+    cluster.advance(0.15)
+    parcels = cluster.network.parcels
+    parcels[:] = [parcel for parcel in parcels if not isinstance(parcel.what, Sample)]
+    publish(cluster, 1)
+    cluster.advance(0.02)
+    while parcels:
+        cluster.network.deliver(0)
+
+
+def passes(cluster: SimCluster, seconds: float) -> None:
+    """Time passes, everybody works, what is broken stays so."""
+    cluster.run_until(lambda: False, seconds)
+
+
+def stages(cluster: SimCluster) -> set[CutStage]:
+    assert cluster.balancer is not None
+    return {one.stage for one in cluster.balancer.books.cutting.ended.values()}
+
+
+@pytest.mark.parametrize("how", ["stopped", "cable"])
+@pytest.mark.parametrize("seconds", [SILENCE + 1, LONG])
+def test_a_publisher_that_stands_still_under_a_query(how: str, seconds: float) -> None:
+    cluster = served()
+    publisher = next(iter(cluster.publishers))
+    leave_gaps(cluster)
+    away(cluster, publisher, how)
+    passes(cluster, seconds)
+    back(cluster, publisher)
+    publish(cluster, 2)
+    cluster.settle(60.0)
+    cluster.check()
+    if seconds == LONG:
+        assert cluster.publishers[publisher].writer != int(publisher, 16)
+
+
+@pytest.mark.parametrize("how", ["stopped", "cable"])
+@pytest.mark.parametrize("cache_bytes", [1 << 20, 1_000])
+def test_a_publisher_that_stands_still_before_applications(how: str, cache_bytes: int) -> None:
+    cluster = application(cache_bytes=cache_bytes)
+    publisher = next(iter(cluster.publishers))
+    publish(cluster, 4)
+    for sim in cluster.nodes.values():
+        sim.slow = True
+    leave_gaps(cluster)
+    away(cluster, publisher, how)
+    passes(cluster, LONG)
+    back(cluster, publisher)
+    publish(cluster, 2)
+    cluster.settle(60.0)
+    assert cluster.checker.repeated == 0
+
+
+def away(cluster: SimCluster, publisher: str, how: str) -> None:
+    if how == "stopped":
+        cluster.network.stop(publisher)
+    for other in (*cluster.nodes, "balancer", "query-0", "query-1") if how == "cable" else ():
+        cluster.network.cut(publisher, other)
+
+
+def back(cluster: SimCluster, publisher: str) -> None:
+    cluster.network.heal()
+    cluster.network.go_on(publisher)
+
+
+def test_gaps_wait_for_a_publisher_that_cannot_be_reached() -> None:
+    """The query is paused, the nodes are full, so gaps are normal; then the cable is pulled."""
+    cluster = served(cache_bytes=2_000)
+    for name in cluster.consumers:
+        cluster.network.stop(name)
+    publisher = next(iter(cluster.publishers))
+    publish(cluster, 8)
+    passes(cluster, 1.0)
+    leave_gaps(cluster)
+    away(cluster, publisher, "cable")
+    passes(cluster, LONG)
+    back(cluster, publisher)
+    cluster.settle(120.0)
+    cluster.check()
+
+
+def test_one_node_that_cannot_hear_one_publisher_waits() -> None:
+    cluster = application()
+    publisher = next(iter(cluster.publishers))
+    deaf = next(iter(cluster.nodes))
+    leave_gaps(cluster)
+    cluster.network.cut(publisher, deaf)
+    publish(cluster, 3)
+    passes(cluster, LONG)
+    assert stages(cluster) == set()
+    cluster.network.heal()
+    cluster.settle(60.0)
+    assert cluster.checker.repeated == 0
+
+
+def test_a_query_that_is_away_is_remembered_when_everything_else_is_restarted() -> None:
+    cluster = served()
+    cluster.consumers["query-0"].die()
+    cluster.kill_balancer()
+    for node in list(cluster.nodes):
+        cluster.kill_node(node)
+    cluster.start_balancer()
+    for _ in range(2):
+        cluster.start_node()
+    cluster.network.stop("query-0")
+    cluster.start_publisher()
+    publish(cluster, 3)
+    passes(cluster, LONG)
+    cluster.network.go_on("query-0")
+    cluster.consumers["query-0"].start()
+    cluster.settle(60.0)
+    cluster.check()
+
+
+def test_an_answer_of_an_earlier_ownership_does_not_begin_anything() -> None:
+    cluster = application()
+    assert cluster.balancer is not None
+    [one, other] = cluster.nodes
+    kept: list[Parcel] = []
+    publish(cluster, 1)
+    cluster.kill_node(other)
+    cluster.run_until(
+        lambda: any(isinstance(p.what, ReplayAnswer) for p in cluster.network.parcels)
+    )
+    kept = [p for p in cluster.network.parcels if isinstance(p.what, ReplayAnswer)]
+    passes(cluster, 2.0)
+    taker = cluster.start_node()
+    passes(cluster, 2.0)
+    publish(cluster, 2)
+    passes(cluster, 1.0)
+    cluster.kill_node(taker)
+    cluster.run_until(
+        lambda: set(cluster.balancer.owners.of) == {one} if cluster.balancer else False
+    )
+    for parcel in kept:
+        cluster.network.post(parcel)
+    cluster.settle(60.0)
+    assert cluster.checker.repeated == 0 or all(
+        len(nodes) == 2 for nodes in cluster.checker.begun.values() if len(nodes) > 1
+    )
+
+
+def test_a_publisher_that_died_is_ended_and_all_consumers_have_the_same_of_it() -> None:
+    cluster = served()
+    publish(cluster, 2)
+    cluster.kill_publisher(next(iter(cluster.publishers)))
+    passes(cluster, LONG)
+    cluster.settle(60.0)
+    cluster.check()
+    assert stages(cluster) == {CutStage.CLEARED}
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_anything_at_any_time(block: int) -> None:
+    count = 60 if THOROUGH else 6
+    for seed in range(block * count, (block + 1) * count):
+        for schedule in (application_schedule, served_schedule):
+            try:
+                schedule(seed)
+            except Exception as error:
+                error.add_note(f"{schedule.__name__}({seed})")
+                raise
