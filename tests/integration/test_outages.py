@@ -7,13 +7,14 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import evenflow
 from evenflow.config import Config
+from evenflow.errors import DomainError
 from evenflow.processes import LocalCluster
 from evenflow.slices.balancer.balancer import Balancer
 from evenflow.slices.node.node import Node
@@ -127,7 +128,14 @@ def start(cluster: LocalCluster) -> None:
 
 
 def follow(config: Config, name: str, seen: Counter[int], timeout: float | None = None) -> None:
-    following: Iterator = evenflow.follow("items", name, config=config, timeout=timeout)
+    deadline = time.monotonic() + 40
+    while True:
+        try:
+            following = evenflow.follow("items", name, config=config, timeout=timeout)
+            break
+        except DomainError:  # the processes are still starting
+            if time.monotonic() > deadline:
+                raise
     for batch in following:
         seen.update(batch.ids.tolist())
     following.close()

@@ -522,7 +522,7 @@ def test_a_congested_node_is_written_to_again_when_it_goes_on(
         abandon(publisher)
 
 
-def test_close_announces_itself_and_waits_for_the_commit(
+def test_close_waits_for_the_commit_and_says_goodbye(
     config: Config, balancer: SmallBalancer, node: SmallNode
 ) -> None:
     publisher = Publisher("items", config=config)
@@ -531,16 +531,15 @@ def test_close_announces_itself_and_waits_for_the_commit(
         publisher.publish(b"x", id=n)
     closing = threading.Thread(target=publisher.close)
     closing.start()
-    until(lambda: any(close.closing for close in node.closes), node)
-    close = next(close for close in node.closes if close.closing)
-    assert sum(close.last) == 50
+    until(lambda: any(sum(close.last) == 50 for close in node.closes), node)
     assert closing.is_alive()
+    assert not any(close.closing for close in node.closes)
     until(lambda: len(node.items) == 50, node)
     node.commit(publisher.writer)
     closing.join(LIMIT_S)
     assert publisher.stats.uncommitted == 0
-    until(lambda: node.closes[-1].slices == (), node)
-    assert node.closes[-1].closing
+    until(lambda: node.closes[-1].closing, node)
+    assert node.closes[-1].slices == ()
     with pytest.raises(ClosedError):
         publisher.publish(b"x")
     publisher.close()

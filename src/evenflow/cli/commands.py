@@ -81,7 +81,7 @@ COMMANDS: Registry[click.Command] = Registry(
         "broker": Later("evenflow.cli.broker:broker", "store topics as part of the overlay"),
         "config": Later("evenflow.cli.config:config", "check the configuration and print it"),
         "consumers": Later("evenflow.cli.consumers:consumers", "list who reads a served topic"),
-        "writers": Later("evenflow.cli.writers:writers", "list publishers' writers; end one"),
+        "writers": Later("evenflow.cli.writers:writers", "list the writers of a topic"),
         "history": Later("evenflow.cli.history:history", "tell what was planned, done, and why"),
         "node": Later("evenflow.cli.node:node", "process the items of slices with an application"),
         "nodes": Later("evenflow.cli.nodes:nodes", "list the processing nodes and their load"),

@@ -27,13 +27,13 @@ from evenflow.model.messages import (
 from evenflow.slices.ledger_view import LedgerView
 
 EXAMPLES = """\
-  evenflow writers                       the writers of the first configured topic
+  evenflow writers                 the writers of the first configured topic
   evenflow writers --topic fleet --json
-  evenflow writers cut 00c5a1... --lose  end one that will not come back
+  evenflow writers cut NAME --lose   end one that will not come back
 
-A writer that nobody hears is waited for, and ended by a cut when every node and
-every registered consumer has said what it has. Where only the writer itself
-could bring what is missing there is no cut: end it by hand, and lose that.
+A writer that nobody hears is waited for, and ended by a cut when every node
+and every registered consumer has said what it has. Where only the writer
+itself could bring what is missing there is no cut: end it by hand.
 """
 LOOK_S = 1.5
 

@@ -17,6 +17,7 @@ import random
 import sys
 from collections.abc import Callable
 
+from evenflow.model.sample import Sample
 from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import TICK, SimCluster
@@ -96,6 +97,8 @@ def break_something(cluster: SimCluster, rng: random.Random) -> None:
         _cut_path,
         _cut_path,
         _cut_off_publisher,
+        _long_silence,
+        _long_silence,
         _stop_or_go_on,
         _stop_or_go_on,
         _heal,
@@ -128,6 +131,40 @@ def _cut_off_publisher(cluster: SimCluster, rng: random.Random) -> None:
     for other in _processes(cluster):
         if other != publisher and (part or rng.random() < 0.5):
             cluster.network.cut(publisher, other)
+
+
+def _long_silence(cluster: SimCluster, rng: random.Random) -> None:
+    """What a publisher has sent is processed and it does not hear of it; then nobody hears it.
+
+    Some of its samples are late, and come in while it is being ended.
+    """
+    awake = [name for name in cluster.publishers if name not in cluster.network.stopped]
+    if not awake:
+        return
+    publisher, network = rng.choice(awake), cluster.network
+    others = [name for name in _processes(cluster) if name != publisher]
+    for other in others:
+        network.cut(other, publisher, both=False)
+    for _ in range(rng.randint(1, 6)):
+        cluster.publish(publisher, rng.randrange(cluster.slice_count))
+    cluster.advance(0.15)
+    late = [p for p in network.parcels if isinstance(p.what, Sample) and rng.random() < 0.3]
+    network.parcels[:] = [p for p in network.parcels if not any(p is one for one in late)]
+    _calm(cluster, 0.4)
+    for other in others:
+        network.cut(publisher, other, both=False)
+    _calm(cluster, rng.choice([2.0, 3.0, 3.5, 4.0]))
+    for _ in range(rng.randint(0, 3)):
+        cluster.publish(publisher, rng.randrange(cluster.slice_count))
+    while late:
+        network.parcels.append(late.pop())
+        for _ in range(rng.randint(0, 6)):
+            if network.parcels:
+                network.deliver(rng.randrange(len(network.parcels)))
+        cluster.advance(0.04)
+    _calm(cluster, rng.choice([0.1, 2.0]))
+    if rng.random() < 0.6:
+        network.heal()
 
 
 def _heal(cluster: SimCluster, rng: random.Random) -> None:  # noqa: ARG001

@@ -70,6 +70,10 @@ def passes(cluster: SimCluster, seconds: float) -> None:
     cluster.run_until(lambda: False, seconds)
 
 
+def given_up(cluster: SimCluster) -> int:
+    return sum(sim.core.writers.lost for sim in cluster.nodes.values())
+
+
 def stages(cluster: SimCluster) -> set[CutStage]:
     assert cluster.balancer is not None
     return {one.stage for one in cluster.balancer.books.cutting.ended.values()}
@@ -87,6 +91,7 @@ def test_a_publisher_that_stands_still_under_a_query(how: str, seconds: float) -
     publish(cluster, 2)
     cluster.settle(60.0)
     cluster.check()
+    assert given_up(cluster) == 0
     if seconds == LONG:
         assert cluster.publishers[publisher].writer != int(publisher, 16)
 
@@ -105,7 +110,7 @@ def test_a_publisher_that_stands_still_before_applications(how: str, cache_bytes
     back(cluster, publisher)
     publish(cluster, 2)
     cluster.settle(60.0)
-    assert cluster.checker.repeated == 0
+    assert (cluster.checker.repeated, given_up(cluster)) == (0, 0)
 
 
 def away(cluster: SimCluster, publisher: str, how: str) -> None:
@@ -134,6 +139,7 @@ def test_gaps_wait_for_a_publisher_that_cannot_be_reached() -> None:
     back(cluster, publisher)
     cluster.settle(120.0)
     cluster.check()
+    assert given_up(cluster) == 0
 
 
 def test_one_node_that_cannot_hear_one_publisher_waits() -> None:
@@ -147,7 +153,7 @@ def test_one_node_that_cannot_hear_one_publisher_waits() -> None:
     assert stages(cluster) == set()
     cluster.network.heal()
     cluster.settle(60.0)
-    assert cluster.checker.repeated == 0
+    assert (cluster.checker.repeated, given_up(cluster)) == (0, 0)
 
 
 def test_a_query_that_is_away_is_remembered_when_everything_else_is_restarted() -> None:

@@ -67,7 +67,7 @@ def reads(
 
 
 def share(*slices: int) -> Share:
-    return Share("items", "", (), Range(slices, NOWHERE, NOWHERE, {}, frozenset()), 1.0)
+    return Share("items", "", (), Range(slices, NOWHERE, NOWHERE, {}), 1.0)
 
 
 def test_only_what_tasks_of_this_query_tell_counts(watch: QueryWatch, domain: Domain) -> None:

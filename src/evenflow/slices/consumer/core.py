@@ -144,14 +144,17 @@ class ConsumerCore:
         return self.name in self.others.names()
 
     def remembered(self) -> tuple[Position, Position] | None:
-        """This consumer's position at the end of an earlier life, and the batch it had planned."""
+        """This consumer's position at the end of an earlier life, and the batch it had planned.
+
+        What is remembered may be a little old. What was forgotten since, it had committed like all
+        others: it was registered all the time.
+        """
         newest = self.others.newest(self.name)
         if newest is None or newest.ended:
             return None
-        return (
-            Position.of(newest.writers, newest.epochs),
-            Position.of(newest.planned_writers, newest.planned_epochs),
-        )
+        position = Position.of(newest.writers, newest.epochs).merged(self.forgotten())
+        planned = Position.of(newest.planned_writers, newest.planned_epochs)
+        return position, NOWHERE if position.covers(planned) else planned
 
     # -- planning ---------------------------------------------------------------------------------
 

@@ -146,11 +146,6 @@ class Follower:
             self._wait_for(lambda: not self._core.may_be_remembered, lease + LOOK_S)
             return self._core.remembered()
 
-    def not_before_forgotten(self, position: Position) -> Position:
-        """A registered consumer's position, and no less than what everybody has forgotten."""
-        with self._changed:
-            return position.merged(self._core.forgotten())
-
     @property
     def is_registered(self) -> bool:
         """Whether the domain keeps items for a consumer of this name."""

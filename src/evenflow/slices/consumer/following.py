@@ -119,10 +119,6 @@ class Following(Closing):
         remembered = self._follower.remembered()
         if remembered is not None:
             position, self._planned = remembered
-            # What was forgotten meanwhile, it had committed like all others.
-            position = self._follower.not_before_forgotten(position)
-            if position.covers(self._planned):
-                self._planned = NOWHERE
             self._follower.register(position, self._planned)
             return position
         # One that is registered and that nobody remembers takes all that is kept.
