@@ -93,8 +93,8 @@ SHELLS: Final = frozenset(
     slices.node.serving.flight_server slices.node.serving.shell
     slices.outbox.files slices.outbox.outbox
     slices.publisher.aio slices.publisher.intake slices.publisher.outlet
-    slices.publisher.publisher slices.publisher.sending.owner_writer slices.publisher.sending.replayer
-    slices.publisher.shell
+    slices.publisher.publisher slices.publisher.sending.owner_writer
+    slices.publisher.sending.replayer slices.publisher.shell
     testing.balancer testing.cluster testing.knowledge testing.schedules
     testing.serving_cluster testing.outages
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch

@@ -47,7 +47,6 @@ _TWO_ENDS: Final = Struct("<IIII")
 _ONE: Final = Struct("<4sQQQIIIII4xQI4xqI4xqIIII")
 """Everything of a sample of one item up to the sender's name."""
 _SLICES_AT: Final = _HEAD.size
-_MOST: Final = MOST_NUMBER
 
 ITEM_BYTES: Final = 24
 """Bytes an item adds to its sample besides sender and payload: id, time and two offsets."""
@@ -108,7 +107,7 @@ class Sample:
         )
         if counts != 1 or firsts != 1:
             raise DecodeError("sample: columns of unequal length in the head")
-        if not (count > 0 and 0 < first <= _MOST - count and slice_id < MOST_SLICES):
+        if not (count > 0 and 0 < first <= MOST_NUMBER - count and slice_id < MOST_SLICES):
             raise DecodeError(f"sample: {count} items of slice {slice_id}, numbered from {first}")
         self.count = count
 
@@ -127,7 +126,7 @@ class Sample:
             slices[-1] >= MOST_SLICES
             or not counts.all()
             or firsts.min() == 0
-            or firsts.max() > _MOST - self.count
+            or firsts.max() > MOST_NUMBER - self.count
         ):
             raise DecodeError("sample: a run without items, or an impossible number")
 
@@ -264,16 +263,10 @@ def encode_joined(
     stretches: Sequence[Rows],
     counts: Any = None,
 ) -> bytes:
-    """Encode rows of other samples, one stretch after the other.
+    """Encode rows of other samples, one stretch after the other, as runs of ``slices``.
 
-    Args:
-        writer: The writer.
-        serial: The sample's number.
-        epoch: Its epoch.
-        slices: The slice of each run.
-        firsts: The number of each run's first item.
-        stretches: The rows.
-        counts: How many rows each run has; by default each stretch is a run.
+    Each run begins with its number of ``firsts`` and has as many rows as ``counts`` says; by
+    default each stretch is a run.
     """
     return encode_sample(
         writer,

@@ -10,16 +10,18 @@ from evenflow.autonomic.execute.actions import START_NODE
 from evenflow.autonomic.execute.executors import outcome_of
 from evenflow.autonomic.knowledge.history import History
 from evenflow.config import BalancerConfig, Config, HistoryConfig, TopicConfig
+from evenflow.model.messages import MoveReply
 from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore
 from evenflow.slices.balancer.membership.leadership import Leadership
 from evenflow.slices.ending.bookkeeping import Books
 from evenflow.slices.ending.records import decode_state
+from evenflow.testing.invariants import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evenflow.model.messages import ActionOrder, ActionOutcome
+    from evenflow.model.messages import ActionOrder, ActionOutcome, Receipt
     from evenflow.slices.actions import Send
     from evenflow.slices.balancer.settings import BalancerSettings
     from evenflow.testing.network import Network, Parcel
@@ -172,6 +174,8 @@ class BalancerHost:
         self.balancers = balancers
         self.running: dict[str, SimBalancer] = {}
         """The balancer processes, by their addresses."""
+        self.receipts: list[Receipt] = []
+        self.replies: list[MoveReply] = []
 
     def start_node(self) -> str:
         """A new node process, as an elastic planner asks for."""
@@ -187,6 +191,17 @@ class BalancerHost:
         started = self.balancers.start(starter, self.now, alone=not self.running)
         self.running[started.name] = started
         return started.name
+
+    def note_result(self, message: Receipt | MoveReply, actor: str) -> None:
+        """Remember what came of a move or of the request for one."""
+        if isinstance(message, MoveReply):
+            self.replies.append(message)
+            return
+        self.receipts.append(message)
+        if actor in self.running:
+            self.running[actor].autonomy.on_receipt(message)
+        if message.repeated or message.lost:
+            raise Violation(f"a move lost or repeated items: {message}")
 
     def kill_balancer(self, name: str = "") -> None:
         """``kill -9``, of one or of all; who talks to it is not heard."""

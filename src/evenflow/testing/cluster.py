@@ -84,8 +84,6 @@ class SimCluster(BalancerHost):
         for _ in range(publishers):
             self.start_publisher()
         self.nodes: dict[str, SimNode] = {}
-        self.receipts: list[Receipt] = []
-        self.replies: list[MoveReply] = []
         self.checker = InvariantChecker()
         self.traffic = Traffic(self.now)
         self._stale_terms: dict[str, int] = {}
@@ -269,30 +267,19 @@ class SimCluster(BalancerHost):
     def _recipients(self, message: object, to: str, actor: str) -> list[str]:
         match message:
             case Receipt() | MoveReply():
-                self._note_result(message, actor)
+                self.note_result(message, actor)
                 return []
             case Ack() | NodeReport() | SliceLoads() | CutAnswer() | WriterSilence():
                 return list(self.running)
-            case WriterCut() if actor not in self.running:
-                return list(self.running)
             case MapPage() | Ledger() | WriterCut():
-                return [*self.nodes, *self.publishers]
+                told = actor in self.running
+                return [*self.nodes, *self.publishers] if told else list(self.running)
             case EpochClose():
                 return list(self.nodes)
             case Beat():
                 return [*self.nodes, *self.running]
             case _:
                 return [message.node if isinstance(message, Refusal) else to]
-
-    def _note_result(self, message: Receipt | MoveReply, actor: str) -> None:
-        if isinstance(message, MoveReply):
-            self.replies.append(message)
-            return
-        self.receipts.append(message)
-        if actor in self.running:
-            self.running[actor].autonomy.on_receipt(message)
-        if message.repeated or message.lost:
-            raise Violation(f"a move lost or repeated items: {message}")
 
     def _arrive(self, parcel: Parcel) -> None:
         process = self.publishers.process_of(parcel.to)

@@ -34,8 +34,6 @@ from evenflow.errors import MoveRefused
 from evenflow.model.messages import (
     Ack,
     Beat,
-    CommitCopy,
-    ConsumerCommit,
     MoveReply,
     MoveRequest,
     NodeReport,
@@ -44,7 +42,7 @@ from evenflow.model.messages import (
     SliceLoads,
     Step,
 )
-from evenflow.slices.actions import ConsumerGone, NodeGone, Send
+from evenflow.slices.actions import NodeGone, Send
 from evenflow.slices.balancer.changes import Change
 from evenflow.slices.balancer.duty import Duty
 from evenflow.slices.balancer.loads import Loads
@@ -184,16 +182,8 @@ class BalancerCore:
             case MoveRequest():
                 actions = self._requested(event, now)
             case _:
-                actions = self._keep_books(event)
+                actions = self.books.handle(event, leads=self.leadership.leads)
         return actions
-
-    def _keep_books(self, event: object) -> list[Send]:
-        """Hear of a writer or a consumer. A standby remembers consumers, and says nothing."""
-        if self.leadership.leads:
-            return self.books.handle(event)
-        if isinstance(event, ConsumerCommit | CommitCopy | ConsumerGone):
-            self.books.handle(event)
-        return []
 
     def _follow_leadership(self, now: float) -> None:
         """The process leads no more, or anew: what was under way is over."""

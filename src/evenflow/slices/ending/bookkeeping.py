@@ -71,8 +71,15 @@ class Bookkeeping:
             self.registrations.adopt(before.registrations)
             self._copies = self.registrations.copies()
 
-    def handle(self, event: object) -> list[Send]:
-        """Hear of a writer or a consumer; return what to keep for consumers that are away."""
+    def handle(self, event: object, *, leads: bool) -> list[Send]:
+        """Hear of a writer or a consumer; return what to keep for consumers that are away.
+
+        A standby remembers consumers alone, and says nothing.
+        """
+        if not leads:
+            if isinstance(event, ConsumerCommit | CommitCopy | ConsumerGone):
+                self._on_consumer(event)
+            return []
         match event:
             case WriterSilence():
                 self.cutting.on_silence(event)
