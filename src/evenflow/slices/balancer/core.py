@@ -191,7 +191,7 @@ class BalancerCore:
             self._duty = self._begin(now, self.books)
 
     def _reported(self, report: NodeReport, now: float) -> list[Send]:
-        if not self.admission.admits(report):
+        if not self.admission.admits(report, now):
             self._forget(report.node, now)
             return []
         known = self.nodes.get(report.node)

@@ -20,6 +20,8 @@ from evenflow.slices.actions import Send
 if TYPE_CHECKING:
     from evenflow.model.messages import NodeReport
 
+SILENT_S = 10.0
+"""A refused node that has not reported for this long is forgotten."""
 REPEAT_S = 5.0
 """How often a refused node is told again."""
 MOST_REFUSED = 1_000
@@ -40,13 +42,15 @@ class Admission:
         """Nodes that were refused, and why."""
         self._topic, self._layout = topic, layout
         self._tell_at: dict[str, float] = {}
+        self._heard_at: dict[str, float] = {}
 
-    def admits(self, report: NodeReport) -> bool:
+    def admits(self, report: NodeReport, now: float) -> bool:
         """Whether a node fits; one that does not will be told."""
         node, theirs = report.node, report.layout
         if not self._layout or not theirs or theirs == self._layout:
             self.forget(node)
             return True
+        self._heard_at[node] = now
         if node not in self.refused:
             self.refused[node] = (
                 f"{node} has topic {self._topic} as {theirs}, the balancer as {self._layout}:"
@@ -61,9 +65,12 @@ class Admission:
         """A node is gone, or fits now."""
         self.refused.pop(node, None)
         self._tell_at.pop(node, None)
+        self._heard_at.pop(node, None)
 
     def poll(self, now: float) -> list[Send]:
         """Whom to tell now."""
+        for node in [n for n, at in self._heard_at.items() if now - at > SILENT_S]:
+            self.forget(node)
         due = [node for node, at in self._tell_at.items() if now >= at]
         self._tell_at.update(dict.fromkeys(due, now + REPEAT_S))
         return [Send(Refusal(self._topic, node, self.refused[node])) for node in due]

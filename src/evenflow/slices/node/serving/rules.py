@@ -37,8 +37,8 @@ from evenflow.model.messages import (
 from evenflow.slices.consumer.registry import Consumers
 from evenflow.slices.consumer.ticket import Refusal
 from evenflow.slices.ledger_view import LedgerView
-from evenflow.slices.node.serving.admission import Admission
 from evenflow.slices.node.serving.closes import Closes, is_satisfied
+from evenflow.slices.node.serving.when_full import WhenFull
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -80,7 +80,7 @@ class ServingRules:
         self._contradicted: set[str] = set()
         """Consumers that are here and that this node has told to be, since others said away."""
         self._told: Progress | None = None
-        self._admission = Admission()
+        self._when_full = WhenFull()
         self._urgent: dict[int, int] = {}
         """Up to which epoch items of each writer come in always."""
         self.newly_wanted: list[int] = []
@@ -154,7 +154,7 @@ class ServingRules:
         """Nothing of a writer is left here."""
         self._closes.pop(writer, None)
         self._floors.pop(writer, None)
-        self._admission.forget_writer(writer)
+        self._when_full.forget_writer(writer)
 
     def _forget(self, writer: int, epoch: int) -> None:
         if epoch > self._floors.get(writer, 0):
@@ -231,12 +231,12 @@ class ServingRules:
             if 0 < start < self._floors.get(writer, 0):
                 return Refusal("forgotten", f"writer {WriterId.text(writer)} from epoch {start}")
             if not self._is_whole(writer, slices, end):
-                self._admission.on_refused(writer, end)
+                self._when_full.on_refused(writer, end)
                 missing.append(f"epoch {end} of {WriterId.text(writer)}")
         if missing:
             return Refusal("later", f"{', '.join(missing)} is not whole here")
         for writer, start, end in wanted:
-            self._admission.on_given(writer, start, end)
+            self._when_full.on_given(writer, start, end)
         ordered = sorted(slices)
         return [
             batch
@@ -277,7 +277,7 @@ class ServingRules:
         self._look_at_own()
         found = {writer: self._whole_and_next(writer) for writer in sorted(self._closes)}
         self._urgent = {
-            writer: self._admission.limit(
+            writer: self._when_full.limit(
                 writer, epoch, self._floors.get(writer, 0), self._closes[writer].provable
             )
             for writer, (epoch, _) in found.items()

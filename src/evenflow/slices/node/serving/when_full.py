@@ -28,7 +28,7 @@ MOST_RANGES: Final = 16
 """Ranges of one writer that are remembered; older ones are forgotten first."""
 
 
-class Admission:
+class WhenFull:
     """Up to which epoch of each writer items come in always."""
 
     def __init__(self) -> None:
