@@ -6,19 +6,19 @@ the store are a stream too.
 
 **Owed.** A publisher notes in its own book, a line each: ``run N`` when it starts with number N,
 ``tried N`` before it publishes up to N, ``accepted N`` when ``publish`` has returned for all up to
-N, ``safe N`` when ``flush`` has. Of a run that was killed or has ended, what is safe is owed; of the
-run that is there, what was accepted. What a killed run tried beyond that may come or not. For the
-store, ``safe`` is what was acknowledged, and nothing else is owed.
+N, ``safe N`` when ``flush`` has. Of a run that was killed or has ended, what is safe is owed; of
+the run that is there, what was accepted. What a killed run tried beyond that may come or not. For
+the store, ``safe`` is what was acknowledged, and nothing else is owed.
 
 **Out.** Each application node, the following consumer and the reader of the Parquet files note what
-came: `entry` is the line, with a count that a line cut off by a kill does not fit. An owed item that
-is not there in the end is lost, once for each consumer that lacks it. Every time that an item comes
-again is a repeat.
+came: `entry` is the line, with a count that a line cut off by a kill does not fit. An owed item
+that is not there in the end is lost, once for each consumer that lacks it. Every time that an item
+comes again is a repeat.
 
 **Allowed.** Applications at nodes may see items again that a node had in hand when it died or was
-taken for dead (docs/protocol.md). So each processing by a node that was itself struck, from `BEFORE_S`
-before the strike to `AFTER_S` after the heal, excuses one repeat of the item, counted apart. Consumers
-are excused nothing.
+taken for dead (docs/protocol.md). So each processing by a node that was itself struck, from
+`BEFORE_S` before the strike to `AFTER_S` after the heal, excuses one repeat of the item, counted
+apart. Consumers are excused nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """From single faults to rows: which fault is held responsible for what, and the figures of a kind.
 
 The run is cut at the recoveries. What was published from the recovery of one fault to that of the
-next belongs to the next: an item that is lost, to the fault during which it was under way; a repeat,
-to the fault during which it came again. (A message of the store that is erased later than that
-counts at the fault in whose time it was acknowledged.)
+next belongs to the next: an item that is lost, to the fault during which it was under way; a
+repeat, to the fault during which it came again. (A message of the store that is erased later than
+that counts at the fault in whose time it was acknowledged.)
 
 Pure.
 """
@@ -67,9 +67,7 @@ class Blame:
         self._kinds = [one.fault.kind for one in outcomes]
         self._times = [one.ended for one in outcomes]
         streams = {number for one in outcomes for number in one.marks}
-        self._marks = {
-            number: [one.marks.get(number, 0) for one in outcomes] for number in streams
-        }
+        self._marks = {number: [one.marks.get(number, 0) for one in outcomes] for number in streams}
 
     def at(self, time: float) -> str:
         """The kind of fault that was there at a time."""

@@ -109,12 +109,12 @@ class Fault:
 
 def victims(action: Action, role: Role, cast: Collection[Member]) -> list[Member]:
     """The members of a role that an action can strike."""
-    fits = {
-        Action.PATH: lambda member: bool(member.talks_to),
-        Action.CLOCK: lambda member: member.clock,
-        Action.DISK: lambda member: member.disk,
-    }.get(action, lambda _: True)
-    return [member for member in cast if member.role is role and fits(member)]
+
+    def fits(member: Member) -> bool:
+        needs = {Action.PATH: member.talks_to, Action.CLOCK: member.clock, Action.DISK: member.disk}
+        return member.role is role and bool(needs.get(action, True))
+
+    return [member for member in cast if fits(member)]
 
 
 def kinds(
@@ -167,3 +167,19 @@ def schedule(
     else:
         order = [rng.choice(chosen) for _ in range(count)]
     return [draw(kind, cast, rng) for kind in order]
+
+
+def suspects(fault: Fault, cast: Collection[Member]) -> list[str]:
+    """The nodes that a fault may let others take for dead: struck, or cut off from a balancer.
+
+    A balancer that is cut off hears of no node any more, so it may take all of them for dead.
+    """
+    roles = {member.name: member.role for member in cast}
+    if fault.role is Role.NODE and fault.action is not Action.PATH:
+        return [fault.target]
+    if fault.action is Action.LINK and fault.role is Role.BALANCER:
+        return [member.name for member in cast if member.role is Role.NODE]
+    ends = {fault.target, fault.other}
+    if fault.action is Action.PATH and any(roles[end] is Role.BALANCER for end in ends):
+        return sorted(end for end in ends if roles[end] is Role.NODE)
+    return []
