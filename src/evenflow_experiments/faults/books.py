@@ -11,7 +11,7 @@ the run that is there, what was accepted. What a killed run tried beyond that ma
 the store, ``safe`` is what was acknowledged, and nothing else is owed.
 
 **Out.** Each application node, the following consumer and the reader of the Parquet files note what
-came: `entry` is the line, with a count that a line cut off by a kill does not fit. An owed item
+came: `entry` is the line, with a mark at its end that a line cut off by a kill lacks. An owed item
 that is not there in the end is lost, once for each consumer that lacks it. Every time that an item
 comes again is a repeat.
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 STREAM_BITS: Final = 40
 """The id of an item: its stream's number, and below so many bits its own."""
+END: Final = "."
 BEFORE_S: Final = 2.0
 """A node commits ten times a second; on a busy machine it may be late."""
 AFTER_S: Final = 5.0
@@ -39,8 +40,8 @@ AFTER_S: Final = 5.0
 
 
 def entry(now: float, ids: Sequence[int], key: str = "-") -> str:
-    """One line: when, a key without spaces, how many, and the ids."""
-    return f"\n{now:.3f} {key} {len(ids)} {' '.join(map(str, ids))}\n"
+    """One line: when, a key without spaces, the ids, and a mark that a line cut off lacks."""
+    return f"\n{now:.3f} {key} {' '.join(map(str, ids))} {END}\n"
 
 
 class Entry(NamedTuple):
@@ -54,13 +55,9 @@ class Entry(NamedTuple):
 def parse_entry(line: str) -> Entry | None:
     """Read a line; None when it is empty, or was cut off."""
     words = line.split()
-    if len(words) < 3:
+    if len(words) < 3 or words[-1] != END:
         return None
-    try:
-        count, ids = int(words[2]), list(map(int, words[3:]))
-        return Entry(float(words[0]), words[1], ids) if count == len(ids) else None
-    except ValueError:
-        return None
+    return Entry(float(words[0]), words[1], list(map(int, words[2:-1])))
 
 
 @dataclass(slots=True)

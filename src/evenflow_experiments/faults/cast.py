@@ -133,6 +133,10 @@ class Casting:
         words = [str(self.books), what, brokers, str(STORE_RATE), *topics]
         return [sys.executable, "-m", storing.__name__, *words]
 
+    def consumers(self, name: str) -> list[str]:
+        """The command that lists the consumers, for a member's host."""
+        return self._evenflow(name, "consumers", "--topic", SERVED, "--json")
+
     # -- one method for each role -----------------------------------------------------------------
 
     def _publisher(self, name: str) -> Part:

@@ -113,6 +113,15 @@ class Hosts(Closing):
                 preexec_fn=die_with_parent,  # noqa: PLW1509 - one prctl call, no locks
             )
 
+    def ask(self, host: str, command: Sequence[str], timeout_s: float = 30.0) -> str:
+        """Run a program on a host to its end; return what it printed, whether it failed or not."""
+        words = [*self._enter(host), *command]
+        try:
+            done = subprocess.run(words, capture_output=True, timeout=timeout_s, check=False)
+        except subprocess.TimeoutExpired:
+            return ""
+        return done.stdout.decode(errors="replace")
+
     # -- what can break ---------------------------------------------------------------------------
 
     def set_cable(self, host: str, state: str) -> None:

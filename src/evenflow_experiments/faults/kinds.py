@@ -61,6 +61,8 @@ DOWN_S: Final = {
 }
 """How long a fault lasts: the logarithm is uniform, so that most are short."""
 SKEW_S: Final = (5.0, 60.0)
+PAUSE_S: Final = 3.0
+"""Longest pause before a fault: whoever was struck before is back in its place, or just not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ class Fault:
     """Of a path: (from, to) of what is dropped."""
     skew_s: float = 0.0
     """Of a clock: how far it is ahead."""
+    pause_s: float = 0.0
+    """From the recovery of the fault before to the strike."""
 
     @property
     def kind(self) -> str:
@@ -146,13 +150,14 @@ def draw(kind: tuple[Action, Role], cast: Collection[Member], rng: Random) -> Fa
     target = rng.choice(victims(action, role, cast))
     low, high = DOWN_S[action]
     seconds = math.exp(rng.uniform(math.log(low), math.log(high)))
+    pause = rng.uniform(0.0, PAUSE_S)
     skew = rng.choice((-1, 1)) * rng.uniform(*SKEW_S) if action is Action.CLOCK else 0.0
     if action is not Action.PATH:
-        return Fault(action, role, target.name, seconds, skew_s=skew)
+        return Fault(action, role, target.name, seconds, skew_s=skew, pause_s=pause)
     other = rng.choice(sorted(target.talks_to))
     there, back = (target.name, other), (other, target.name)
     ways = rng.choice(((there,), (back,), (there, back)))
-    return Fault(action, role, target.name, seconds, other, ways)
+    return Fault(action, role, target.name, seconds, other, ways, pause_s=pause)
 
 
 def schedule(

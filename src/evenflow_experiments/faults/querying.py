@@ -29,7 +29,6 @@ def main() -> None:
         .trigger(processingTime=TRIGGER)
         .start()
     )
-    print("query started", file=sys.stderr, flush=True)
     query.awaitTermination()
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 APP: Final = "evenflow_experiments.faults.recording:record"
 VARIABLE: Final = "EVENFLOW_FAULTS_BOOK"
 CONSUMER: Final = "follower"
+"""Its name in the domain; Spark's is ``spark``."""
 
 
 @cache
@@ -46,7 +47,6 @@ def main() -> None:
     known = _positions(Path(path))
     file = _opened(path)
     with follow(topic, CONSUMER, config=Config.load(Path(config_file))) as following:
-        print("following", file=sys.stderr, flush=True)
         for batch in following:
             position = hashlib.sha256(str(batch.position).encode()).hexdigest()[:24]
             if position not in known:

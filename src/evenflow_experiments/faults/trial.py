@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from typing import TYPE_CHECKING, Final
@@ -79,9 +80,7 @@ class Trial:
             stage.start(name)
             if name == "broker-1":
                 self._await_log(name, "listens at")
-        for name, text in (("follower", "following"), ("spark", "query started")):
-            if name in stage.parts:
-                self._await_log(name, text)
+        self._await_consumers()
         for name in sorted(sources):
             stage.start(name)
         self._recovered(START_S)
@@ -134,10 +133,10 @@ class Trial:
     # -- inside -----------------------------------------------------------------------------------
 
     def _strike(self, fault: Fault) -> float:
+        self._look(fault.pause_s)
         began = time.monotonic()
         strike(self._stage, fault)
-        while time.monotonic() < began + fault.seconds:
-            self._look()
+        self._look(fault.seconds)
         heal(self._stage, fault)
         healed = time.monotonic()
         names = suspects(fault, self.cast)
@@ -208,10 +207,26 @@ class Trial:
             for sink in readings.sinks[number]
         ) + sum(stream.tried - stream.safe for stream in readings.stored.values())
 
-    def _look(self) -> None:
-        time.sleep(LOOK_S)
-        self._stage.tend()
-        self.readings.refresh()
+    def _look(self, seconds: float = LOOK_S) -> None:
+        """Look after everybody and read the books, for a while."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, LOOK_S))
+            self._stage.tend()
+            self.readings.refresh()
+
+    def _await_consumers(self) -> None:
+        """Wait until all consumers are registered: what is published before is not for them."""
+        wanted = {m.name for m in self.cast if m.role is Role.CONSUMER}
+        deadline = time.monotonic() + START_S
+        while wanted:
+            said = self._stage.hosts.ask(min(wanted), self._casting.consumers(min(wanted)))
+            if wanted <= set(re.findall(r'"consumer": "([^"]+)"', said)):
+                return
+            if time.monotonic() > deadline:
+                logs = "\n".join(self._stage.tail(name) for name in wanted)
+                raise ExperimentError(NAME, f"consumers are not registered: {said}\n{logs}")
+            self._stage.tend()
 
     def _await_log(self, name: str, text: str) -> None:
         """Wait until a member says something."""
