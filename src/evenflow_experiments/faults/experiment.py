@@ -45,8 +45,16 @@ lost, repeated, or acknowledged and lost, and how long recovery takes. Needs roo
 
 OWED = """\
 owed: of each publisher what publish() accepted; of a run of it that was killed, what flush() had
-made safe; of the store what was acknowledged. Lost and repeated count once for each consumer."""
+made safe; of the store what was acknowledged. Lost and repeated count once for each consumer;
+p50 s and max s: from the heal until all is through."""
 PARTS: Final = ("spark", "follower", "store")
+COLUMNS: Final = {
+    "fault": "fault", "count": "count", "published": "published", "lost": "lost",
+    "repeated": "repeated", "allowed_repeats": "allowed", "acked": "acked",
+    "acked_lost": "acked lost", "acked_repeated": "twice", "recovered_s_p50": "p50 s",
+    "recovered_s_max": "max s",
+}  # fmt: skip
+"""The table: what of a row, and its title."""
 SHOWN: Final = 5
 """Examples told of what is wrong."""
 
@@ -170,14 +178,13 @@ def _some(numbers: Sequence[int]) -> str:
 def show(figures: dict[str, Any]) -> None:
     """Print the table."""
     found = figures["rows"]
-    columns = [name for name in found[0] if name != "acked_repeated"]
     total = Counter[str]()
     for row in found:
         total.update({name: row[name] for name in ("count", "published", "acked", *WRONG)})
     print_table(
         f"{figures['faults']} faults in {figures['seconds']:.0f} s, seed {figures['seed']}",
-        [name.replace("_", " ") for name in columns],
-        [[row[name] for name in columns] for row in found],
+        list(COLUMNS.values()),
+        [[row[name] for name in COLUMNS] for row in found],
         note=OWED,
     )
     words = ", ".join(f"{total[name]:,} {name}" for name in ("published", "acked", *WRONG))
