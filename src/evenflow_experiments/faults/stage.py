@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from evenflow_experiments.faults.hosts import Hosts
 
 AGAIN_S: Final = 2.0
-"""A process that ended by itself is started again this long after its last start, at least."""
+MOST_AGAIN_S: Final = 10.0
+"""A process that ended by itself is started again this long after its last start: at first the
+former, twice as long each time, up to the latter."""
+_TOLD: Final = 200
 _TAIL_LINES: Final = 6
 
 
@@ -52,6 +55,7 @@ class Stage(Closing):
         self._folder, self._tell = folder, tell
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._started: dict[str, float] = {}
+        self._pauses = dict.fromkeys(parts, AGAIN_S)
         for name, part in parts.items():
             (folder / name / "tmp").mkdir(parents=True)
             (folder / name / CONFIG).write_text(configuration(), encoding="utf-8")
@@ -120,11 +124,16 @@ class Stage(Closing):
         """Start those again who ended by themselves."""
         for name, process in list(self._running.items()):
             code = process.poll()
-            if code is None or time.monotonic() < self._started[name] + AGAIN_S:
+            if code is None or time.monotonic() < self._started[name] + self._pauses[name]:
                 continue
             self.ended[name] += 1
-            last = self.tail(name, 1).strip()
-            self._tell(f"{name} ended by itself (code {code}) and is started again: {last}")
+            lived = time.monotonic() - self._started[name]
+            if lived > MOST_AGAIN_S + AGAIN_S:
+                self._pauses[name] = AGAIN_S
+            if self._pauses[name] < MOST_AGAIN_S:
+                last = self.tail(name, 1).strip()[:_TOLD]
+                self._tell(f"{name} ended by itself (code {code}) and is started again: {last}")
+            self._pauses[name] = min(2 * self._pauses[name], MOST_AGAIN_S)
             self.start(name)
 
     def tail(self, name: str, lines: int = _TAIL_LINES) -> str:
