@@ -16,13 +16,16 @@ that is not there in the end is lost, once for each consumer that lacks it. Ever
 comes again is a repeat.
 
 **Allowed.** Applications at nodes may see items again that a node had in hand when it died or was
-taken for dead (docs/protocol.md). So each processing by a node that was itself struck, from
-`BEFORE_S` before the strike to `AFTER_S` after the heal, excuses one repeat of the item, counted
-apart. Consumers are excused nothing.
+taken for dead (docs/protocol.md). So each processing by a node that was itself struck, or cut off
+from a balancer, from `BEFORE_S` before the strike to `AFTER_S` after the heal, excuses one repeat
+of the item, counted apart. A busy machine can let a node stand still that nobody struck: then the
+log of the balancer says that its slices were taken over, and the same holds from `SILENT_S` before
+that moment. Consumers are excused nothing.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -33,8 +36,11 @@ if TYPE_CHECKING:
 STREAM_BITS: Final = 40
 """The id of an item: its stream's number, and below so many bits its own."""
 END: Final = "."
+_TAKEOVER: Final = re.compile(r" takeover: \d+ slices of \S+ from ([^\s~]+)")
 BEFORE_S: Final = 2.0
 """A node commits ten times a second; on a busy machine it may be late."""
+SILENT_S: Final = 5.0
+"""A node is taken for dead after a silence of at most so long."""
 AFTER_S: Final = 5.0
 """A node that was taken for dead learns of it within a beat, once it is heard again."""
 
@@ -154,10 +160,19 @@ class Struck(NamedTuple):
     began: float
     healed: float
 
+    def covers(self, node: str, time: float) -> bool:
+        """Whether it is about this node and this time."""
+        return node == self.node and self.began - BEFORE_S <= time <= self.healed + AFTER_S
+
     def excuses(self, seen: Seen) -> bool:
         """Whether what the node processed then may be processed again by others."""
-        within = self.began - BEFORE_S <= seen.time <= self.healed + AFTER_S
-        return seen.where == self.node and within
+        return self.covers(seen.where, seen.time)
+
+
+def taken_over(line: str) -> str | None:
+    """The node that a line of a balancer's log says was taken for dead."""
+    found = _TAKEOVER.search(line)
+    return None if found is None else found[1]
 
 
 class Repeat(NamedTuple):

@@ -133,6 +133,10 @@ class Casting:
         words = [str(self.books), what, brokers, str(STORE_RATE), *topics]
         return [sys.executable, "-m", storing.__name__, *words]
 
+    def log(self, name: str) -> Path:
+        """Where what a member prints goes."""
+        return self._folder / name / "log"
+
     def consumers(self, name: str) -> list[str]:
         """The command that lists the consumers, for a member's host."""
         return self._evenflow(name, "consumers", "--topic", SERVED, "--json")

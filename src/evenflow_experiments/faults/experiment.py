@@ -87,6 +87,8 @@ def faults(
         folder = Path(name)
         if keep is not None:
             folder = keep.absolute()
+            if folder.exists():
+                raise ExperimentError(NAME, f"--keep {keep}: there is something already")
             folder.mkdir(parents=True)
         figures = run(scale, folder, seed, only, wanted)
     show(figures)
@@ -126,7 +128,7 @@ def run(
         tell("publishing ends; waiting until everything is through")
         trial.drain()
         account = trial.account()
-        ended = dict(stage.ended)
+        ended, suspected = dict(stage.ended), trial.suspected()
     explain(account, tell)
     return {
         "rows": rows(account),
@@ -135,6 +137,7 @@ def run(
         "seed": seed,
         "outbox": has_outbox(),
         "ended_by_themselves": ended,
+        "suspected": suspected,
         "left_out": {str(action): reason for action, reason in reasons.items()},
         "unrecovered": unrecovered,
     }

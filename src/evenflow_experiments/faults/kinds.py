@@ -61,7 +61,7 @@ DOWN_S: Final = {
 }
 """How long a fault lasts: the logarithm is uniform, so that most are short."""
 SKEW_S: Final = (5.0, 60.0)
-PAUSE_S: Final = 3.0
+PAUSE_S: Final = 2.0
 """Longest pause before a fault: whoever was struck before is back in its place, or just not."""
 
 

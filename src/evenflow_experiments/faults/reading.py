@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from evenflow_experiments.faults.books import Sink, Stream, parse_entry
+from evenflow_experiments.faults.books import (
+    SILENT_S,
+    Sink,
+    Stream,
+    Struck,
+    parse_entry,
+    taken_over,
+)
 from evenflow_experiments.faults.cast import APPLIED
+from evenflow_experiments.faults.kinds import Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,6 +101,13 @@ class Readings:
             for name in parts
         }
         self._settled = Tail(books / "settled")
+        self.taken_over: list[Struck] = []
+        """The nodes that balancers took for dead, and when."""
+        self._balancers = [
+            Tail(casting.log(name))
+            for name, part in parts.items()
+            if part.member.role is Role.BALANCER
+        ]
 
     def refresh(self) -> None:
         """Read on."""
@@ -110,6 +125,13 @@ class Readings:
         for line in self._settled.lines():
             if (found := parse_entry(line)) is not None:
                 self.settled = found.time
+
+        self._read_logs(time.monotonic())
+
+    def _read_logs(self, now: float) -> None:
+        for tail in self._balancers:
+            nodes = {taken_over(line) for line in tail.lines()} - {None}
+            self.taken_over += [Struck(str(node), now - SILENT_S, now) for node in nodes]
 
     def found(self, books: Path) -> dict[int, Sink]:
         """What the store's audit found."""

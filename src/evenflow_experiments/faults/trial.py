@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import ExperimentError
@@ -126,9 +127,19 @@ class Trial:
                 raise ExperimentError(
                     NAME, f"the store cannot be read back: {self._stage.tail('client')}"
                 )
+        struck = self.struck + readings.taken_over
         return Account(
-            readings.streams, readings.sinks, readings.stored, found, self.struck, self.outcomes
+            readings.streams, readings.sinks, readings.stored, found, struck, self.outcomes
         )
+
+    def suspected(self) -> dict[str, int]:
+        """How often each node was taken for dead that no fault had struck or cut off then."""
+        innocent = [
+            one.node
+            for one in self.readings.taken_over
+            if not any(each.covers(one.node, one.healed) for each in self.struck)
+        ]
+        return dict(Counter(innocent))
 
     # -- inside -----------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from evenflow_experiments.faults.books import (
     parse_entry,
     repeats,
     split_id,
+    taken_over,
 )
 
 
@@ -132,3 +133,16 @@ def test_only_what_was_processed_around_the_fault_is_excused(time, allowed):
 def test_the_same_node_twice_is_a_repeat_too():
     (found,) = repeats(again(("a", 1.0), ("a", 1.0)), [])
     assert found.wrong == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "node"),
+    [
+        ("INFO balancer: takeover: 3 slices of items from worker-2~fb to worker-3~b2", "worker-2"),
+        ("INFO balancer: assign: 8 slices of items from nobody to worker-3~b23270 in 2 ms", None),
+        ("INFO balancer: plan p-1: 2 slices of items from worker-1~96 to worker-3~b2", None),
+        ("", None),
+    ],
+)
+def test_the_log_of_a_balancer_says_whom_it_took_for_dead(line, node):
+    assert taken_over(line) == node
