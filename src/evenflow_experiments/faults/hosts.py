@@ -32,7 +32,6 @@ CABLE: Final = "cable"
 """The interface of every host."""
 SUBNET: Final = "10.213.78"
 _COMMANDS: Final = {"ip": "iproute2", "nsenter": "util-linux", "unshare": "util-linux"}
-_FAKETIME: Final = "faketime/libfaketimeMT.so.1"
 _PR_SET_PDEATHSIG: Final = 1
 _LIBC: Final = ctypes.CDLL(None)
 
@@ -51,14 +50,7 @@ def left_out() -> dict[Action, str]:
     reasons = {}
     if shutil.which("nft") is None:
         reasons[Action.PATH] = "no command nft: install nftables ('make setup')"
-    if faketime() is None:
-        reasons[Action.CLOCK] = "no libfaketime: install faketime ('make setup')"
     return reasons
-
-
-def faketime() -> Path | None:
-    """The library that sets a process's clock apart."""
-    return next(iter(sorted(Path("/usr/lib").glob(f"*/{_FAKETIME}"))), None)
 
 
 def die_with_parent() -> None:

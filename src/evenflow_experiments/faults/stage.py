@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 import psutil
 
 from evenflow.closing import Closing
+from evenflow_experiments.faults import skewed
 from evenflow_experiments.faults.cast import CONFIG, DISK_BYTES, configuration
-from evenflow_experiments.faults.hosts import faketime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -68,7 +68,9 @@ class Stage(Closing):
         part = self.parts[name]
         command = part.command + (part.again if name in self._started else [])
         self._started[name] = time.monotonic()
-        env = {**self._own(name), **part.env, **_clock(skew_s)}
+        if skew_s:
+            command = _skewed(command, skew_s)
+        env = {**self._own(name), **part.env}
         self._running[name] = self._launch(name, command, env)
 
     def run(self, name: str, command: Sequence[str], timeout_s: float) -> int:
@@ -181,12 +183,7 @@ def _family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
         return []
 
 
-def _clock(skew_s: float) -> dict[str, str]:
-    library = faketime()
-    if not skew_s or library is None:
-        return {}
-    return {
-        "LD_PRELOAD": str(library),
-        "FAKETIME": f"{skew_s:+.3f}s",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
+def _skewed(command: Sequence[str], skew_s: float) -> list[str]:
+    """The command of a Python program, with its wall clock set apart."""
+    python, option, module, *arguments = command
+    return [python, option, skewed.__name__, f"{skew_s:.3f}", module, *arguments]

@@ -6,6 +6,7 @@ import re
 import signal
 import time
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import ExperimentError
@@ -67,7 +68,9 @@ class Trial:
     @property
     def cast(self) -> list[Member]:
         """Who takes part."""
-        return [part.member for part in self._stage.parts.values()]
+        names = self._stage.parts.keys()
+        members = [part.member for part in self._stage.parts.values()]
+        return [replace(one, talks_to=one.talks_to & names) for one in members]
 
     # -- the phases -------------------------------------------------------------------------------
 
