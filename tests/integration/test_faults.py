@@ -6,12 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from evenflow.cli import main
+from evenflow_experiments.faults import skewed
 from evenflow_experiments.faults.cast import Scale
 from evenflow_experiments.faults.experiment import run
 from evenflow_experiments.faults.hosts import Hosts
@@ -115,6 +117,18 @@ def test_whatever_ends_the_experiment_ends_its_hosts(
         lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids),
         "its hosts and the program on them, which was stopped, are gone",
     )
+
+
+def test_a_program_runs_with_another_clock(tmp_path: Path) -> None:
+    (tmp_path / "clock_teller.py").write_text(
+        "import sys, time; time.sleep(0.01); print(time.time(), time.time_ns(), *sys.argv[1:])"
+    )
+    command = [sys.executable, "-m", skewed.__name__, "-3600", "clock_teller", "one", "two"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    seconds, nanoseconds, *words = said.stdout.split()
+    assert words == ["one", "two"]
+    assert time.time() - float(seconds) == pytest.approx(3600, abs=60)
+    assert int(nanoseconds) / 1e9 == pytest.approx(float(seconds), abs=10)
 
 
 @pytest.mark.domain
