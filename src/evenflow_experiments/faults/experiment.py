@@ -139,7 +139,7 @@ def run(
         "ended_by_themselves": ended,
         "suspected": suspected,
         "left_out": {str(action): reason for action, reason in reasons.items()},
-        "unrecovered": unrecovered,
+        "unrecovered": unrecovered or trial.unread,
     }
 
 

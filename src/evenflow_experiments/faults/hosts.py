@@ -139,10 +139,9 @@ class Hosts(Closing):
     def fill(self, host: str, folder: Path) -> None:
         """Leave no room on a host's small disk."""
         ballast = self._inside(host, folder) / "ballast"
-        with ballast.open("wb") as file, contextlib.suppress(OSError):
+        with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(1 << 16))
-                file.flush()
 
     def free(self, host: str, folder: Path) -> None:
         """Give the room back."""

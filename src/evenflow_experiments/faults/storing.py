@@ -107,10 +107,10 @@ async def write(folder: Path, brokers: Sequence[str], rate: float, topics: dict[
 async def audit(folder: Path, brokers: Sequence[str], topics: dict[str, int]) -> None:
     """Write down what the store has."""
     async with AsyncClient(brokers, timeout_s=AUDIT_S) as client:
-        for topic, number in topics.items():
-            ids = await _all(client, topic)
-            text = entry(time.monotonic(), ids)
-            (folder / f"{number}.found").write_text(text, encoding="utf-8")
+        found = await asyncio.gather(*(_all(client, topic) for topic in topics))
+    for number, ids in zip(topics.values(), found, strict=True):
+        text = entry(time.monotonic(), ids)
+        (folder / f"{number}.found").write_text(text, encoding="utf-8")
 
 
 async def _all(client: AsyncClient, topic: str) -> list[int]:

@@ -35,6 +35,8 @@ STANDBY_S: Final = 8.0
 DRAIN_S: Final = 120.0
 QUIET_S: Final = 20.0
 """When nothing more comes for so long, the rest is lost."""
+LATE_S: Final = 5.0
+"""When everything is there: how long something may still come twice."""
 AUDIT_S: Final = 180.0
 BEHIND_ROLES: Final = {
     "application": ("worker", "balancer"),
@@ -64,6 +66,8 @@ class Trial:
         self.readings = Readings(casting)
         self.outcomes: list[Outcome] = []
         self.struck: list[Struck] = []
+        self.unread = ""
+        """Why not everything could be counted."""
 
     @property
     def cast(self) -> list[Member]:
@@ -114,9 +118,10 @@ class Trial:
             self._look()
             left = self._left()
             if before is not None and not left:
-                return
+                break
             if left != before:
                 before, quiet = left, time.monotonic()
+        self._look(LATE_S)
 
     def account(self) -> Account:
         """Read the store back, and hand over everything that is to be counted."""
@@ -127,9 +132,7 @@ class Trial:
             self._stage.run("client", self._casting.storing("audit"), AUDIT_S)
             found = readings.found(self._casting.books)
             if len(found) < len(readings.stored):
-                raise ExperimentError(
-                    NAME, f"the store cannot be read back: {self._stage.tail('client')}"
-                )
+                self.unread = f"the store cannot be read back: {self._stage.tail('client')}"
         struck = self.struck + readings.taken_over
         return Account(
             readings.streams, readings.sinks, readings.stored, found, struck, self.outcomes
