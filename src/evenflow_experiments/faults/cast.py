@@ -36,7 +36,7 @@ SLICES: Final = 24
 RATE: Final = 60.0
 """Items a second of each publisher and topic."""
 STORE_TOPICS: Final = 6
-STORE_RATE: Final = 5.0
+STORE_RATE: Final = 10.0
 """Messages a second to each topic of the store."""
 FIRST_STORED: Final = 100
 """Number of the first stream of the store."""

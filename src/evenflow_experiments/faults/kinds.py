@@ -11,7 +11,7 @@ action      what is done                                                healed b
 ``link``    the cable of the member's host is pulled for 2 to 25 s      the cable
 ``path``    what one host sends another, or each the other, is dropped  the rule is taken away
 ``clock``   killed, and started with a wall clock 5 to 60 s off         killed, started as before
-``disk``    the folder of a broker or an outbox is filled, 2 to 10 s    room
+``disk``    the folder of a broker or an outbox is filled, 5 to 25 s    room
 ==========  ==========================================================  ============================
 
 Pure: the random numbers come in.
@@ -57,7 +57,7 @@ DOWN_S: Final = {
     Action.LINK: (2.0, 25.0),
     Action.PATH: (2.0, 25.0),
     Action.CLOCK: (2.0, 10.0),
-    Action.DISK: (2.0, 10.0),
+    Action.DISK: (5.0, 25.0),
 }
 """How long a fault lasts: the logarithm is uniform, so that most are short."""
 SKEW_S: Final = (5.0, 60.0)

@@ -138,6 +138,10 @@ class Stage(Closing):
             self._pauses[name] = min(2 * self._pauses[name], MOST_AGAIN_S)
             self.start(name)
 
+    def forgive(self) -> None:
+        """Start those soon who ended again and again: the cause is gone."""
+        self._pauses = dict.fromkeys(self.parts, AGAIN_S)
+
     def tail(self, name: str, lines: int = _TAIL_LINES) -> str:
         """The last lines of a member's log."""
         log = self._log(name)

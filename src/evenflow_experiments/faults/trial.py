@@ -155,6 +155,7 @@ class Trial:
         strike(self._stage, fault)
         self._look(fault.seconds)
         heal(self._stage, fault)
+        self._stage.forgive()
         healed = time.monotonic()
         names = suspects(fault, self.cast)
         self.struck += [Struck(name, began, healed) for name in names]
