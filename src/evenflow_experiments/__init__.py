@@ -29,6 +29,10 @@ EXPERIMENTS: Registry[click.Command] = Registry(
             "evenflow_experiments.spark.exactly_once:exactly_once",
             "every id once, while nodes and Spark are killed",
         ),
+        "faults": Later(
+            "evenflow_experiments.faults.experiment:faults",
+            "exactly once while hosts, links and processes fail",
+        ),
         "handover": Later(
             "evenflow_experiments.slices.handover:handover",
             "time of moving slices (MAPE-SDDL, Table II)",

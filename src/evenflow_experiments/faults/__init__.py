@@ -1,0 +1,1 @@
+"""Exactly once with real processes on hosts that fail: ``evenflow experiment faults``."""
