@@ -116,8 +116,8 @@ def test_up_refuses_a_domain_in_which_somebody_works(cluster):
 
 
 def test_a_node_that_leaves_with_items_says_so(cluster):
-    cluster.start_balancer()
     served = ["--set", "topics.items.served=true"]
+    cluster.start("balancer", ["balancer", *served])
     node = subprocess.Popen(
         [sys.executable, "-m", "evenflow", "node", "--serve", "--name", "solo", *served,
          "--domain", str(cluster.config.domain.id), "--set", f"topics.items.slices={SLICES}"],

@@ -490,7 +490,7 @@ def test_closing_ends_everything_and_does_not_hang(
     participant.close()
     with pytest.raises(ClosedError, match="writer of evenflow/data/items"):
         writers[0].write_encoded(encode_item(1, 1, 1, 3, 1, item(1)))
-    with pytest.raises(ClosedError, match="reader of evenflow/reports"):
+    with pytest.raises(ClosedError, match="reader of evenflow/node-reports"):
         reader.take()
     with pytest.raises(ClosedError, match="participant of domain"):
         participant.reader(channels.REPORTS)

@@ -49,6 +49,9 @@ class Network:
         """Processes that are stopped, with what waits for them."""
         self.cuts: set[tuple[str, str]] = set()
         """The broken paths: from whom, to whom."""
+        self._slow: tuple[type, ...] = ()
+        self._under_way: list[Parcel] = []
+        """What is slow and has been posted."""
         self._arrive = arrive
 
     def cut(self, one: str, other: str, *, both: bool = True) -> None:
@@ -58,6 +61,14 @@ class Network:
     def heal(self, one: str = "", other: str = "") -> None:
         """Mend the path between two processes in both directions; without names, every path."""
         self.cuts = {cut for cut in self.cuts if one and {*cut} != {one, other}}
+        if not one:
+            self.slow_down()
+
+    def slow_down(self, *kinds: type) -> None:
+        """Messages of some kinds do not arrive for now; all others do, those kept before too."""
+        self._slow = kinds
+        self.parcels += self._under_way
+        self._under_way = []
 
     @property
     def is_whole(self) -> bool:
@@ -79,9 +90,8 @@ class Network:
             ends = (self.process_of(parcel.sender), self.process_of(parcel.to))
             if ends in self.cuts:
                 return
-        self.parcels.append(
-            replace(parcel, what=_travelled(parcel.what)) if self.encoded else parcel
-        )
+        line = self._under_way if isinstance(parcel.what, self._slow) else self.parcels
+        line.append(replace(parcel, what=_travelled(parcel.what)) if self.encoded else parcel)
 
     def deliver(self, index: int) -> None:
         """A parcel arrives."""

@@ -17,11 +17,20 @@ import random
 import sys
 from collections.abc import Callable
 
+from evenflow.model.messages import (
+    ConsumerCommit,
+    CutAnswer,
+    Ledger,
+    NodeReport,
+    Progress,
+    WriterCut,
+)
 from evenflow.model.sample import Sample
 from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import TICK, SimCluster
 from evenflow.testing.invariants import Violation
+from evenflow.testing.network import Parcel
 from evenflow.testing.schedules import consumer_step, one_random_step
 from evenflow.testing.serving_cluster import ServingCluster
 
@@ -30,6 +39,17 @@ SILENCE = 2.5
 PATIENCE = BalancerSettings(
     settle=0.5, deadline=1.0, silence=3.0, join_after=0.02, quiet=0.5, stall=1.5
 )
+SLOW: tuple[tuple[type, ...], ...] = (
+    (),
+    (),
+    (Ledger,),
+    (WriterCut,),
+    (CutAnswer,),
+    (Ledger, WriterCut),
+    (NodeReport,),
+    (Progress, ConsumerCommit),
+)
+"""What may be late while a writer is being ended."""
 MOST_MESSAGES = 400.0
 """Messages a second of each process, on average over a schedule."""
 
@@ -136,12 +156,36 @@ def _cut_off_publisher(cluster: SimCluster, rng: random.Random) -> None:
 def _long_silence(cluster: SimCluster, rng: random.Random) -> None:
     """What a publisher has sent is processed and it does not hear of it; then nobody hears it.
 
-    Some of its samples are late, and come in while it is being ended.
+    Some of its samples are late, and come in while it is being ended; and what is said about its
+    end is slow.
     """
-    awake = [name for name in cluster.publishers if name not in cluster.network.stopped]
+    network = cluster.network
+    awake = [name for name in cluster.publishers if name not in network.stopped]
     if not awake:
         return
-    publisher, network = rng.choice(awake), cluster.network
+    publisher = rng.choice(awake)
+    late = _fall_silent(cluster, rng, publisher)
+    if rng.random() < 0.7:
+        _wait_for_preparation(cluster)
+    _calm(cluster, TICK * rng.randint(0, 3))
+    network.slow_down(*rng.choice(SLOW))
+    for _ in range(rng.randint(0, 3)):
+        cluster.publish(publisher, rng.randrange(cluster.slice_count))
+    while late:
+        network.parcels.append(late.pop())
+        for _ in range(rng.randint(0, 6)):
+            if network.parcels:
+                network.deliver(rng.randrange(len(network.parcels)))
+        cluster.advance(TICK)
+    _calm(cluster, rng.choice([0.1, 2.0]))
+    network.slow_down()
+    if rng.random() < 0.6:
+        network.heal()
+
+
+def _fall_silent(cluster: SimCluster, rng: random.Random, publisher: str) -> list[Parcel]:
+    """Cut a publisher off, from what others say and then altogether; return what is late of it."""
+    network = cluster.network
     others = [name for name in _processes(cluster) if name != publisher]
     for other in others:
         network.cut(other, publisher, both=False)
@@ -153,18 +197,17 @@ def _long_silence(cluster: SimCluster, rng: random.Random) -> None:
     _calm(cluster, 0.4)
     for other in others:
         network.cut(publisher, other, both=False)
-    _calm(cluster, rng.choice([2.0, 3.0, 3.5, 4.0]))
-    for _ in range(rng.randint(0, 3)):
-        cluster.publish(publisher, rng.randrange(cluster.slice_count))
-    while late:
-        network.parcels.append(late.pop())
-        for _ in range(rng.randint(0, 6)):
-            if network.parcels:
-                network.deliver(rng.randrange(len(network.parcels)))
-        cluster.advance(0.04)
-    _calm(cluster, rng.choice([0.1, 2.0]))
-    if rng.random() < 0.6:
-        network.heal()
+    _calm(cluster, 2.0)
+    return late
+
+
+def _wait_for_preparation(cluster: SimCluster) -> None:
+    """Until a writer is being ended, or nobody thinks of it."""
+    for _ in range(60):
+        balancer = cluster.balancer
+        if balancer is not None and balancer.books.cutting.preparing:
+            return
+        _calm(cluster, TICK)
 
 
 def _heal(cluster: SimCluster, rng: random.Random) -> None:  # noqa: ARG001
