@@ -247,6 +247,7 @@ def test_two_queries_cannot_have_one_name(config: Config, follower: Follower) ->
         second.close()
 
 
+@pytest.mark.usefixtures("balancer")
 def test_of_two_queries_with_one_name_that_start_at_once_one_stops(config: Config) -> None:
     followers = [Follower("items", "spark", config) for _ in range(2)]
     try:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.domain
 
-CONSTANT = 5
-"""Endpoints of a publisher besides its writer for each node: epochs, commits, requests, maps and
-beats."""
+CONSTANT = 7
+"""Endpoints of a publisher besides its writer for each node: epochs, commits, requests, maps,
+ledgers, cuts and beats."""
 
 
 def configured(domain_id: int, slices: int, **settings: Any) -> Config:

@@ -116,8 +116,9 @@ class Config:
 
     @property
     def state_folder(self) -> Path:
-        """Where the balancer keeps what must outlive it."""
-        return (self.file.parent if self.file else Path()) / self.balancer.state_dir
+        """Where the balancer keeps what must outlive it, apart for each domain."""
+        folder = (self.file.parent if self.file else Path()) / self.balancer.state_dir
+        return folder / f"domain-{self.domain.id}"
 
     def as_tables(self) -> dict[str, Any]:
         """Return the configuration in the shape of its file."""

@@ -147,8 +147,8 @@ class BalancerConfig(Section):
     beat_ms: int = integer(200, 10, 10_000)
     """How often the balancer tells the nodes the term and the assignment."""
     state_dir: str = text("evenflow-state", r".+", "a folder")
-    """Where it keeps which publishers have ended and which consumers are registered; relative to
-    the folder of the configuration file, else to the working folder."""
+    """Where it keeps which publishers have ended and which consumers are registered, in a folder
+    for each domain; relative to that of the configuration file, else to the working folder."""
     settle_s: float = number(1.0, 0.0, 60.0)
     """How long a new balancer listens to the nodes' reports before it decides."""
     step_deadline_s: float = number(5.0, 0.1, 60.0)
