@@ -11,12 +11,12 @@ nothing else is called.
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evenflow.errors import DecodeError, StorageError
 from evenflow.overlay.protocol.codec import Codec
-from evenflow.overlay.protocol.messages import Message, PublisherState, ShelfId
-from evenflow.overlay.replica.record import Record
+from evenflow.overlay.protocol.messages import Member, Message, PublisherState, ShelfId
+from evenflow.overlay.replica.record import Record, Vote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,22 +31,35 @@ CREATE TABLE IF NOT EXISTS messages (
 CREATE TABLE IF NOT EXISTS publishers (
     shelf INTEGER NOT NULL, publisher INTEGER NOT NULL, sequence INTEGER NOT NULL,
     time INTEGER NOT NULL, PRIMARY KEY (shelf, publisher)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS votes (
+    id INTEGER PRIMARY KEY, shelf BLOB NOT NULL UNIQUE, vote BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS members (name TEXT PRIMARY KEY, member BLOB NOT NULL) WITHOUT ROWID;
 """
+VERSION = 2
+"""Of the layout; a file of an earlier one has no configurations, and cannot be used."""
 
 _RECORDS = Codec(Record)
+_VOTES = Codec(Vote)
+_MEMBERS = Codec(Member)
 _FOREVER = (1 << 63) - 1
 
 
 class SqliteStore:
-    """The copies of one broker, in one file."""
+    """The copies of one broker, in one file.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: The file.
+        sync: Whether a commit waits for the disk; without, it survives the process alone.
+    """
+
+    def __init__(self, path: Path, *, sync: bool = True) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
             self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.execute(f"PRAGMA synchronous={'FULL' if sync else 'OFF'}")
+            self._check_version(path)
             self._db.executescript(SCHEMA)
         except (OSError, sqlite3.Error) as error:
             raise StorageError(str(path), f"{error}; is another broker using it?") from None
@@ -55,14 +68,21 @@ class SqliteStore:
         self._sizes: dict[ShelfId, int] = {}
         self._writing = False
 
+    def _check_version(self, path: Path) -> None:
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        (tables,) = self._db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+        if tables and version != VERSION:
+            self._db.close()
+            raise StorageError(
+                str(path), f"it has layout {version}, not {VERSION}: it is of another version"
+            )
+        self._db.execute(f"PRAGMA user_version = {VERSION}")
+
     def load(self) -> list[tuple[Record, int]]:
         """Return all copies, each with the time up to which it was committed."""
         found = []
         for number, encoded, committed in self._db.execute("SELECT * FROM shelves").fetchall():
-            try:
-                record: Record = _RECORDS.decode(encoded)
-            except DecodeError as error:
-                raise StorageError(str(self._path), f"shelf {number}: {error}") from None
+            record: Record = self._decoded(_RECORDS, encoded)
             self._ids[record.shelf] = number
             found.append((record, committed))
         for shelf, number in self._ids.items():
@@ -187,6 +207,42 @@ class SqliteStore:
             [(number, p.publisher, p.sequence, p.time) for p in publishers],
         )
 
+    def votes(self) -> list[Vote]:
+        """Return what was written down about configurations, oldest first."""
+        rows = self._db.execute("SELECT vote FROM votes ORDER BY id").fetchall()
+        return [self._decoded(_VOTES, row[0]) for row in rows]
+
+    def save_vote(self, vote: Vote) -> None:
+        """Write a vote, new or changed."""
+        self._begin()
+        self._db.execute(
+            "INSERT INTO votes (shelf, vote) VALUES (?, ?)"
+            " ON CONFLICT (shelf) DO UPDATE SET vote = excluded.vote",
+            (_VOTES.encode(vote.shelf), _VOTES.encode(vote)),
+        )
+
+    def drop_vote(self, shelf: ShelfId) -> None:
+        """Delete a vote."""
+        self._begin()
+        self._db.execute("DELETE FROM votes WHERE shelf = ?", (_VOTES.encode(shelf),))
+
+    def members(self) -> list[Member]:
+        """Return the brokers that were known."""
+        rows = self._db.execute("SELECT member FROM members").fetchall()
+        return [self._decoded(_MEMBERS, row[0]) for row in rows]
+
+    def save_member(self, member: Member) -> None:
+        """Write what is known of a broker."""
+        self._begin()
+        row = (member.name, _MEMBERS.encode(member))
+        self._db.execute("REPLACE INTO members VALUES (?, ?)", row)
+
+    def _decoded(self, codec: Codec, data: bytes) -> Any:
+        try:
+            return codec.decode(data)
+        except DecodeError as error:
+            raise StorageError(str(self._path), str(error)) from None
+
     def _begin(self) -> None:
         if not self._writing:
             self._db.execute("BEGIN")
@@ -202,6 +258,17 @@ class SqliteStore:
         if self._writing:
             self._db.execute("COMMIT")
             self._writing = False
+
+    def limit(self, pages: int) -> None:
+        """Let the file have no more pages than these, or than it has: further writes fail."""
+        self._db.execute(f"PRAGMA max_page_count = {max(1, pages)}")
+
+    def abandon(self) -> None:
+        """Close the file without what was not committed, as a crash does."""
+        if self._writing:
+            self._db.execute("ROLLBACK")
+            self._writing = False
+        self._db.close()
 
     def close(self) -> None:
         """Commit and close the file."""
