@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from evenflow.overlay.replica.replica import Replica
 
 
+FOREVER = 1 << 62
+
+
 class Violation(AssertionError):
     """Something happened that must never happen."""
 
@@ -63,6 +66,15 @@ def in_sync_disks(stores: Mapping[str, Store]) -> dict[ShelfId, list[Store]]:
         for shelf, config in newest.items()
         if config.primary
     }
+
+
+def stored_on(disk: Store, shelf: ShelfId) -> set[tuple[int, int]]:
+    """Return publisher and sequence of all messages of a shelf on a disk."""
+    try:
+        found = disk.read(shelf, 0, FOREVER, FOREVER, FOREVER)
+    except KeyError:
+        return set()
+    return {(message.publisher, message.sequence) for message in found}
 
 
 def copies_of(cores: Mapping[str, BrokerCore]) -> dict[ShelfId, dict[str, Copy]]:

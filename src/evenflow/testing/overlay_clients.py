@@ -15,7 +15,7 @@ from evenflow.overlay.protocol.codec import BODY, LINK
 from evenflow.overlay.protocol.events import Asked
 from evenflow.overlay.protocol.messages import Envelope, Failed, MoveDone, MoveTopic, ShelfId
 from evenflow.overlay.space.coordinate import geographic_hash
-from evenflow.testing.overlay_checks import Violation, in_sync_disks
+from evenflow.testing.overlay_checks import Violation, in_sync_disks, stored_on
 
 if TYPE_CHECKING:
     import random
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from evenflow.overlay.space.coordinate import Coordinate
     from evenflow.testing.overlay_paths import Paths
 
-FOREVER = 1 << 62
 WORK_S = 0.05
 """Time between two looks of a client at what is due."""
 
@@ -155,6 +154,8 @@ class OverlayClients:
         if request is None:
             return
         names = network.names()
+        if not names:
+            return
         if client.broker not in names or network.rng.random() < 0.05:
             client.broker = network.rng.choice(names)
         if network.paths.blocked(f"c{client.number}", client.broker):
@@ -208,10 +209,7 @@ class OverlayClients:
         """Check that what publishers were told is stored is on the disks of all copies in sync."""
         topics: dict[str, set[tuple[int, int]]] = {}
         for shelf, disks in in_sync_disks(stores).items():
-            found = [
-                {(m.publisher, m.sequence) for m in disk.read(shelf, 0, FOREVER, FOREVER, FOREVER)}
-                for disk in disks
-            ]
+            found = [stored_on(disk, shelf) for disk in disks]
             topics.setdefault(shelf.topic, set()).update(set.intersection(*found))
         for client in self._clients.values():
             publishing = client.requester

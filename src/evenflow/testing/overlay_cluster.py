@@ -260,7 +260,8 @@ class OverlayCluster:
         if broker.stopped:
             return
         for other in sorted(broker.wanted - core.neighbours.links):
-            self._dial(name, other)
+            if name in self.brokers:
+                self._dial(name, other)
         self.give(core, Tick())
 
     # -- the network ----------------------------------------------------------------------------

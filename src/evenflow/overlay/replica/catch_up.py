@@ -71,7 +71,9 @@ class CatchUp:
     def report(self) -> None:
         """Tell the primary how far we are."""
         copy, record = self._copy, self._copy.record
-        synced = Synced(record.shelf, record.term, record.since, self.fetching is None)
+        synced = Synced(
+            record.shelf, record.term, record.since, self.fetching is None, copy.written
+        )
         copy.host.mail.send(copy.config.primary, synced)
 
     def pull(self) -> None:

@@ -54,6 +54,8 @@ class Copy:
         self.state = State.UNSURE
         self.committed = max(committed, record.terms[-1].start - 1)
         self.last = max(host.store.last(record.shelf), self.committed)
+        self.written = 0
+        """As member: time up to which all is written that the primary sent in this term."""
         self.publishers = host.store.publishers(record.shelf)
         self.verified = record.shelf.at_home
         """Whether the delegate list on the label was in force lately, as home says."""

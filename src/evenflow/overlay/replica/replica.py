@@ -124,12 +124,11 @@ class Replica:
         if copy.leading:
             self._review_leading()
             return
-        takes_over = copy.state is State.UNSURE and copy.config.primary == copy.me
-        if takes_over or not self.host.members.alive(copy.config.primary):
-            if self.host.steady or copy.state is State.FOLLOWING:
-                self._take_over()
-        else:
-            self.proposer.stop()
+        gone = copy.config.primary == copy.me or not self.host.members.alive(copy.config.primary)
+        if gone and (self.host.steady or copy.state is State.FOLLOWING):
+            self._take_over()
+        elif not gone and self.proposer.busy:
+            self._take_over()  # it was begun when the primary was gone, or asked us to lead
         if self.host.now >= copy.next_check:
             needed = copy.state is State.FOLLOWING and copy.me in copy.wanted()
             hurried = not needed and self.host.members.alive(copy.config.primary)
@@ -256,9 +255,11 @@ class Replica:
         self.catch_up.stop()
         if copy.me not in sync.config.in_sync:
             new = old.birth != sync.config.birth or not old.term
-            wrong = 0 if new else min(divergence(sync.terms, old.term), copy.stored_until + 1)
-            wrong = min(wrong, start)
-            copy.truncate(wrong, sync.publishers)
+            missed = sync.config.term > old.term
+            changed = divergence(sync.terms, old.term) if missed else start
+            wrong = 0 if new else min(changed, copy.stored_until + 1, start)
+            if new or missed:  # in the same term, what we said that we have must stay true
+                copy.truncate(wrong, sync.publishers)
             since = self.catch_up.rejoin(wrong, start)
         copy.record = Record(
             copy.shelf, sync.config.birth, sync.config.term, since, sync.terms, sync.label
@@ -278,6 +279,7 @@ class Replica:
         at = self.replication.members.get(sender)
         if not self.copy.leading or synced.term != self.copy.record.term or at is None:
             return
+        at.last = max(at.last, synced.last) if at.synced else synced.last
         at.synced, at.since, at.idle = True, synced.since, synced.whole
         self.replication.replicate()
         self.replication.advance()
@@ -289,7 +291,9 @@ class Replica:
         if copy.leading and sender in copy.config.in_sync:
             self._lost.add(sender)
             self.review()
-        elif copy.state is not State.LEADING and sender == copy.config.primary:
+        elif not copy.leading and sender == copy.config.primary:
+            if copy.state is State.FOLLOWING:
+                self.doubt()
             self._take_over()
 
     def on_lead(self, sender: str, lead: Lead) -> None:

@@ -66,8 +66,6 @@ class Replication:
 
     def __init__(self, copy: Copy) -> None:
         self._copy = copy
-        self._written = 0
-        """As member: time of the newest message of the term that is written."""
         self._start = 0
         self._before: tuple[PublisherState, ...] = ()
         """As member: how far publishers were stored when the primary began to send."""
@@ -89,7 +87,7 @@ class Replication:
 
     def follow_from(self, start: int, before: tuple[PublisherState, ...]) -> None:
         """As member: the messages from a time on will be sent; so far publishers were stored."""
-        self._written, self._start, self._before = start - 1, start, before
+        self._copy.written, self._start, self._before = start - 1, start, before
 
     def stop(self) -> None:
         """We are not primary any more."""
@@ -195,6 +193,7 @@ class Replication:
             return  # we never sent that
         if done.round == at.round:
             at.round, at.confirmed = 0, at.sent
+            at.last = done.last  # less than we thought, when it began anew
         at.last = max(at.last, done.last)
         at.revision = max(at.revision, done.revision)
         self.replicate()
@@ -225,20 +224,26 @@ class Replication:
             return
         if sender != copy.config.primary or not self._sound(sent):
             return
-        if sent.previous > self._written:
-            return  # something before it was lost, and comes again
-        fresh = [message for message in sent.messages if message.time > self._written]
+        if sent.previous > copy.written:
+            self._answer(sent)  # what comes before it is not here: the primary begins there
+            return
+        fresh = [message for message in sent.messages if message.time > copy.written]
         if sent.label and sent.label[0].revision > copy.label.revision:
             self._take_label(sent.label[0], sent.publishers)
         if fresh:
-            self._replace(self._written + 1, fresh)
-            self._written = fresh[-1].time
-            copy.last = max(copy.last, self._written)
-        copy.committed = max(copy.committed, min(sent.committed, self._written))
+            self._replace(copy.written + 1, fresh)
+            copy.written = fresh[-1].time
+            copy.last = max(copy.last, copy.written)
+        copy.committed = max(copy.committed, min(sent.committed, copy.written))
+        self._answer(sent)
+
+    def _answer(self, sent: Replicate) -> None:
+        """Say what is written."""
+        copy = self._copy
         done = Replicated(
-            copy.shelf, record.term, self._written, copy.label.revision, sent.round
+            copy.shelf, copy.record.term, copy.written, copy.label.revision, sent.round
         )
-        copy.host.mail.send(sender, done)
+        copy.host.mail.send(copy.config.primary, done)
 
     def _sound(self, sent: Replicate) -> bool:
         """Say whether times rise and are not absurd; count it when not."""

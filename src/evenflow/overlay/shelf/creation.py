@@ -90,11 +90,13 @@ class ShelfCreation:
         if isinstance(body, Sync):
             self._on_sync(envelope, body)
         elif isinstance(body, Check | Replicate | Lead):
-            self._on_asked(envelope.origin, body.shelf)
+            self._on_asked(envelope.origin, body)
         elif isinstance(body, Adopt):
             self._on_adopt(envelope, body)
         elif isinstance(body, Join) and body.level and body.shelf.at_home:
-            if not self._pass_on(envelope, body):
+            if self._unmade(body.shelf):
+                self._make_home(body.shelf, body.level).handle(envelope, body)
+            elif not self._pass_on(envelope, body):
                 self._expect(envelope, body)
         else:
             self._pass_on(envelope, body)
@@ -111,13 +113,16 @@ class ShelfCreation:
             host.votes.learn(sync.shelf, config)
             self._make(sync.shelf, config.birth, sync.label, start=0).handle(envelope, sync)
 
-    def _on_asked(self, sender: str, shelf: ShelfId) -> None:
-        """Say that we have no copy; if the shelf is deleted, say that."""
+    def _on_asked(self, sender: str, body: Check | Replicate | Lead) -> None:
+        """Say that we have no copy; if the shelf is deleted, or lies elsewhere now, say that."""
+        shelf, mail = body.shelf, self._host.mail
         known = self._host.votes.known(shelf)
         if known is not None and known.ended:
-            self._host.mail.send(sender, Dismissed(shelf, known))
+            mail.send(sender, Dismissed(shelf, known))
+        elif known is not None and isinstance(body, Check) and known.age > body.config.age:
+            mail.send(sender, Decided(shelf, known))
         else:
-            self._host.mail.send(sender, Refused(shelf))
+            mail.send(sender, Refused(shelf))
 
     def _pass_on(self, envelope: Envelope, body: Any) -> bool:
         """Bring a message to the primary if we know it; return whether there is one."""
@@ -173,6 +178,20 @@ class ShelfCreation:
             pending.waiting.append((envelope, join))
         self._propose(shelf, pending)
 
+    def _unmade(self, shelf: ShelfId) -> bool:
+        """Say whether it was decided that we make a topic, and we died before we did.
+
+        We were alone in that configuration, and nothing was ever acknowledged in it.
+        """
+        known, me = self._host.votes.known(shelf), self._host.members.me.name
+        return known is not None and known.age == (0, 1) and known.members == (me,)
+
+    def _make_home(self, shelf_id: ShelfId, level: int) -> Shelf:
+        label = Label(0, level, 0, DelegateList.at_home(shelf_id.home))
+        shelf = self._make(shelf_id, 0, label, start=self._host.wall)
+        shelf.replica.resume()
+        return shelf
+
     def review(self) -> None:
         """Ask again where it is due; give up what is for another broker now."""
         for shelf, pending in list(self._pending.items()):
@@ -205,10 +224,8 @@ class ShelfCreation:
         host.votes.learn(shelf_id, config)
         if pending is None:
             return
-        if config.primary == me and config.term == 1:
-            delegates = DelegateList.at_home(shelf_id.home)
-            label = Label(0, pending.level, 0, delegates)
-            self._make(shelf_id, 0, label, start=host.wall).replica.resume()
+        if self._unmade(shelf_id):
+            self._make_home(shelf_id, pending.level)
         for envelope, body in pending.waiting:
             if shelf_id in self._shelves:
                 self._shelves[shelf_id].handle(envelope, body)

@@ -109,7 +109,7 @@ def test_a_stopped_primary_gets_nothing_acknowledged_when_it_goes_on() -> None:
         cluster.run(0.2)
     cluster.run_until(lambda: publisher.acknowledged > 20, 20, "take over")
     term = max(
-        shelf.replica.copy.record.confirmed
+        shelf.replica.copy.config.term
         for broker in cluster.brokers.values()
         for shelf in broker.core.shelves.values()
     )
@@ -117,7 +117,7 @@ def test_a_stopped_primary_gets_nothing_acknowledged_when_it_goes_on() -> None:
     cluster.run(3)
     cluster.settle()
     home = ShelfId("meters", geographic_hash("meters"))
-    assert cluster.brokers[old].core.shelves[home].replica.copy.record.confirmed > term
+    assert cluster.brokers[old].core.shelves[home].replica.copy.config.term > term
     cluster.run_until(lambda: publisher.acknowledged == publisher.accepted, 10)
     cluster.run_until(lambda: cluster.clients.seen[reader] == {1: publisher.accepted}, 10)
 

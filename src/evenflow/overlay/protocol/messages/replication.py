@@ -38,6 +38,8 @@ class Synced(Sendable, frozen=True):
     """It holds everything from this time on."""
     whole: bool
     """Whether it has caught up."""
+    last: Natural
+    """It has written what was sent up to this time."""
 
 
 class Refused(Sendable, frozen=True):
