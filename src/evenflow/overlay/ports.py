@@ -113,8 +113,11 @@ class Clock(Protocol):
 
     now: float
     """Monotonic seconds."""
-    wall: int
-    """What the broker's hybrid clock shows, in nanoseconds."""
+
+    @property
+    def wall(self) -> int:
+        """What the broker's hybrid clock shows, in nanoseconds."""
+        ...
 
 
 class DelegationHost(Clock, Protocol):

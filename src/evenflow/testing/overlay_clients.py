@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable, Mapping
 
+    from evenflow.overlay.ports import Store
     from evenflow.overlay.protocol.events import Event
     from evenflow.overlay.protocol.messages import Message
-    from evenflow.overlay.ports import Store
     from evenflow.overlay.space.coordinate import Coordinate
     from evenflow.testing.overlay_paths import Paths
 

@@ -24,7 +24,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.full = False
-        """Whether the disk takes no more: the next commit fails, and what it was to bring is gone."""
+        """Whether the disk takes no more: the next commit fails."""
         self._undo: list[Callable[[], object]] = []
         """How to go back to what was committed, the newest write last."""
         self._kept: set[ShelfId] = set()

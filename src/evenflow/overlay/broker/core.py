@@ -294,7 +294,8 @@ class BrokerCore:
 
     def _agree(self, sender: str, shelf_id: ShelfId, body: Any) -> None:
         """Vote, or take the vote of another."""
-        shelf, answer = self.shelves.get(shelf_id), None
+        shelf = self.shelves.get(shelf_id)
+        answer: Any = None
         if isinstance(body, Prepare):
             answer = self.votes.on_prepare(body)
         elif isinstance(body, Propose):

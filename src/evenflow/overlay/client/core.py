@@ -39,7 +39,7 @@ REJOIN_AFTER = 3
 BATCH_MESSAGES = 512
 BATCH_BYTES = 1 << 20
 NOW = -1
-"""Instead of a time: when the topic answers. All that was acknowledged before has an earlier one."""
+"""Instead of a time: when the topic answers; all that was acknowledged before is earlier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Requester(ABC):
             return False
         self.waiting = body.reason if isinstance(body, Waiting) else ""
         if isinstance(body, Joined):
-            self._on_joined(body)
+            self._take_now(body.now)
         if isinstance(body, Joined | Redirect):
             # Only who joins is told what now is.
             self.delegates = None if self._needs_now() else body.delegates
@@ -129,9 +129,8 @@ class Requester(ABC):
             self.failure = body.reason
         return True
 
-
-    def _on_joined(self, joined: Joined) -> None:
-        """The topic is found."""
+    def _take_now(self, now: int) -> None:  # noqa: B027  a publisher needs none
+        """The topic says what now is."""
 
     def _needs_now(self) -> bool:
         """Say whether a time is still to be set to when the topic answers."""
@@ -216,11 +215,11 @@ class Reading(Requester):
         """Whether the range was read to its end."""
         return self.until > 0 and self.cursor >= self.until - 1
 
-    def _on_joined(self, joined: Joined) -> None:
+    def _take_now(self, now: int) -> None:
         if self.cursor < 0:
-            self.cursor = joined.now - 1
+            self.cursor = now - 1
         if self.until == NOW:
-            self.until = joined.now
+            self.until = now
 
     def _needs_now(self) -> bool:
         return self.cursor < 0 or self.until == NOW

@@ -6,8 +6,8 @@ neighbour that is closest to the target, if that is closer than itself; on a Del
 the last one is the closest of all. Distances fall strictly, so no envelope goes in circles,
 whatever the links are.
 
-A broker to which there is no link although it should be a neighbour may be reached by way of another
-(`Neighbours.relays`): one step to that one, which hands it over directly or not at all.
+A broker to which there is no link although it should be a neighbour may be reached by way of
+another (`Neighbours.relays`): one step to that one, which hands it over directly or not at all.
 
 One for a client of this broker leaves the overlay here; one for this broker itself waits in the
 inbox until the event in hand is done with.
@@ -143,9 +143,16 @@ class Mail:
         encoded = BODY.encode(body)
         self.route(
             Envelope(
-                target, node, MOST_HOPS, me, client, correlation, reply=client != 0, body=encoded,
+                target,
+                node,
+                MOST_HOPS,
+                me,
+                client,
+                correlation,
+                reply=client != 0,
+                body=encoded,
                 time=self._clock(),
-            )  # fmt: skip
+            )
         )
 
     def route(self, envelope: Envelope) -> None:

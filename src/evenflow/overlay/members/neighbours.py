@@ -4,9 +4,11 @@ Links are those that the triangulation of the living has. A neighbour that was n
 long is suspected, and the brokers that are neighbours of both are asked whether they reach it
 (indirect probes, as in SWIM). If none does it is dead, and the broker that noticed tells all. If
 one does, only the path is broken: mail for the other goes by way of that one, until there is a link
-again. A broken link shortens the patience, for it may be a restart. Brokers that are taken for dead are probed now and then: on a machine that was too
-busy, two groups may each have taken the other for dead, and then nobody is left who would bring
-them together unless somebody tries.
+again. A broken link shortens the patience, for it may be a restart.
+
+Brokers that are taken for dead are probed now and then: on a machine that was too busy, two groups
+may each have taken the other for dead, and then nobody is left who would bring them together unless
+somebody tries.
 """
 
 from __future__ import annotations

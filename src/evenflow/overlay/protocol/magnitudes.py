@@ -9,7 +9,6 @@ the same in all messages.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 
@@ -32,7 +31,7 @@ SKIPPED = frozenset({"messages", "payloads", "body", "payload"})
 
 
 @lru_cache(256)
-def _fields(kind: type) -> tuple[str, ...]:
+def _fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     return tuple(each.name for each in msgspec.structs.fields(kind) if each.name not in SKIPPED)
 
 
@@ -46,7 +45,7 @@ def sound(body: msgspec.Struct, now: int) -> bool:
     return _sound(body, now + LATEST_NS)
 
 
-def _sound(value: Any, latest: int) -> bool:
+def _sound(value: msgspec.Struct, latest: int) -> bool:
     for name in _fields(type(value)):
         found = getattr(value, name)
         if isinstance(found, int):

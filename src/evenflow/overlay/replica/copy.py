@@ -156,7 +156,9 @@ class Copy:
                 farther.append(state)
         self.host.store.put_publishers(self.shelf, farther)
 
-    def unwrite(self, doomed: Sequence[Message], start: int, before: Sequence[PublisherState]) -> None:
+    def unwrite(
+        self, doomed: Sequence[Message], start: int, before: Sequence[PublisherState]
+    ) -> None:
         """Delete messages that were never acknowledged; their publishers will send them again.
 
         What came later from the same publishers was not acknowledged either, and goes too: it

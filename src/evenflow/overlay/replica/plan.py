@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from evenflow.overlay.space.coordinate import Coordinate
 
 
-def next_config(copy: Copy, caught_up: Set[str], lost: Set[str], done: Callable[[str], bool]) -> Config:
+def next_config(
+    copy: Copy, caught_up: Set[str], lost: Set[str], done: Callable[[str], bool]
+) -> Config:
     """Return the configuration that we would lead next.
 
     Args:

@@ -175,9 +175,15 @@ class Replica:
         closest = copy.wanted()[0]
         ready = not self.proposer.busy and copy.committed == copy.last
         if closest != copy.me and closest in copy.config.in_sync and ready:
-            if all(self._done(name) for name in copy.wanted()) and now >= self._told_to_lead + RETRY_S:
+            if (
+                all(self._done(name) for name in copy.wanted())
+                and now >= self._told_to_lead + RETRY_S
+            ):
                 self._told_to_lead = now
                 self.host.mail.send(closest, Lead(copy.shelf, copy.record.term))
+        if now >= copy.next_check:
+            copy.next_check = now + CHECK_S
+            self.replication.confirmed(now)  # a decision that passed us by is heard of in time
         self.replication.replicate()
 
     # -- configurations -------------------------------------------------------------------------
@@ -302,6 +308,8 @@ class Replica:
         current = copy.state is State.FOLLOWING and lead.term == copy.record.term
         if current and sender == copy.config.primary:
             self._take_over()
+        elif lead.term < copy.config.term:
+            self.host.mail.send(sender, Decided(copy.shelf, copy.config))
 
     # -- other copies ---------------------------------------------------------------------------
 
@@ -323,9 +331,12 @@ class Replica:
     def may_delete(self, sender: str, dismissed: Dismissed) -> bool:
         """Say whether we may delete our copy, as another broker says."""
         copy, config = self.copy, dismissed.config
-        if copy.leading or copy.me in config.members or config.age < copy.config.age:
+        if config.ended:
+            return config.age >= copy.config.age
+        if sender != config.primary or copy.me in config.members:
             return False
-        return config.age > copy.config.age or sender == config.primary or config.ended
+        self.on_config(config)
+        return config.age == copy.config.age
 
 
 def _revised(record: Record) -> Label:

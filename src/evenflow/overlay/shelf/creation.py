@@ -148,9 +148,7 @@ class ShelfCreation:
         if there or not named or adopt.shelf.at_home:
             self._pass_on(envelope, adopt)
         elif known is None or known.birth < adopt.ticket:
-            label = replace(
-                adopt.label, revision=0, ticket=0, ticket_term=0, floor=0, version=0
-            )
+            label = replace(adopt.label, revision=0, ticket=0, ticket_term=0, floor=0, version=0)
             shelf = self._begin(adopt.shelf, adopt.ticket, label)
             # A delegate that home gave up meanwhile asks, and hears that it is not needed.
             shelf.replica.copy.verified = False

@@ -10,7 +10,7 @@ from evenflow.overlay.protocol.messages.vocabulary import (
     ShelfId,
     TermStart,
 )
-from evenflow.overlay.values import Natural, Sendable, Text
+from evenflow.overlay.values import Natural, Sendable
 
 
 class Sync(Sendable, frozen=True):
