@@ -1,7 +1,7 @@
 """Overlay brokers and clients in one thread under virtual time: real cores, a simulated network.
 
-Messages travel as bytes; they are lost, late, repeated and overtake one another. Brokers are killed,
-stopped, continued and started again at any moment, between a write and its commit too; paths
+Messages travel as bytes; they are lost, late, repeated and overtake one another. Brokers are
+killed, stopped, continued and started again at any moment, between a write and its commit too; paths
 between any two processes are cut, in one direction or both (`overlay_paths`); each broker has a
 wall clock of its own, skewed and stepping; disks fill. A part of the runs writes to real disks. A
 run follows from its seed. What must always hold is checked as it happens or when all is quiet

@@ -174,13 +174,10 @@ class Replica:
                 self._sync(name)
         closest = copy.wanted()[0]
         ready = not self.proposer.busy and copy.committed == copy.last
-        if closest != copy.me and closest in copy.config.in_sync and ready:
-            if (
-                all(self._done(name) for name in copy.wanted())
-                and now >= self._told_to_lead + RETRY_S
-            ):
-                self._told_to_lead = now
-                self.host.mail.send(closest, Lead(copy.shelf, copy.record.term))
+        ready = ready and closest in copy.config.in_sync and all(map(self._done, copy.wanted()))
+        if closest != copy.me and ready and now >= self._told_to_lead + RETRY_S:
+            self._told_to_lead = now
+            self.host.mail.send(closest, Lead(copy.shelf, copy.record.term))
         if now >= copy.next_check:
             copy.next_check = now + CHECK_S
             self.replication.confirmed(now)  # a decision that passed us by is heard of in time

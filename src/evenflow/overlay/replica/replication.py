@@ -17,6 +17,7 @@ later than its own (`confirmed`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -248,7 +249,7 @@ class Replication:
     def _sound(self, sent: Replicate) -> bool:
         """Say whether times rise and are not absurd; count it when not."""
         host, times = self._copy.host, [message.time for message in sent.messages]
-        rising = all(early < late for early, late in zip(times, times[1:], strict=False))
+        rising = all(early < late for early, late in pairwise(times))
         if not rising or (times and times[0] <= sent.previous):
             host.counters.damaged += 1
             return False

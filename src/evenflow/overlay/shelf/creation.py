@@ -216,9 +216,9 @@ class ShelfCreation:
         """A configuration of a shelf that is not here is decided: it is new and ours, or known."""
         host, me = self._host, self._host.members.me.name
         pending = self._pending.pop(shelf_id, None)
-        if pending is None and me not in (*config.members, *config.voters):
-            if host.votes.known(shelf_id) is None and not shelf_id.at_home:
-                return
+        concerned = shelf_id.at_home or me in (*config.members, *config.voters)
+        if pending is None and not concerned and host.votes.known(shelf_id) is None:
+            return
         host.votes.learn(shelf_id, config)
         if pending is None:
             return

@@ -145,12 +145,10 @@ class Home:
             return
         label = self._copy.label
         start = max(frozen.last + 1, label.delegates.entries[-1].start, 1)
-        birth = label.delegates.birth(ongoing.new.coordinate)
-        if birth is None:
-            birth = ongoing.ticket
+        if label.delegates.birth(ongoing.new.coordinate) is None:
             ongoing.adopter = self._copy.host.members.closest(ongoing.new.coordinate, 1)[0]
         try:
-            ongoing.delegates = label.delegates.delegate(ongoing.new.coordinate, start, birth)
+            ongoing.delegates = label.delegates.delegate(ongoing.new.coordinate, start)
         except DelegationError as error:
             self._end(Failed(error.reason))
             return
@@ -166,6 +164,10 @@ class Home:
         assert ongoing.delegates is not None
         ongoing.stage = Stage.COMMITTING
         label = self._copy.label
+        start = ongoing.delegates.entries[-1].start
+        ongoing.delegates = label.delegates.delegate(
+            ongoing.new.coordinate, start, adopted.birth
+        )
         ours = label.ticket == ongoing.ticket  # home itself was, or will be, the delegate
         self._replication.relabel(
             replace(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.overlay.hosts import AWAY, HOME, WALL, FakeHost, envelope, record
+from tests.unit.overlay.hosts import AWAY, HOME, WALL, FakeHost, envelope, lead, record
 
 from evenflow.overlay.protocol.messages import (
     LONGEST_PAYLOAD,
@@ -35,9 +35,7 @@ class Served:
         self.host = FakeHost()
         made = record(self.host, "b0", secondary, level=2 if secondary else 1, **fields)
         self.replica = Replica(self.host, made, 9, lambda: None)
-        self.replica.copy.state = State.LEADING
-        self.replica.replication.lead_from(10)
-        self.replica.replication._partner_revision = 9
+        lead(self.replica, 9)
         self.clients = Clients(self.replica, self.host)
         self.replica.copy.on_progress = self.clients.progress
 

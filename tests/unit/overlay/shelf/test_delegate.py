@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.overlay.hosts import AWAY, HOME, FakeHost, envelope, label, record
+from tests.unit.overlay.hosts import AWAY, HOME, FakeHost, envelope, label, lead, record
 
 from evenflow.overlay.protocol.messages import (
     Adopt,
@@ -37,9 +37,8 @@ class AtDelegate:
         made = record(self.host, "b0", secondary, **fields)
         self.replica = Replica(self.host, made, 9, lambda: None)
         self.copy = self.replica.copy
-        self.copy.state, self.copy.verified = State.LEADING, True
-        self.replica.replication.lead_from(10)
-        self.replica.replication._partner_revision = 1
+        lead(self.replica)
+        self.copy.verified = True
         self.delegate = Delegate(self.replica, self.host)
         self.copy.on_progress = self.delegate.progress
 

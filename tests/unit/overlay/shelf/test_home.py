@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.overlay.hosts import AWAY, HOME, WALL, FakeHost, envelope, label, record
+from tests.unit.overlay.hosts import AWAY, HOME, WALL, FakeHost, envelope, label, lead, record
 
 from evenflow.overlay.protocol.messages import (
     Adopt,
@@ -40,9 +40,7 @@ class AtHome:
         self.host = FakeHost()
         made = record(self.host, "b0", secondary, level=2 if secondary else 1, **fields)
         self.replica = Replica(self.host, made, 9, lambda: None)
-        self.replica.copy.state = State.LEADING
-        self.replica.replication.lead_from(10)
-        self.replica.replication._partner_revision = 1
+        lead(self.replica)
         self.home = Home(self.replica, self.host)
         self.replica.copy.on_progress = self.home.progress
 
