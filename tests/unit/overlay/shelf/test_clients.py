@@ -74,7 +74,7 @@ def test_what_comes_again_is_acknowledged_and_not_stored_again() -> None:
 def test_nothing_is_acknowledged_before_the_secondary_has_it() -> None:
     served = Served("b1")
     assert served.ask(publish(1, b"a")) == []
-    served.replica.replication.on_replicated("b1", Replicated(HOME, 5, WALL, 1))
+    served.replica.replication.on_replicated("b1", Replicated(HOME, 5, WALL, 1, 1))
     assert served.host.mail.answers() == [Published(7, 1, WALL)]
 
 
@@ -92,7 +92,7 @@ def test_a_reader_gets_what_is_committed_and_no_more() -> None:
     served = Served("b1")
     served.ask(publish(1, b"a"))
     assert served.ask(fetch(0, wait_ms=1000)) == []
-    served.replica.replication.on_replicated("b1", Replicated(HOME, 5, WALL, 1))
+    served.replica.replication.on_replicated("b1", Replicated(HOME, 5, WALL, 1, 1))
     acknowledged, fetched = served.host.mail.answers()
     assert isinstance(acknowledged, Published)
     assert ([each.payload for each in fetched.messages], fetched.cursor) == ([b"a"], WALL)
@@ -160,5 +160,5 @@ def test_what_waits_is_forgotten_when_another_leads() -> None:
     served.replica.copy.state = State.FOLLOWING
     served.clients.progress()
     served.replica.copy.state = State.LEADING
-    served.replica.replication.on_replicated("b1", Replicated(HOME, 5, WALL, 1))
+    served.replica.replication.on_replicated("b1", Replicated(HOME, 5, WALL, 1, 1))
     assert served.host.mail.answers() == []

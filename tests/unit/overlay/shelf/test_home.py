@@ -68,7 +68,7 @@ def test_a_move_goes_from_freeze_to_the_new_list() -> None:
     ((to, adopt),) = at.mailed(Adopt)
     assert (to, adopt.publishers, adopt.load) == (AWAY.coordinate, STATES, 12)
     assert at.delegates.current == HOME.coordinate
-    at.home.on_adopted(Adopted(AWAY, ticket))
+    at.home.on_adopted(Adopted(AWAY, ticket, 0))
     assert at.delegates.current == AWAY.coordinate
     assert at.delegates.entries[-1].start == 51
     assert at.host.mail.answers() == [MoveDone(at.delegates)]
@@ -80,19 +80,19 @@ def test_the_commit_decides_and_needs_both_disks() -> None:
     at = AtHome("b1")
     ticket = at.begin()
     at.home.on_frozen(Frozen(HOME, ticket, 50, (), 0))
-    at.home.on_adopted(Adopted(AWAY, ticket))
+    at.home.on_adopted(Adopted(AWAY, ticket, 0))
     assert at.host.mail.answers() == []
     at.home.on_ask(envelope(), AskList(AWAY, ticket))
     assert at.host.mail.answers() == []  # not decided yet
     revision = at.replica.copy.label.revision
-    at.replica.replication.on_replicated("b1", Replicated(HOME, 5, 9, revision))
+    at.replica.replication.on_replicated("b1", Replicated(HOME, 5, 9, revision, 1))
     assert at.host.mail.answers() == [MoveDone(at.delegates)]
 
 
 def test_answers_to_another_ticket_or_out_of_turn_count_for_nothing() -> None:
     at = AtHome()
     ticket = at.begin()
-    at.home.on_adopted(Adopted(AWAY, ticket))
+    at.home.on_adopted(Adopted(AWAY, ticket, 0))
     at.home.on_frozen(Frozen(HOME, ticket - 1, 50, (), 0))
     assert at.mailed(Adopt) == []
     assert at.delegates.current == HOME.coordinate
