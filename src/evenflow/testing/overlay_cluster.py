@@ -1,9 +1,9 @@
 """Overlay brokers and clients in one thread under virtual time: real cores, a simulated network.
 
 Messages travel as bytes; they are lost, late, repeated and overtake one another. Brokers are
-killed, stopped, continued and started again at any moment, between a write and its commit too; paths
-between any two processes are cut, in one direction or both (`overlay_paths`); each broker has a
-wall clock of its own, skewed and stepping; disks fill. A part of the runs writes to real disks. A
+killed, stopped, continued and started again at any moment, between a write and its commit too;
+paths between any two processes are cut, in one direction or both (`overlay_paths`); each broker has
+a wall clock of its own, skewed and stepping; disks fill. A part of the runs writes to real disks. A
 run follows from its seed. What must always hold is checked as it happens or when all is quiet
 (`overlay_clients`, `overlay_checks`):
 
@@ -118,6 +118,8 @@ class OverlayCluster:
         """Seconds by which each broker's wall clock is ahead."""
         self._disks = disks
         self.stores: dict[str, MemoryStore | SqliteStore] = {}
+        self.keeps = not (self.settings.age_s or self.settings.shelf_bytes)
+        """Whether nothing expires and no disk is lost: what was acknowledged stays on disk."""
         self.most_sent = 0
         """Messages that one broker sent within a second, at most."""
         self.places: dict[str, Coordinate] = {}
@@ -225,7 +227,8 @@ class OverlayCluster:
 
     def _each_second(self) -> None:
         self.later(1, self._each_second)
-        self.clients.check_kept(self.stores)
+        if self.keeps:
+            self.clients.check_kept(self.stores)
         for name, broker in self.brokers.items():
             self.most_sent = max(self.most_sent, broker.sent)
             if broker.sent > MOST_MESSAGES:

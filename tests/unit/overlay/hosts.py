@@ -105,7 +105,7 @@ def label(level: int = 2, **fields: Any) -> Label:
 
 
 def config(*members: str, term: int = 5, **fields: Any) -> Config:
-    """Return a configuration; all are in sync, the first leads, and they decide among themselves."""
+    """Return a configuration: all are in sync, the first leads, all decide."""
     values: dict[str, Any] = {
         "birth": 0, "term": term, "primary": members[0], "members": members, "in_sync": members,
         "voters": members,

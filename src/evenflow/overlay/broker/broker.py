@@ -113,7 +113,11 @@ class Broker:
         self._server = await loop.create_server(self._new_connection, host, port)
         self.address = f"{host}:{self._server.sockets[0].getsockname()[1]}"
         me = Member(self.name, self._coordinate, self.address, time.time_ns() // 1_000_000)
-        self.core = BrokerCore(me, self._store, self._settings, time.monotonic(), time.time_ns())
+        self.core = BrokerCore(
+            me, self._store, self._settings, time.monotonic(), time.time_ns(),
+            first=not self._contacts,
+        )  # fmt: skip
+        self._store.commit()
         self._tasks = [
             asyncio.create_task(self._pump()),
             asyncio.create_task(self._tick()),

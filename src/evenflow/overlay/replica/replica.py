@@ -101,7 +101,7 @@ class Replica:
         copy, alive = self.copy, self.host.members.alive
         topic, config = copy.shelf.topic, copy.config
         if copy.leading:
-            if self.replication.enough:
+            if self.replication.enough and all(map(alive, config.in_sync)):
                 return ""
             return f"{topic!r} waits for a second copy: not enough brokers follow {copy.me}"
         if copy.state is State.FOLLOWING and alive(config.primary):
@@ -282,6 +282,8 @@ class Replica:
         at = self.replication.members.get(sender)
         if not self.copy.leading or synced.term != self.copy.record.term or at is None:
             return
+        if sender not in self.copy.config.in_sync:
+            self._lost.discard(sender)  # it has a copy again
         at.last = max(at.last, synced.last) if at.synced else synced.last
         at.synced, at.since, at.idle = True, synced.since, synced.whole
         self.replication.replicate()

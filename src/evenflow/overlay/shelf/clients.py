@@ -115,8 +115,8 @@ class Clients:
     def _hindrance(self) -> str:
         """Say why nothing new can be taken for now; empty: it can."""
         copy, clock = self._copy, self._host.clock
-        if not self._replication.enough:
-            return self._replica.waiting
+        if reason := self._replica.waiting:
+            return reason
         if all(clock.in_step(name) for name in copy.config.members):
             return ""
         return f"the clock of {copy.me} is far ahead of the other brokers': set it right"

@@ -120,7 +120,8 @@ class Delegate:
             envelope, adopt = self._adopting
             self._adopting = None
             if adopt.ticket == copy.label.ticket:
-                self._host.mail.reply(envelope, Adopted(copy.shelf, adopt.ticket, copy.record.birth))
+                adopted = Adopted(copy.shelf, adopt.ticket, copy.record.birth)
+                self._host.mail.reply(envelope, adopted)
 
     def _emptied(self) -> bool:
         """Whether this is a past delegate whose messages have all expired."""

@@ -165,9 +165,7 @@ class Home:
         ongoing.stage = Stage.COMMITTING
         label = self._copy.label
         start = ongoing.delegates.entries[-1].start
-        ongoing.delegates = label.delegates.delegate(
-            ongoing.new.coordinate, start, adopted.birth
-        )
+        ongoing.delegates = label.delegates.delegate(ongoing.new.coordinate, start, adopted.birth)
         ours = label.ticket == ongoing.ticket  # home itself was, or will be, the delegate
         self._replication.relabel(
             replace(

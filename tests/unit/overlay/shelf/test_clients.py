@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 from tests.unit.overlay.hosts import AWAY, HOME, WALL, FakeHost, envelope, lead, record
 
+from evenflow.overlay.members.clock import AHEAD_NS
 from evenflow.overlay.protocol.messages import (
     LONGEST_PAYLOAD,
     Failed,
@@ -18,7 +19,9 @@ from evenflow.overlay.protocol.messages import (
     Publish,
     Published,
     Redirect,
+    Replicate,
     Replicated,
+    Waiting,
 )
 from evenflow.overlay.replica.replica import Replica
 from evenflow.overlay.replica.states import State
@@ -53,7 +56,7 @@ def publish(first: int, *payloads: bytes) -> Publish:
 
 
 def test_a_client_that_joins_hears_level_and_delegates() -> None:
-    assert Served().ask(Join(HOME, 2)) == [Joined(1, DelegateList.at_home(HOME.coordinate))]
+    assert Served().ask(Join(HOME, 2)) == [Joined(1, DelegateList.at_home(HOME.coordinate), 10)]
 
 
 def test_messages_get_times_of_their_own_and_are_acknowledged() -> None:
@@ -133,20 +136,44 @@ def test_while_the_topic_is_moved_publishers_wait_and_readers_do_not() -> None:
     assert served.host.mail.answers() == [Published(7, 2, WALL + 1)]
 
 
-def test_times_that_are_still_being_caught_up_are_not_answered() -> None:
-    served = Served(since=10, former="b2")
+def test_what_now_is_and_that_nothing_more_comes_is_said_by_a_primary_for_sure() -> None:
+    served = Served("b1")
+    served.host.now += 1
+    assert served.ask(Join(HOME, 2)) == []
     assert served.ask(fetch(0, until=8)) == []
-    served.host.kill("b2")
-    served.clients.progress()
-    assert served.host.mail.answers() == [Fetched((), 7)]
+    ((_, asked),) = served.host.mail.take(Replicate)
+    served.replica.replication.on_replicated("b1", Replicated(HOME, 5, 9, 1, asked.round))
+    joined, fetched = served.host.mail.answers()
+    assert (joined.now, fetched) == (10, Fetched((), 7))
 
 
-@pytest.mark.parametrize("fault", ["out of touch", "not verified", "not leading"])
+def test_while_too_few_follow_publishers_wait_and_hear_why() -> None:
+    served = Served("b1")
+    served.replica.replication.members["b1"].synced = False
+    (answer,) = served.ask(publish(1, b"a"))
+    assert isinstance(answer, Waiting)
+    assert "second copy" in answer.reason
+
+
+def test_a_clock_that_is_far_ahead_stamps_nothing() -> None:
+    served = Served("b1")
+    served.host.clock.follow("b1", WALL - 2 * AHEAD_NS)
+    (answer,) = served.ask(publish(1, b"a"))
+    assert "clock" in answer.reason
+
+
+@pytest.mark.parametrize("first", [0, 1 << 53, 1 << 62])
+def test_a_count_that_cannot_be_is_refused(first: int) -> None:
+    served = Served()
+    assert [type(body) for body in served.ask(publish(first, b"a"))] == [Failed]
+    assert served.host.counters.refused == 1
+    assert [type(body) for body in served.ask(publish(1, b"a"))] == [Published]
+
+
+@pytest.mark.parametrize("fault", ["not verified", "not leading"])
 def test_a_copy_that_may_be_superseded_says_nothing(fault: str) -> None:
     served = Served("b1")
-    if fault == "out of touch":
-        served.host.out_of_touch.add("b1")
-    elif fault == "not verified":
+    if fault == "not verified":
         served.replica.copy.verified = False
     else:
         served.replica.copy.state = State.UNSURE
