@@ -20,14 +20,11 @@ from __future__ import annotations
 
 import heapq
 import random
-import sqlite3
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from evenflow.errors import StorageError
 from evenflow.overlay.broker.core import BrokerCore
-from evenflow.overlay.broker.disk import SqliteStore
 from evenflow.overlay.client.core import NOW
 from evenflow.overlay.protocol.codec import LINK
 from evenflow.overlay.protocol.events import (
@@ -50,11 +47,11 @@ from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.testing.overlay_checks import Violation, check_copies, picture, settled
 from evenflow.testing.overlay_clients import OverlayClients
 from evenflow.testing.overlay_paths import Paths
+from evenflow.testing.overlay_process import Disk, RunningBroker
 from evenflow.testing.overlay_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
     from evenflow.overlay.client.core import Publishing, Reading
     from evenflow.testing.overlay_clients import MoveRequest
@@ -71,21 +68,6 @@ MOST_MESSAGES = 3_000
 """Messages that a broker may send in one second, in a cluster of a few topics."""
 
 
-@dataclass(slots=True)
-class RunningBroker:
-    """A broker that was started and not killed."""
-
-    core: BrokerCore
-    wanted: set[str]
-    """Brokers that it keeps a connection to."""
-    stopped: bool = False
-    """Whether its process does not run, as after SIGSTOP."""
-    dying: str = ""
-    """Whether it is killed ``before`` or ``after`` its next commit."""
-    sent: int = 0
-    """Messages that it sent in this second."""
-
-
 class OverlayCluster:
     """A cluster of brokers with its clients.
 
@@ -95,7 +77,7 @@ class OverlayCluster:
         loss: Part of the messages that is lost; the same part comes twice.
         settings: How the brokers behave.
         delay: Longest time that most messages take.
-        disks: Folder for disks that are real; None: in memory.
+        disk: Opens the disk of a broker; without, disks are in memory.
     """
 
     def __init__(
@@ -106,7 +88,7 @@ class OverlayCluster:
         loss: float = 0.0,
         settings: Settings | None = None,
         delay: float = 0.01,
-        disks: Path | None = None,
+        disk: Callable[[str], Disk] | None = None,
     ) -> None:
         self.rng = random.Random(seed)
         self.now = 0.0
@@ -116,8 +98,8 @@ class OverlayCluster:
         self.paths = Paths()
         self.skews: dict[str, float] = {}
         """Seconds by which each broker's wall clock is ahead."""
-        self._disks = disks
-        self.stores: dict[str, MemoryStore | SqliteStore] = {}
+        self._disk = disk
+        self.stores: dict[str, Disk] = {}
         self.keeps = not (self.settings.age_s or self.settings.shelf_bytes)
         """Whether nothing expires and no disk is lost: what was acknowledged stays on disk."""
         self.most_sent = 0
@@ -145,10 +127,8 @@ class OverlayCluster:
         )
         self.start(name)
 
-    def _open(self, name: str) -> MemoryStore | SqliteStore:
-        if self._disks is None:
-            return MemoryStore()
-        return SqliteStore(self._disks / f"{name}.sqlite", sync=False)
+    def _open(self, name: str) -> Disk:
+        return MemoryStore() if self._disk is None else self._disk(name)
 
     def start(self, name: str) -> None:
         """Start a broker that is not running, with its disk as it is."""
@@ -166,7 +146,7 @@ class OverlayCluster:
         """Kill a broker; its disk stays, without what was not committed."""
         del self.brokers[name]
         self.stores[name].abandon()
-        if self._disks is not None:
+        if self._disk is not None:
             self.stores[name] = self._open(name)
             self.stores[name].load()
         for other, broker in self.brokers.items():
@@ -180,19 +160,11 @@ class OverlayCluster:
 
     def fill_disk(self, name: str) -> None:
         """Let a broker's disk take no more: it ends at its next write, and writes nothing."""
-        store = self.stores[name]
-        if isinstance(store, SqliteStore):
-            store.limit(0)
-        else:
-            store.full = True
+        self.stores[name].limit(0)
 
     def free_disk(self, name: str) -> None:
         """Let a broker's disk have room again."""
-        store = self.stores[name]
-        if isinstance(store, SqliteStore):
-            store.limit(1 << 30)
-        else:
-            store.full = False
+        self.stores[name].limit(1 << 30)
 
     def step_clock(self, name: str, seconds: float) -> None:
         """Set a broker's wall clock ahead, or back."""
@@ -283,7 +255,7 @@ class OverlayCluster:
             actions = core.handle(event, self.now, self.wall_of(name))
             if broker.dying != "before" or not store.dirty:
                 store.commit()
-        except (StorageError, sqlite3.OperationalError):
+        except StorageError:
             broker.dying = "before"  # what the shell does: it ends
         if broker.dying == "before" or (broker.dying and actions):
             self.kill(name)

@@ -142,6 +142,10 @@ class MemoryStore:
         self._undo.append(partial(_put_back, self._members, name, self._members.get(name)))
         self._members[name] = member
 
+    def limit(self, pages: int) -> None:
+        """Let the disk take no more (0), or have room again."""
+        self.full = not pages
+
     @property
     def dirty(self) -> bool:
         """Whether there is something to commit."""

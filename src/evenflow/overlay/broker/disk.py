@@ -81,12 +81,12 @@ class SqliteStore:
     def load(self) -> list[tuple[Record, int]]:
         """Return all copies, each with the time up to which it was committed."""
         found = []
-        for number, encoded, committed in self._db.execute("SELECT * FROM shelves").fetchall():
+        for number, encoded, committed in self._run("SELECT * FROM shelves").fetchall():
             record: Record = self._decoded(_RECORDS, encoded)
             self._ids[record.shelf] = number
             found.append((record, committed))
         for shelf, number in self._ids.items():
-            (total,) = self._db.execute(
+            (total,) = self._run(
                 "SELECT COALESCE(SUM(LENGTH(payload)), 0) FROM messages WHERE shelf = ?", (number,)
             ).fetchone()
             self._sizes[shelf] = total
@@ -98,9 +98,9 @@ class SqliteStore:
         encoded = _RECORDS.encode(record)
         if record.shelf in self._ids:
             number = self._ids[record.shelf]
-            self._db.execute("UPDATE shelves SET record = ? WHERE id = ?", (encoded, number))
+            self._run("UPDATE shelves SET record = ? WHERE id = ?", (encoded, number))
             return
-        done = self._db.execute("INSERT INTO shelves (record) VALUES (?)", (encoded,))
+        done = self._run("INSERT INTO shelves (record) VALUES (?)", (encoded,))
         assert done.lastrowid is not None
         self._ids[record.shelf] = done.lastrowid
         self._sizes[record.shelf] = 0
@@ -110,9 +110,9 @@ class SqliteStore:
         self._begin()
         number = self._ids.pop(shelf)
         self._sizes.pop(shelf)
-        self._db.execute("DELETE FROM shelves WHERE id = ?", (number,))
-        self._db.execute("DELETE FROM messages WHERE shelf = ?", (number,))
-        self._db.execute("DELETE FROM publishers WHERE shelf = ?", (number,))
+        self._run("DELETE FROM shelves WHERE id = ?", (number,))
+        self._run("DELETE FROM messages WHERE shelf = ?", (number,))
+        self._run("DELETE FROM publishers WHERE shelf = ?", (number,))
 
     def append(self, shelf: ShelfId, messages: Iterable[Message], committed: int) -> None:
         """Write messages; those of a time that is there already replace it."""
@@ -121,13 +121,13 @@ class SqliteStore:
         rows = [(number, m.time, m.publisher, m.sequence, m.payload) for m in messages]
         if rows:
             self._sizes[shelf] += sum(len(row[4]) for row in rows) - self._present(rows)
-            self._db.executemany("REPLACE INTO messages VALUES (?, ?, ?, ?, ?)", rows)
-        self._db.execute("UPDATE shelves SET committed = ? WHERE id = ?", (committed, number))
+            self._run_many("REPLACE INTO messages VALUES (?, ?, ?, ?, ?)", rows)
+        self._run("UPDATE shelves SET committed = ? WHERE id = ?", (committed, number))
 
     def _present(self, rows: list[tuple[int, int, int, int, bytes]]) -> int:
         """Return the bytes of the messages that rows in order of time will replace."""
         times = {row[1] for row in rows}
-        found = self._db.execute(
+        found = self._run(
             "SELECT time, LENGTH(payload) FROM messages WHERE shelf = ? AND time BETWEEN ? AND ?",
             (rows[0][0], rows[0][1], rows[-1][1]),
         )
@@ -137,12 +137,12 @@ class SqliteStore:
         """Delete the messages from a time up to another, or to the end."""
         self._begin()
         span = (self._ids[shelf], start, _FOREVER if end is None else end)
-        (freed,) = self._db.execute(
+        (freed,) = self._run(
             "SELECT COALESCE(SUM(LENGTH(payload)), 0) FROM messages"
             " WHERE shelf = ? AND time >= ? AND time < ?",
             span,
         ).fetchone()
-        self._db.execute("DELETE FROM messages WHERE shelf = ? AND time >= ? AND time < ?", span)
+        self._run("DELETE FROM messages WHERE shelf = ? AND time >= ? AND time < ?", span)
         self._sizes[shelf] -= freed
 
     def read(
@@ -150,7 +150,7 @@ class SqliteStore:
     ) -> list[Message]:
         """Return messages from a time up to another, in order; at least one when there is one."""
         found: list[Message] = []
-        rows = self._db.execute(
+        rows = self._run(
             "SELECT time, publisher, sequence, payload FROM messages"
             " WHERE shelf = ? AND time >= ? AND time < ? ORDER BY time LIMIT ?",
             (self._ids[shelf], start, end, limit),
@@ -164,7 +164,7 @@ class SqliteStore:
 
     def last(self, shelf: ShelfId) -> int:
         """Return the time of the newest message, 0 when there is none."""
-        (time,) = self._db.execute(
+        (time,) = self._run(
             "SELECT COALESCE(MAX(time), 0) FROM messages WHERE shelf = ?", (self._ids[shelf],)
         ).fetchone()
         return int(time)
@@ -176,7 +176,7 @@ class SqliteStore:
     def cut(self, shelf: ShelfId, max_bytes: int) -> int:
         """Return the time from which on the newest messages fit into ``max_bytes``; 0: all fit."""
         begin = 0
-        rows = self._db.execute(
+        rows = self._run(
             "SELECT time, LENGTH(payload) FROM messages WHERE shelf = ? ORDER BY time DESC",
             (self._ids[shelf],),
         )
@@ -189,7 +189,7 @@ class SqliteStore:
 
     def publishers(self, shelf: ShelfId) -> dict[int, PublisherState]:
         """Return how far each publisher is stored."""
-        rows = self._db.execute(
+        rows = self._run(
             "SELECT publisher, sequence, time FROM publishers WHERE shelf = ?", (self._ids[shelf],)
         )
         return {row[0]: PublisherState(*row) for row in rows}
@@ -201,21 +201,21 @@ class SqliteStore:
         self._begin()
         number = self._ids[shelf]
         if replace:
-            self._db.execute("DELETE FROM publishers WHERE shelf = ?", (number,))
-        self._db.executemany(
+            self._run("DELETE FROM publishers WHERE shelf = ?", (number,))
+        self._run_many(
             "REPLACE INTO publishers VALUES (?, ?, ?, ?)",
             [(number, p.publisher, p.sequence, p.time) for p in publishers],
         )
 
     def votes(self) -> list[Vote]:
         """Return what was written down about configurations, oldest first."""
-        rows = self._db.execute("SELECT vote FROM votes ORDER BY id").fetchall()
+        rows = self._run("SELECT vote FROM votes ORDER BY id").fetchall()
         return [self._decoded(_VOTES, row[0]) for row in rows]
 
     def save_vote(self, vote: Vote) -> None:
         """Write a vote, new or changed."""
         self._begin()
-        self._db.execute(
+        self._run(
             "INSERT INTO votes (shelf, vote) VALUES (?, ?)"
             " ON CONFLICT (shelf) DO UPDATE SET vote = excluded.vote",
             (_VOTES.encode(vote.shelf), _VOTES.encode(vote)),
@@ -224,18 +224,18 @@ class SqliteStore:
     def drop_vote(self, shelf: ShelfId) -> None:
         """Delete a vote."""
         self._begin()
-        self._db.execute("DELETE FROM votes WHERE shelf = ?", (_VOTES.encode(shelf),))
+        self._run("DELETE FROM votes WHERE shelf = ?", (_VOTES.encode(shelf),))
 
     def members(self) -> list[Member]:
         """Return the brokers that were known."""
-        rows = self._db.execute("SELECT member FROM members").fetchall()
+        rows = self._run("SELECT member FROM members").fetchall()
         return [self._decoded(_MEMBERS, row[0]) for row in rows]
 
     def save_member(self, member: Member) -> None:
         """Write what is known of a broker."""
         self._begin()
         row = (member.name, _MEMBERS.encode(member))
-        self._db.execute("REPLACE INTO members VALUES (?, ?)", row)
+        self._run("REPLACE INTO members VALUES (?, ?)", row)
 
     def _decoded(self, codec: Codec, data: bytes) -> Any:
         try:
@@ -243,9 +243,21 @@ class SqliteStore:
         except DecodeError as error:
             raise StorageError(str(self._path), str(error)) from None
 
+    def _run(self, sql: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        try:
+            return self._db.execute(sql, values)
+        except sqlite3.Error as error:
+            raise StorageError(str(self._path), str(error)) from None
+
+    def _run_many(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
+        try:
+            self._db.executemany(sql, rows)
+        except sqlite3.Error as error:
+            raise StorageError(str(self._path), str(error)) from None
+
     def _begin(self) -> None:
         if not self._writing:
-            self._db.execute("BEGIN")
+            self._run("BEGIN")
             self._writing = True
 
     @property
@@ -256,18 +268,18 @@ class SqliteStore:
     def commit(self) -> None:
         """Bring all that was written to the disk."""
         if self._writing:
-            self._db.execute("COMMIT")
+            self._run("COMMIT")
             self._writing = False
 
     def limit(self, pages: int) -> None:
         """Let the file have no more pages than these, or than it has: further writes fail."""
-        self._db.execute(f"PRAGMA max_page_count = {max(1, pages)}")
+        self._run(f"PRAGMA max_page_count = {max(1, pages)}")
 
     def abandon(self) -> None:
         """Close the file without what was not committed, as a crash does."""
-        if self._writing:
-            self._db.execute("ROLLBACK")
-            self._writing = False
+        if self._db.in_transaction:
+            self._db.rollback()
+        self._writing = False
         self._db.close()
 
     def close(self) -> None:

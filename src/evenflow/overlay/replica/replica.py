@@ -254,7 +254,7 @@ class Replica:
 
     def _follow(self, sync: Sync) -> None:
         copy, old = self.copy, self.copy.record
-        since, start = old.since, sync.start
+        since, start = old.since, max(1, sync.start)
         self.catch_up.stop()
         if copy.me not in sync.config.in_sync:
             new = old.birth != sync.config.birth or not old.term

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenflow.overlay.broker.disk import SqliteStore
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.testing.overlay_cluster import OverlayCluster
 
@@ -28,7 +29,12 @@ class Faults:
     """One schedule."""
 
     def __init__(self, seed: int, *, brokers: int = 5, disks: Path | None = None) -> None:
-        self.cluster = OverlayCluster(seed, brokers=brokers, loss=0.01, disks=disks)
+        def real(name: str) -> SqliteStore:
+            assert disks is not None
+            return SqliteStore(disks / f"{name}.sqlite", sync=False)
+
+        disk = real if disks is not None else None
+        self.cluster = OverlayCluster(seed, brokers=brokers, loss=0.01, disk=disk)
         self.rng = self.cluster.rng
         self.dead: list[str] = []
         self.log: list[str] = []
