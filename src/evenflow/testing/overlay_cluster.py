@@ -47,7 +47,7 @@ from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.testing.overlay_checks import Violation, check_copies, picture, settled
 from evenflow.testing.overlay_clients import OverlayClients
 from evenflow.testing.overlay_paths import Paths
-from evenflow.testing.overlay_process import Disk, RunningBroker
+from evenflow.testing.overlay_process import WALL, Disk, Machines, RunningBroker
 from evenflow.testing.overlay_store import MemoryStore
 
 if TYPE_CHECKING:
@@ -57,8 +57,6 @@ if TYPE_CHECKING:
     from evenflow.testing.overlay_clients import MoveRequest
 
 TICK_S = 0.1
-WALL = 1_700_000_000_000_000_000
-"""Time of day at which a run begins, in nanoseconds."""
 LATE_CHANCE = 0.02
 LATE_FACTOR = 20
 """Some messages take this much longer than others."""
@@ -68,7 +66,7 @@ MOST_MESSAGES = 3_000
 """Messages that a broker may send in one second, in a cluster of a few topics."""
 
 
-class OverlayCluster:
+class OverlayCluster(Machines):
     """A cluster of brokers with its clients.
 
     Args:
@@ -90,16 +88,13 @@ class OverlayCluster:
         delay: float = 0.01,
         disk: Callable[[str], Disk] | None = None,
     ) -> None:
+        super().__init__()
         self.rng = random.Random(seed)
-        self.now = 0.0
         self.loss = loss
         self.delay = delay
         self.settings = settings or Settings()
         self.paths = Paths()
-        self.skews: dict[str, float] = {}
-        """Seconds by which each broker's wall clock is ahead."""
         self._disk = disk
-        self.stores: dict[str, Disk] = {}
         self.keeps = not (self.settings.age_s or self.settings.shelf_bytes)
         """Whether nothing expires and no disk is lost: what was acknowledged stays on disk."""
         self.most_sent = 0
@@ -158,18 +153,6 @@ class OverlayCluster:
         """Kill a broker ``before`` or ``after`` its next commit; it says nothing any more."""
         self.brokers[name].dying = when
 
-    def fill_disk(self, name: str) -> None:
-        """Let a broker's disk take no more: it ends at its next write, and writes nothing."""
-        self.stores[name].limit(0)
-
-    def free_disk(self, name: str) -> None:
-        """Let a broker's disk have room again."""
-        self.stores[name].limit(1 << 30)
-
-    def step_clock(self, name: str, seconds: float) -> None:
-        """Set a broker's wall clock ahead, or back."""
-        self.skews[name] = self.skews.get(name, 0.0) + seconds
-
     def stop(self, name: str) -> None:
         """Stop a broker's process; what it is sent waits."""
         self.brokers[name].stopped = True
@@ -187,15 +170,6 @@ class OverlayCluster:
         return {name: broker.core for name, broker in self.brokers.items()}
 
     # -- time -----------------------------------------------------------------------------------
-
-    @property
-    def wall(self) -> int:
-        """True time of day in nanoseconds."""
-        return WALL + int(self.now * 1e9)
-
-    def wall_of(self, name: str) -> int:
-        """Time of day as a broker's clock shows it."""
-        return self.wall + int(self.skews.get(name, 0.0) * 1e9)
 
     def _each_second(self) -> None:
         self.later(1, self._each_second)

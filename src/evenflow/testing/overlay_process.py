@@ -1,4 +1,4 @@
-"""A broker of a simulated cluster as a process: what it is connected to, and how it will end."""
+"""The brokers of a simulated cluster as processes: their connections, disks and clocks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from evenflow.overlay.ports import Store
 
 if TYPE_CHECKING:
     from evenflow.overlay.broker.core import BrokerCore
+
+
+WALL = 1_700_000_000_000_000_000
+"""Time of day at which a run begins, in nanoseconds."""
 
 
 class Disk(Store, Protocol):
@@ -41,3 +45,34 @@ class RunningBroker:
     """Whether it is killed ``before`` or ``after`` its next commit."""
     sent: int = 0
     """Messages that it sent in this second."""
+
+
+class Machines:
+    """What brokers run on: disks that outlive them, and a wall clock each."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.skews: dict[str, float] = {}
+        """Seconds by which each broker's wall clock is ahead."""
+        self.stores: dict[str, Disk] = {}
+
+    @property
+    def wall(self) -> int:
+        """True time of day in nanoseconds."""
+        return WALL + int(self.now * 1e9)
+
+    def wall_of(self, name: str) -> int:
+        """Time of day as a broker's clock shows it."""
+        return self.wall + int(self.skews.get(name, 0.0) * 1e9)
+
+    def step_clock(self, name: str, seconds: float) -> None:
+        """Set a broker's wall clock ahead, or back."""
+        self.skews[name] = self.skews.get(name, 0.0) + seconds
+
+    def fill_disk(self, name: str) -> None:
+        """Let a broker's disk take no more: it ends at its next write, and writes nothing."""
+        self.stores[name].limit(0)
+
+    def free_disk(self, name: str) -> None:
+        """Let a broker's disk have room again."""
+        self.stores[name].limit(1 << 30)

@@ -165,7 +165,7 @@ class Mail:
         if isinstance(hop, str):
             if hop == self._neighbours.relays.get(envelope.node):
                 envelope = replace(envelope, detour=True)
-            self._perform(Transmit(hop, replace(envelope, hops=envelope.hops - 1)))
+            self._perform(Transmit(hop, replace(envelope, hops=max(0, envelope.hops - 1))))
         elif hop is RouteEnd.NO_ROUTE:
             self._counters.lost += 1
         elif envelope.reply:
