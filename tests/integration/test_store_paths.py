@@ -1,7 +1,7 @@
 """Real brokers, sockets and disks, with a path between two of them that can be cut.
 
-The cut is made where a broker takes messages from its connections, so it needs no rights: what comes
-from the other side is dropped, and no connection to it can be made.
+The cut is made where a broker takes messages from its connections, so it needs no rights: what
+comes from the other side is dropped, and no connection to it can be made.
 """
 
 from __future__ import annotations
