@@ -7,6 +7,7 @@ comes from the other side is dropped, and no connection to it can be made.
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +18,7 @@ from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate, closest_nodes, geographic_hash
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from evenflow.overlay.protocol.connection import Connection
@@ -55,11 +57,16 @@ async def started(folder: Path) -> dict[str, CuttableBroker]:
             name, place, listen="127.0.0.1:0", data=folder, contacts=contacts, settings=settings
         )
         await brokers[name].start()
+    await until(lambda: all(len(b.core.members.living) == len(PLACES) for b in brokers.values()))
+    return brokers
+
+
+async def until(reached: Callable[[], bool]) -> None:
+    """Wait until something holds."""
     deadline = asyncio.get_running_loop().time() + 30
-    while any(len(b.core.members.living) < len(PLACES) for b in brokers.values()):
+    while not reached():
         assert asyncio.get_running_loop().time() < deadline
         await asyncio.sleep(0.05)
-    return brokers
 
 
 @pytest.mark.parametrize("both", [True, False])
@@ -92,3 +99,32 @@ async def cut_and_check(folder: Path, *, both: bool) -> None:
     for broker in brokers.values():
         await broker.close()
     assert found == list(range(1, count + 1))
+
+
+class DiallingBroker(Broker):
+    """A broker that counts how often it tried to reach another."""
+
+    dialled = 0
+
+    async def _dial(self, address: str) -> None:
+        await super()._dial(address)
+        self.dialled += 1
+
+
+def test_a_broker_that_starts_before_its_contact_joins_it_later(tmp_path: Path) -> None:
+    asyncio.run(start_the_contact_late(tmp_path))
+
+
+async def start_the_contact_late(folder: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        contact = f"127.0.0.1:{free.getsockname()[1]}"
+    early = DiallingBroker(
+        "b0", PLACES["b0"], listen="127.0.0.1:0", data=folder, contacts=[contact]
+    )
+    late = Broker("b1", PLACES["b1"], listen=contact, data=folder)
+    async with early:
+        await until(lambda: early.dialled > 0)
+        assert set(early.core.members.living) == {"b0"}
+        async with late:
+            await until(lambda: all(len(b.core.members.living) == 2 for b in (early, late)))

@@ -128,7 +128,9 @@ class OverlayCluster(Machines):
     def start(self, name: str) -> None:
         """Start a broker that is not running, with its disk as it is."""
         me = Member(name, self.places[name], name, next(self._incarnations))
-        contacts = [other for other in self.brokers if not self.brokers[other].stopped]
+        running = [other for other in self.brokers if not self.brokers[other].stopped]
+        # Whoever starts is told of others, also when none of them runs just now.
+        contacts = running or [other for other in self.stores if other != name]
         core = BrokerCore(
             me, self.stores[name], self.settings, self.now, self.wall_of(name),
             first=len(self.places) == 1,

@@ -30,6 +30,14 @@ def test_the_same_holds_on_real_disks(seed: int, tmp_path: Path) -> None:
     faults(seed, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [100_132],  # a broker joins while all that it was told of are dead or stopped
+)
+def test_schedules_that_failed_once(seed: int) -> None:
+    faults(seed)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("first", range(100_000, 100_000 + SCHEDULES, BATCH))
 def test_many_more(first: int, tmp_path: Path) -> None:
