@@ -264,8 +264,11 @@ class Replica:
             if new or missed:  # in the same term, what we said that we have must stay true
                 copy.truncate(wrong, sync.publishers)
             since = self.catch_up.rejoin(wrong, start)
+        label = sync.label
+        if (old.birth, old.term) == sync.config.age and old.label.revision > label.revision:
+            label = old.label  # it was sent before we returned, and came late
         copy.record = Record(
-            copy.shelf, sync.config.birth, sync.config.term, since, sync.terms, sync.label
+            copy.shelf, sync.config.birth, sync.config.term, since, sync.terms, label
         )
         self.host.store.save(copy.record)
         self.replication.stop()
@@ -284,7 +287,7 @@ class Replica:
             return
         if sender not in self.copy.config.in_sync:
             self._lost.discard(sender)  # it has a copy again
-        at.last = max(at.last, synced.last) if at.synced else synced.last
+        at.last = synced.last  # less than we thought, when it began anew
         at.synced, at.since, at.idle = True, synced.since, synced.whole
         self.replication.replicate()
         self.replication.advance()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
 from tests.unit.overlay.hosts import HOME, FakeHost, config, label, lead, record
 
 from evenflow.overlay.protocol.messages import (
@@ -242,6 +243,24 @@ def test_a_member_that_lost_its_disk_is_no_longer_in_sync() -> None:
     made.on_refused("b1")
     found = decide(host, made, "b2")
     assert (found.members, found.in_sync) == (("b0", "b1"), ("b0",))
+
+
+def test_a_member_that_returns_keeps_its_label_when_an_older_sync_of_the_term_comes_late() -> None:
+    """The primary counts the newer one as written there, and would never send it again."""
+    host = FakeHost()
+    made = replica(host, "b1", "b0", label=replace(label(), revision=4, floor=7))
+    made.on_sync("b1", sync(config("b1", "b0", term=5), label=replace(label(), revision=2)))
+    assert made.copy.state is State.FOLLOWING
+    assert made.copy.label == replace(label(), revision=4, floor=7)
+
+
+def test_a_member_is_as_far_as_it_says_when_it_follows_anew() -> None:
+    """It may have begun at an earlier time; else it would pass for one that has everything."""
+    host = FakeHost()
+    made = leading(host)
+    made.replication.members["b1"].last = 19
+    made.on_synced("b1", Synced(HOME, 5, 0, whole=True, last=9))
+    assert made.replication.members["b1"].last == 9
 
 
 def test_what_was_said_in_an_older_term_counts_for_nothing() -> None:
