@@ -75,6 +75,8 @@ class Neighbours:
         self._suspicions: dict[str, Suspicion] = {}
         self._heard: dict[str, float] = {}
         self._linked_at: dict[str, float] = {}
+        self._unproven: set[str] = set()
+        """Brokers that a connection was made to, and nothing has come over it yet."""
         self._wanted: set[str] = set()
         self._next_heartbeat = now
         self._next_probe = now
@@ -84,16 +86,20 @@ class Neighbours:
     def on_linked(self, member: Member, now: float) -> News:
         """A connection is made."""
         self.links.add(member.name)
-        self.relays.pop(member.name, None)
-        self._suspicions.pop(member.name, None)
         self._linked_at[member.name] = now
-        self._heard[member.name] = now
+        if member.name not in self._unproven:
+            # One that is made again and again and brings nothing is no sign of life.
+            self._unproven.add(member.name)
+            self._suspicions.pop(member.name, None)
+            self._heard[member.name] = now
         self._perform(Transmit(member.name, Members(self._members.everyone())))
         return self.learn([member], "")
 
     def on_unlinked(self, name: str, now: float) -> None:
         """A connection broke: it may be a restart, so wait a short while for it to come back."""
         self.links.discard(name)
+        if name in self._unproven:
+            return
         silence_s = self._settings.silence_s
         latest = now - silence_s + silence_s / 4
         self._heard[name] = min(self._heard.get(name, now), latest)
@@ -101,6 +107,8 @@ class Neighbours:
     def on_heard(self, link: str, now: float) -> None:
         """A neighbour sent something."""
         self._heard[link] = now
+        self._unproven.discard(link)
+        self.relays.pop(link, None)
         self._suspicions.pop(link, None)
 
     def on_heartbeat(self, link: str, heartbeat: Heartbeat) -> None:
@@ -176,6 +184,7 @@ class Neighbours:
             self._heard.pop(name, None)
             self._perform(Disconnect(name))
         self._wanted = wanted
+        self._unproven &= wanted
         self.relays = {name: by for name, by in self.relays.items() if name in wanted}
         self._suspicions = {n: found for n, found in self._suspicions.items() if n in wanted}
 

@@ -137,7 +137,26 @@ def test_a_neighbour_that_another_reaches_lives_and_is_reached_by_way_of_it() ->
     assert among.neighbours.relays == {silent: asked[0]}
     assert silent not in among.neighbours.links  # it is made anew
     among.neighbours.on_linked(among.members[silent], 2.5)
+    among.neighbours.on_heard(silent, 2.6)
     assert among.neighbours.relays == {}
+
+
+def test_a_link_that_is_made_again_and_again_and_brings_nothing_is_no_sign_of_life() -> None:
+    """Else nobody would ask who reaches that neighbour, and mail for it would have no way."""
+    among = Among()
+    among.link_all()
+    for each in range(4, 10):
+        for member in OTHERS[1:]:
+            among.neighbours.on_heard(member.name, each / 4)
+        among.neighbours.on_unlinked("b1", each / 4)
+        among.neighbours.tick(each / 4)
+        among.neighbours.on_linked(OTHERS[0], each / 4)
+    asked = [action.link for action in among.done(Transmit) if action.message == Reach("b1")]
+    assert asked
+    among.neighbours.on_reached(asked[0], Reached("b1", reached=True), 2.3)
+    among.neighbours.on_linked(OTHERS[0], 2.4)
+    among.neighbours.on_unlinked("b1", 2.4)
+    assert among.neighbours.relays == {"b1": asked[0]}
 
 
 def test_who_is_asked_says_whether_it_hears_of_another() -> None:
