@@ -202,8 +202,9 @@ class Replica:
         copy.next_check = self.host.now
 
     def resume(self) -> None:
-        """Lead the known configuration at once: the shelf was made just now."""
+        """Lead the known configuration at once, and have members: the shelf was made just now."""
         self._lead()
+        self.review()
 
     def doubt(self) -> None:
         """Become unsure: another leads, or we do not know."""
