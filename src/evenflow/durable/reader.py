@@ -88,7 +88,7 @@ def read_rows(
                 yield from following.rows(begin)
         else:
             taking = _Taking()
-            for message in client.read(name, begin, time.time_ns()):
+            for message in client.read(name, begin):
                 yield from taking.archived(message)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -36,8 +35,8 @@ class ReadOptions:
     """Whether the topic is the archive of a durable topic, whose items are wanted."""
     start: int = 1
     """Stored at this time or later, nanoseconds since 1970."""
-    end: int = 1 << 62
-    """Stored before this time."""
+    end: int | None = None
+    """Stored before this time; None: all that is acknowledged when the query is planned."""
     partitions: int = 4
     """Into how many partitions the time is cut."""
     timeout_s: float = 30.0
@@ -52,8 +51,8 @@ class ReadOptions:
             raise ConfigError("option rows", rows, f"must be {MESSAGES!r} or {ITEMS!r}")
         topic = _topic(found["topic"])
         start = checked(found, "start", 1, moment)
-        end = checked(found, "end", time.time_ns(), moment)
-        if end <= start:
+        end: int | None = checked(found, "end", None, moment)
+        if end is not None and end <= start:
             raise ConfigError("option end", found.get("end"), "must be later than start")
         return cls(
             topic=archive_topic(topic) if rows == ITEMS else topic,

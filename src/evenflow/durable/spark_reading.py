@@ -64,11 +64,12 @@ class Part:
 def plan(options: ReadOptions) -> list[Part]:
     """Cut the time in which there is something into parts; none when there is nothing."""
     with Client(options.brokers, timeout_s=options.timeout_s) as client:
-        client.ensure(options.topic)
-        first = next(iter(client.read(options.topic, options.start, options.end)), None)
+        now = client.now(options.topic)
+        end = now if options.end is None else options.end
+        first = next(iter(client.read(options.topic, options.start, end)), None)
     if first is None:
         return []
-    return cut(first.time, options.end, options.partitions)
+    return cut(first.time, end, options.partitions)
 
 
 def cut(start: int, end: int, count: int) -> list[Part]:

@@ -7,8 +7,9 @@ whatever a broker says is true of its disk (group commit).
 The others are the broker core as each of its parts sees it::
 
     DelegationHost    home and delegate of a topic: time and mail
-    ClientsHost       the clients of a shelf: also whether the secondary is in touch
-    ReplicaHost       a copy of a shelf: time, mail, members and disk
+    AgreementHost     deciding on a configuration: also members and votes
+    ClientsHost       the clients of a shelf: also the clock and counters
+    ReplicaHost       a copy of a shelf: also the disk
     ShelfHost         a whole shelf: all of these
     ExchangeHost      balancing: time, mail, members and links, and actions for the shell
 """
@@ -20,13 +21,15 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from evenflow.overlay.members.clock import HybridClock
     from evenflow.overlay.members.mail import Mail
     from evenflow.overlay.members.neighbours import Neighbours
     from evenflow.overlay.members.table import MemberTable
     from evenflow.overlay.protocol.events import Action
-    from evenflow.overlay.protocol.messages import Message, PublisherState, ShelfId
-    from evenflow.overlay.protocol.settings import Settings
-    from evenflow.overlay.replica.record import Record
+    from evenflow.overlay.protocol.messages import Member, Message, PublisherState, ShelfId
+    from evenflow.overlay.protocol.settings import Counters, Settings
+    from evenflow.overlay.replica.record import Record, Vote
+    from evenflow.overlay.replica.votes import Votes
 
 
 class Store(Protocol):
@@ -80,6 +83,26 @@ class Store(Protocol):
         """Write how far publishers are stored; ``replace`` forgets all others."""
         ...
 
+    def votes(self) -> list[Vote]:
+        """Return what was written down about configurations, oldest first."""
+        ...
+
+    def save_vote(self, vote: Vote) -> None:
+        """Write a vote, new or changed."""
+        ...
+
+    def drop_vote(self, shelf: ShelfId) -> None:
+        """Delete a vote."""
+        ...
+
+    def members(self) -> list[Member]:
+        """Return the brokers that were known."""
+        ...
+
+    def save_member(self, member: Member) -> None:
+        """Write what is known of a broker."""
+        ...
+
     def commit(self) -> None:
         """Bring all that was written to the disk."""
         ...
@@ -90,8 +113,11 @@ class Clock(Protocol):
 
     now: float
     """Monotonic seconds."""
-    wall: int
-    """Time of day in nanoseconds."""
+
+    @property
+    def wall(self) -> int:
+        """What the broker's hybrid clock shows, in nanoseconds."""
+        ...
 
 
 class DelegationHost(Clock, Protocol):
@@ -100,20 +126,27 @@ class DelegationHost(Clock, Protocol):
     mail: Mail
 
 
-class ClientsHost(DelegationHost, Protocol):
-    """What serving clients needs of the broker."""
-
-    def in_touch(self, node: str) -> bool:
-        """Say whether another broker gave a sign of life within the lease."""
-        ...
-
-
-class ReplicaHost(DelegationHost, Protocol):
-    """What a copy of a shelf needs of its broker."""
+class AgreementHost(DelegationHost, Protocol):
+    """What deciding on a configuration needs of the broker."""
 
     members: MemberTable
+    votes: Votes
+
+
+class ClientsHost(AgreementHost, Protocol):
+    """What serving clients needs of the broker."""
+
+    clock: HybridClock
+    counters: Counters
+
+
+class ReplicaHost(AgreementHost, Protocol):
+    """What a copy of a shelf needs of its broker."""
+
     settings: Settings
     store: Store
+    clock: HybridClock
+    counters: Counters
 
     @property
     def steady(self) -> bool:
@@ -123,6 +156,9 @@ class ReplicaHost(DelegationHost, Protocol):
 
 class ShelfHost(ReplicaHost, ClientsHost, Protocol):
     """What a shelf needs of its broker."""
+
+    joined: bool
+    """Whether we have met others, or are the first."""
 
     def delete_later(self, shelf: ShelfId) -> None:
         """Delete a shelf when the event in hand is done with."""

@@ -18,8 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenflow.overlay.broker.core import BrokerCore
+    from evenflow.overlay.ports import Store
+    from evenflow.overlay.protocol.messages import Config
     from evenflow.overlay.replica.copy import Copy
     from evenflow.overlay.replica.replica import Replica
+
+
+FOREVER = 1 << 62
 
 
 class Violation(AssertionError):
@@ -42,10 +47,34 @@ def _at_rest(name: str, replica: Replica) -> bool:
         return False
     if name not in copy.wanted() or copy.label.ticket:
         return False
-    if name not in (copy.record.primary, copy.record.secondary):
+    if name not in copy.config.members:
         return False
     kept = copy.committed == copy.last and replica.replication.label_kept
     return kept or not copy.leading
+
+
+def in_sync_disks(stores: Mapping[str, Store]) -> dict[ShelfId, list[Store]]:
+    """Return the disks of the copies in sync, by the newest configuration that is written down."""
+    newest: dict[ShelfId, Config] = {}
+    for store in stores.values():
+        for vote in store.votes():
+            known = newest.get(vote.shelf)
+            if vote.known.term and (known is None or vote.known.age > known.age):
+                newest[vote.shelf] = vote.known
+    return {
+        shelf: [stores[name] for name in config.in_sync]
+        for shelf, config in newest.items()
+        if config.primary
+    }
+
+
+def stored_on(disk: Store, shelf: ShelfId) -> set[tuple[int, int]]:
+    """Return publisher and sequence of all messages of a shelf on a disk."""
+    try:
+        found = disk.read(shelf, 0, FOREVER, FOREVER, FOREVER)
+    except KeyError:
+        return set()
+    return {(message.publisher, message.sequence) for message in found}
 
 
 def copies_of(cores: Mapping[str, BrokerCore]) -> dict[ShelfId, dict[str, Copy]]:
@@ -118,8 +147,8 @@ def _line(replica: Replica, start: int) -> str:
     ]
     return (
         f"   {copy.shelf.topic}@{copy.shelf.coordinate.x:.2f} {copy.state.value}"
-        f" term={record.term} confirmed={record.confirmed}"
-        f" {record.primary}/{record.secondary} former={record.former}"
+        f" term={copy.config.term} {copy.config.primary} of {copy.config.members}"
+        f" in_sync={copy.config.in_sync} voters={copy.config.voters}"
         f" since={record.since - start} last={copy.last - start}"
         f" committed={copy.committed - start} fetching={replica.catch_up.fetching}"
         f" wanted={copy.wanted()} ticket={copy.label.ticket} settled={replica.settled}"

@@ -11,19 +11,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evenflow.overlay.client.core import Publishing, Reading, Request
-from evenflow.overlay.protocol.codec import BODY
+from evenflow.overlay.protocol.codec import BODY, LINK
 from evenflow.overlay.protocol.events import Asked
 from evenflow.overlay.protocol.messages import Envelope, Failed, MoveDone, MoveTopic, ShelfId
 from evenflow.overlay.space.coordinate import geographic_hash
-from evenflow.testing.overlay_checks import Violation
+from evenflow.testing.overlay_checks import Violation, in_sync_disks, stored_on
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
+    from evenflow.overlay.ports import Store
     from evenflow.overlay.protocol.events import Event
     from evenflow.overlay.protocol.messages import Message
     from evenflow.overlay.space.coordinate import Coordinate
+    from evenflow.testing.overlay_paths import Paths
 
 WORK_S = 0.05
 """Time between two looks of a client at what is due."""
@@ -35,6 +37,7 @@ class Network(Protocol):
     rng: random.Random
     now: float
     loss: float
+    paths: Paths
 
     def names(self) -> list[str]:
         """Return the brokers that run, in order."""
@@ -151,8 +154,12 @@ class OverlayClients:
         if request is None:
             return
         names = network.names()
+        if not names:
+            return
         if client.broker not in names or network.rng.random() < 0.05:
             client.broker = network.rng.choice(names)
+        if network.paths.blocked(f"c{client.number}", client.broker):
+            return
         envelope = Envelope(
             request.target,
             "",
@@ -164,11 +171,14 @@ class OverlayClients:
             body=BODY.encode(request.body),
         )
         if network.rng.random() >= network.loss:
-            network.deliver_later(client.broker, Asked(client.number, envelope))
+            sent = LINK.decode(LINK.encode(envelope))
+            network.deliver_later(client.broker, Asked(client.number, sent))
 
     def on_reply(self, number: int, envelope: Envelope) -> None:
         """A reply has reached a client."""
         client = self._clients[number]
+        if self._network.paths.blocked(client.broker, f"c{number}"):
+            return
         client.requester.on_reply(
             envelope.correlation, BODY.decode(envelope.body), self._network.now
         )
@@ -194,6 +204,24 @@ class OverlayClients:
         key = (reading.topic, message.publisher, message.sequence)
         if self._times.setdefault(key, message.time) != message.time:
             raise Violation(f"{key} has two times")
+
+    def check_kept(self, stores: Mapping[str, Store]) -> None:
+        """Check that what publishers were told is stored is on the disks of all copies in sync."""
+        topics: dict[str, set[tuple[int, int]]] = {}
+        for shelf, disks in in_sync_disks(stores).items():
+            found = [stored_on(disk, shelf) for disk in disks]
+            topics.setdefault(shelf.topic, set()).update(set.intersection(*found))
+        for client in self._clients.values():
+            publishing = client.requester
+            if isinstance(publishing, Publishing):
+                there = topics.get(publishing.topic, set())
+                for number in range(publishing.acknowledged, 0, -1):
+                    if (publishing.publisher, number) not in there:
+                        raise Violation(
+                            f"{publishing.topic}: message {number} of {publishing.publisher} is"
+                            f" acknowledged, and a copy in sync lacks it\n"
+                            + self._network.picture(publishing.topic)
+                        )
 
     def check_found(self, readers: Iterable[Reading], publishers: Iterable[Publishing]) -> None:
         """Check that readers have seen all that publishers were told is stored."""

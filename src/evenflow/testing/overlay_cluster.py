@@ -1,11 +1,16 @@
 """Overlay brokers and clients in one thread under virtual time: real cores, a simulated network.
 
-Messages are lost, late, repeated and overtake one another; brokers are killed, stopped, continued
-and started again at any moment. A run follows from its seed. What must always hold is checked as it
-happens or when all is quiet (`overlay_clients`, `overlay_checks`):
+Messages travel as bytes; they are lost, late, repeated and overtake one another. Brokers are
+killed, stopped, continued and started again at any moment, between a write and its commit too;
+paths between any two processes are cut, in one direction or both (`overlay_paths`); each broker has
+a wall clock of its own, skewed and stepping; disks fill. A part of the runs writes to real disks. A
+run follows from its seed. What must always hold is checked as it happens or when all is quiet
+(`overlay_clients`, `overlay_checks`):
 
+- what was acknowledged is on the disks of all copies that are in sync, at any moment;
 - a reader sees each publisher's messages in order, each once, none left out;
-- what was acknowledged is found by a reader, unless more brokers died at once than the level bears;
+- what was acknowledged is found by a reader, whatever broke, when all is whole again;
+- brokers send no more than `MOST_MESSAGES` a second each;
 - a message has one time: no two readers see it under different times;
 - when all is quiet each shelf has exactly the copies that its level asks for, on the brokers
   closest to it, with the same content: nobody holds a stale one.
@@ -15,11 +20,12 @@ from __future__ import annotations
 
 import heapq
 import random
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from evenflow.errors import StorageError
 from evenflow.overlay.broker.core import BrokerCore
+from evenflow.overlay.client.core import NOW
 from evenflow.overlay.protocol.codec import LINK
 from evenflow.overlay.protocol.events import (
     Action,
@@ -40,6 +46,8 @@ from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.testing.overlay_checks import Violation, check_copies, picture, settled
 from evenflow.testing.overlay_clients import OverlayClients
+from evenflow.testing.overlay_paths import Paths
+from evenflow.testing.overlay_process import WALL, Disk, Machines, RunningBroker
 from evenflow.testing.overlay_store import MemoryStore
 
 if TYPE_CHECKING:
@@ -49,25 +57,16 @@ if TYPE_CHECKING:
     from evenflow.testing.overlay_clients import MoveRequest
 
 TICK_S = 0.1
-WALL = 1_700_000_000_000_000_000
-"""Time of day at which a run begins, in nanoseconds."""
 LATE_CHANCE = 0.02
 LATE_FACTOR = 20
 """Some messages take this much longer than others."""
+HELD_CHANCE = 0.5
+"""Part of the messages over a cut path that come later; the others never do."""
+MOST_MESSAGES = 3_000
+"""Messages that a broker may send in one second, in a cluster of a few topics."""
 
 
-@dataclass(slots=True)
-class RunningBroker:
-    """A broker that was started and not killed."""
-
-    core: BrokerCore
-    wanted: set[str]
-    """Brokers that it keeps a connection to."""
-    stopped: bool = False
-    """Whether its process does not run, as after SIGSTOP."""
-
-
-class OverlayCluster:
+class OverlayCluster(Machines):
     """A cluster of brokers with its clients.
 
     Args:
@@ -76,6 +75,7 @@ class OverlayCluster:
         loss: Part of the messages that is lost; the same part comes twice.
         settings: How the brokers behave.
         delay: Longest time that most messages take.
+        disk: Opens the disk of a broker; without, disks are in memory.
     """
 
     def __init__(
@@ -86,13 +86,19 @@ class OverlayCluster:
         loss: float = 0.0,
         settings: Settings | None = None,
         delay: float = 0.01,
+        disk: Callable[[str], Disk] | None = None,
     ) -> None:
+        super().__init__()
         self.rng = random.Random(seed)
-        self.now = 0.0
         self.loss = loss
         self.delay = delay
         self.settings = settings or Settings()
-        self.stores: dict[str, MemoryStore] = {}
+        self.paths = Paths()
+        self._disk = disk
+        self.keeps = not (self.settings.age_s or self.settings.shelf_bytes)
+        """Whether nothing expires and no disk is lost: what was acknowledged stays on disk."""
+        self.most_sent = 0
+        """Messages that one broker sent within a second, at most."""
         self.places: dict[str, Coordinate] = {}
         self.brokers: dict[str, RunningBroker] = {}
         self.clients = OverlayClients(self)
@@ -103,32 +109,51 @@ class OverlayCluster:
         self._incarnations = count(1)
         for number in range(brokers):
             self.add_broker(f"b{number}")
+        self.later(1, self._each_second)
         self.run(3)
 
     # -- processes ------------------------------------------------------------------------------
 
     def add_broker(self, name: str, place: Coordinate | None = None) -> None:
         """Start a new broker, at a random place unless told."""
-        self.stores[name] = MemoryStore()
+        self.stores[name] = self._open(name)
         self.places[name] = place or Coordinate(
             self.rng.uniform(0.01, 0.99), self.rng.uniform(0.01, 0.99)
         )
         self.start(name)
 
+    def _open(self, name: str) -> Disk:
+        return MemoryStore() if self._disk is None else self._disk(name)
+
     def start(self, name: str) -> None:
         """Start a broker that is not running, with its disk as it is."""
         me = Member(name, self.places[name], name, next(self._incarnations))
-        core = BrokerCore(me, self.stores[name], self.settings, self.now, self.wall)
-        contacts = [other for other in self.brokers if not self.brokers[other].stopped]
+        running = [other for other in self.brokers if not self.brokers[other].stopped]
+        # Whoever starts is told of others, also when none of them runs just now.
+        contacts = running or [other for other in self.stores if other != name]
+        core = BrokerCore(
+            me, self.stores[name], self.settings, self.now, self.wall_of(name),
+            first=len(self.places) == 1,
+        )  # fmt: skip
+        self.stores[name].commit()
         self.brokers[name] = RunningBroker(core, set(contacts[:2]))
         self.later(0, self._tick, name, core)
 
     def kill(self, name: str) -> None:
-        """Kill a broker; its disk stays."""
+        """Kill a broker; its disk stays, without what was not committed."""
         del self.brokers[name]
-        for other in self.brokers.values():
-            if name in other.core.neighbours.links:
-                self.later(self.rng.uniform(0, 0.05), self.give, other.core, Unlinked(name))
+        self.stores[name].abandon()
+        if self._disk is not None:
+            self.stores[name] = self._open(name)
+            self.stores[name].load()
+        for other, broker in self.brokers.items():
+            linked = name in broker.core.neighbours.links
+            if linked and not self.paths.blocked(name, other):
+                self.later(self.rng.uniform(0, 0.05), self.give, broker.core, Unlinked(name))
+
+    def kill_at_commit(self, name: str, when: str) -> None:
+        """Kill a broker ``before`` or ``after`` its next commit; it says nothing any more."""
+        self.brokers[name].dying = when
 
     def stop(self, name: str) -> None:
         """Stop a broker's process; what it is sent waits."""
@@ -148,10 +173,15 @@ class OverlayCluster:
 
     # -- time -----------------------------------------------------------------------------------
 
-    @property
-    def wall(self) -> int:
-        """Time of day in nanoseconds."""
-        return WALL + int(self.now * 1e9)
+    def _each_second(self) -> None:
+        self.later(1, self._each_second)
+        if self.keeps:
+            self.clients.check_kept(self.stores)
+        for name, broker in self.brokers.items():
+            self.most_sent = max(self.most_sent, broker.sent)
+            if broker.sent > MOST_MESSAGES:
+                raise Violation(f"{name} sent {broker.sent} messages in a second")
+            broker.sent = 0
 
     def later(self, delay: float, act: Callable[..., object], *arguments: Any) -> None:
         """Do something after a while."""
@@ -181,7 +211,8 @@ class OverlayCluster:
         if broker.stopped:
             return
         for other in sorted(broker.wanted - core.neighbours.links):
-            self._dial(name, other)
+            if name in self.brokers:
+                self._dial(name, other)
         self.give(core, Tick())
 
     # -- the network ----------------------------------------------------------------------------
@@ -195,7 +226,17 @@ class OverlayCluster:
         if broker.stopped:
             self.later(TICK_S, self.give, core, event)
             return
-        for action in core.handle(event, self.now, self.wall):
+        store, actions = self.stores[name], []
+        try:
+            actions = core.handle(event, self.now, self.wall_of(name))
+            if broker.dying != "before" or not store.dirty:
+                store.commit()
+        except StorageError:
+            broker.dying = "before"  # what the shell does: it ends
+        if broker.dying == "before" or (broker.dying and actions):
+            self.kill(name)
+            return
+        for action in actions:
             self._perform(name, broker, action)
 
     def deliver_later(self, name: str, event: Event) -> None:
@@ -226,11 +267,12 @@ class OverlayCluster:
 
     def _dial(self, name: str, other: str) -> None:
         mine, theirs = self.brokers[name], self.brokers.get(other)
-        if theirs is None or theirs.stopped:
+        if theirs is None or theirs.stopped or not self.paths.open_between(name, other):
             self.give(mine.core, Unlinked(other))
             return
         self.give(mine.core, Linked(theirs.core.members.me))
-        self.give(theirs.core, Linked(mine.core.members.me))
+        if name in self.brokers:
+            self.give(theirs.core, Linked(mine.core.members.me))
 
     def _probe(self, name: str, other: str) -> None:
         mine, theirs = self.brokers.get(name), self.brokers.get(other)
@@ -238,18 +280,29 @@ class OverlayCluster:
             self._dial(name, other)
 
     def _disconnect(self, name: str, other: str) -> None:
-        """A connection is closed: both ends notice."""
+        """A connection is closed: the other end notices, unless it hears nothing."""
         for one, peer in ((name, other), (other, name)):
             broker = self.brokers.get(one)
-            if broker is not None and peer in broker.core.neighbours.links:
+            heard = one == name or not self.paths.blocked(peer, one)
+            if broker is not None and heard and peer in broker.core.neighbours.links:
                 self.later(self.latency(), self.give, broker.core, Unlinked(peer))
 
     def _transmit(self, name: str, link: str, message: Any) -> None:
-        received = LINK.decode(LINK.encode(message))
+        sent = LINK.encode(message)
+        if name in self.brokers:
+            self.brokers[name].sent += 1
         times = self.rng.choices((0, 1, 2), (self.loss, 1 - 2 * self.loss, self.loss))[0]
         for _ in range(times):
             if link in self.brokers:
-                self.deliver_later(link, Arrived(name, received))
+                core = self.brokers[link].core
+                self.later(self.latency(), self._arrive, name, link, core, sent)
+
+    def _arrive(self, name: str, link: str, core: BrokerCore, sent: bytes) -> None:
+        """Bytes come over a path, or are lost or held where it is cut."""
+        if not self.paths.blocked(name, link):
+            self.give(core, Arrived(name, LINK.decode(sent)))
+        elif self.rng.random() < HELD_CHANCE:
+            self.later(TICK_S, self._arrive, name, link, core, sent)
 
     # -- clients --------------------------------------------------------------------------------
 
@@ -274,6 +327,7 @@ class OverlayCluster:
     def settle(self, seconds: float = 60.0) -> None:
         """Lose nothing any more, and check that all copies come to be as they should."""
         self.loss = 0.0
+        self.paths.heal()
         for name in self.brokers:
             self.resume(name)
         self.run_until(self.settled, seconds, "settle")
@@ -283,7 +337,7 @@ class OverlayCluster:
         self, topics: Iterable[str], *, publishers: Iterable[Publishing]
     ) -> None:
         """Read every topic from its beginning: all that was acknowledged must be there."""
-        readers = [self.reader(topic, until=self.wall, level=0) for topic in topics]
+        readers = [self.reader(topic, until=NOW, level=0) for topic in topics]
         self.run_until(lambda: all(reader.done for reader in readers), 60, "reading")
         self.clients.check_found(readers, publishers)
 

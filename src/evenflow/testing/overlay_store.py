@@ -1,25 +1,35 @@
 """A broker's disk in memory: what `evenflow.overlay.broker.disk.SqliteStore` does, in dictionaries.
 
-It survives the death of its broker when the cluster keeps it, as a disk does. Every write counts at
-once, so `commit` has nothing to do.
+It survives the death of its broker when the cluster keeps it, as a disk does: what was committed is
+there again after `abandon`, and the rest is gone.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from evenflow.errors import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from evenflow.overlay.protocol.messages import Message, PublisherState, ShelfId
-    from evenflow.overlay.replica.record import Record
+    from evenflow.overlay.protocol.messages import Member, Message, PublisherState, ShelfId
+    from evenflow.overlay.replica.record import Record, Vote
 
 
 class MemoryStore:
     """The copies of one broker; a `evenflow.overlay.ports.Store`."""
 
     def __init__(self) -> None:
+        self.full = False
+        """Whether the disk takes no more: the next commit fails."""
+        self._undo: list[Callable[[], object]] = []
+        """How to go back to what was committed, the newest write last."""
+        self._kept: set[ShelfId] = set()
+        self._votes: dict[ShelfId, Vote] = {}
+        self._members: dict[str, Member] = {}
         self.records: dict[ShelfId, Record] = {}
         self.messages: dict[ShelfId, dict[int, Message]] = {}
         """Messages of each shelf, by their time."""
@@ -33,6 +43,7 @@ class MemoryStore:
 
     def save(self, record: Record) -> None:
         """Write a record, new or changed."""
+        self._keep(record.shelf)
         if record.shelf not in self.records:
             self._committed[record.shelf] = 0
             self.messages[record.shelf] = {}
@@ -42,11 +53,13 @@ class MemoryStore:
 
     def drop(self, shelf: ShelfId) -> None:
         """Delete a copy with all it has."""
+        self._keep(shelf)
         del self.records[shelf], self.messages[shelf]
         del self._committed[shelf], self._times[shelf], self._publishers[shelf]
 
     def append(self, shelf: ShelfId, messages: Iterable[Message], committed: int) -> None:
         """Write messages; those of a time that is there already replace it."""
+        self._keep(shelf)
         for message in messages:
             self.messages[shelf][message.time] = message
         self._times[shelf] = sorted(self.messages[shelf])
@@ -54,6 +67,7 @@ class MemoryStore:
 
     def remove(self, shelf: ShelfId, start: int, end: int | None) -> None:
         """Delete the messages from a time up to another, or to the end."""
+        self._keep(shelf)
         for time in list(self.messages[shelf]):
             if time >= start and (end is None or time < end):
                 del self.messages[shelf][time]
@@ -98,10 +112,75 @@ class MemoryStore:
         self, shelf: ShelfId, publishers: Iterable[PublisherState], *, replace: bool = False
     ) -> None:
         """Write how far publishers are stored; ``replace`` forgets all others."""
+        self._keep(shelf)
         given = {state.publisher: state for state in publishers}
         if replace:
             self._publishers[shelf] = {}
         self._publishers[shelf].update(given)
 
+    def votes(self) -> list[Vote]:
+        """Return what was written down about configurations, oldest first."""
+        return list(self._votes.values())
+
+    def save_vote(self, vote: Vote) -> None:
+        """Write a vote, new or changed."""
+        self._undo.append(partial(_put_back, self._votes, vote.shelf, self._votes.get(vote.shelf)))
+        self._votes[vote.shelf] = vote
+
+    def drop_vote(self, shelf: ShelfId) -> None:
+        """Delete a vote."""
+        self._undo.append(partial(_put_back, self._votes, shelf, self._votes.get(shelf)))
+        self._votes.pop(shelf, None)
+
+    def members(self) -> list[Member]:
+        """Return the brokers that were known."""
+        return list(self._members.values())
+
+    def save_member(self, member: Member) -> None:
+        """Write what is known of a broker."""
+        name = member.name
+        self._undo.append(partial(_put_back, self._members, name, self._members.get(name)))
+        self._members[name] = member
+
+    def limit(self, pages: int) -> None:
+        """Let the disk take no more (0), or have room again."""
+        self.full = not pages
+
+    @property
+    def dirty(self) -> bool:
+        """Whether there is something to commit."""
+        return bool(self._undo)
+
     def commit(self) -> None:
-        """Do nothing: every write counts at once."""
+        """Bring all that was written to the disk."""
+        if self.full and self._undo:
+            raise StorageError("memory", "the disk is full")
+        self._undo.clear()
+        self._kept.clear()
+
+    def abandon(self) -> None:
+        """Go back to what was committed, as a crash does."""
+        for undo in reversed(self._undo):
+            undo()
+        self._undo.clear()
+        self._kept.clear()
+
+    def _keep(self, shelf: ShelfId) -> None:
+        """Note how a shelf was when it was committed last."""
+        if shelf in self._kept:
+            return
+        self._kept.add(shelf)
+        tables: tuple[dict[ShelfId, Any], ...] = (
+            self.records, self.messages, self._committed, self._times, self._publishers,
+        )  # fmt: skip
+        for table in tables:
+            found = table.get(shelf)
+            before = found.copy() if isinstance(found, dict | list) else found
+            self._undo.append(partial(_put_back, table, shelf, before))
+
+
+def _put_back(table: dict[Any, Any], key: Any, before: Any) -> None:
+    if before is None:
+        table.pop(key, None)
+    else:
+        table[key] = before

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from evenflow.overlay.members.clock import HybridClock
 from evenflow.overlay.members.table import MemberTable
-from evenflow.overlay.protocol.messages import Envelope, Label, Member, ShelfId, TermStart
-from evenflow.overlay.protocol.settings import Settings
+from evenflow.overlay.protocol.messages import Config, Envelope, Label, Member, ShelfId, TermStart
+from evenflow.overlay.protocol.settings import Counters, Settings
 from evenflow.overlay.replica.record import Record
+from evenflow.overlay.replica.replica import Replica
+from evenflow.overlay.replica.states import State
+from evenflow.overlay.replica.votes import Votes
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
 from evenflow.overlay.space.delegation import DelegateList
 from evenflow.testing.overlay_store import MemoryStore
@@ -71,13 +75,20 @@ class FakeHost:
         self.store = MemoryStore()
         self.mail: Any = RecordingMail()
         self.now = 100.0
-        self.wall = WALL
+        self.clock = HybridClock(WALL)
+        self.counters = Counters()
+        self.votes = Votes(self.store, self.clock.plausible)
         self.steady = True
-        self.out_of_touch: set[str] = set()
+        self.joined = True
         self.deleted: list[ShelfId] = []
 
-    def in_touch(self, node: str) -> bool:
-        return node not in self.out_of_touch
+    @property
+    def wall(self) -> int:
+        return self.clock.time
+
+    @wall.setter
+    def wall(self, time: int) -> None:
+        self.clock.time = time
 
     def delete_later(self, shelf: ShelfId) -> None:
         self.deleted.append(shelf)
@@ -93,17 +104,37 @@ def label(level: int = 2, **fields: Any) -> Label:
     return Label(1, level, fields.pop("version", 0), fields.pop("delegates", at_home), **fields)
 
 
+def config(*members: str, term: int = 5, **fields: Any) -> Config:
+    """Return a configuration: all are in sync, the first leads, all decide."""
+    values: dict[str, Any] = {
+        "birth": 0, "term": term, "primary": members[0], "members": members, "in_sync": members,
+        "voters": members,
+    } | fields  # fmt: skip
+    return Config(**values)
+
+
 def record(
     host: FakeHost, primary: str = "b0", secondary: str = "b1", *, level: int = 2, **fields: Any
 ) -> Record:
-    """Return a record that is on the host's disk: term 5, agreed on, from time 10."""
+    """Return a record that is on the host's disk: term 5, decided, from time 10."""
     values: dict[str, Any] = {
-        "shelf": HOME, "term": 5, "confirmed": 5, "primary": primary, "secondary": secondary,
-        "former": "", "since": 0, "terms": (TermStart(5, 10),), "label": label(level),
+        "shelf": HOME, "birth": 0, "term": 5, "since": 0, "terms": (TermStart(5, 10),),
+        "label": label(level),
     } | fields  # fmt: skip
     made = Record(**values)
     host.store.save(made)
+    members = (primary, secondary) if secondary else (primary,)
+    host.votes.learn(made.shelf, config(*members, birth=made.birth))
     return made
+
+
+def lead(replica: Replica, revision: int = 1) -> None:
+    """Let a copy lead from time 10 on, with members that follow and have everything."""
+    replica.copy.state = State.LEADING
+    replica.replication.lead_from(10)
+    for progress in replica.replication.members.values():
+        progress.synced, progress.idle, progress.since = True, True, 0
+        progress.revision, progress.confirmed = revision, replica.host.now
 
 
 def envelope(origin: str = "b1", client: int = 0, hops: int = 9) -> Envelope:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from evenflow.overlay.replica.copy import Copy
     from evenflow.overlay.shelf.shelf import Shelf
 
+MOST_AHEAD_MS = 3_600_000
+"""A share whose number is later than this is an error."""
 REPORTS = 4
 """Shares told in each interval, besides those that tell of a change."""
 LONGEST_REPORT_S = 5.0
@@ -77,9 +79,19 @@ class ShareGossip:
 
     def on_share(self, link: str, share: Share) -> None:
         """Another broker tells what it bears: note it and pass it on."""
-        member = self._host.members.get(share.broker)
-        if member is not None and member.alive and member.incarnation == share.incarnation:
+        member, me = self._host.members.get(share.broker), self._host.members.me
+        if member is None or not member.alive or member.incarnation != share.incarnation:
+            return
+        if share.number > self._newest_number():
+            return
+        if member.name == me.name:
+            self._number = max(self._number, share.number)  # never ours: the next is newer
+        else:
             self._flood(share, link)
+
+    def _newest_number(self) -> int:
+        """Return the highest number that a share can have: it counts, from the time of day on."""
+        return self._host.wall // 1_000_000 + MOST_AHEAD_MS
 
     def review(self) -> None:
         """Report when it is due, or when what this broker leads has changed."""
@@ -106,7 +118,7 @@ class ShareGossip:
                 builder.add(spot[1:], topic, coordinate, copy.topic_load())
         for reservation in self._reservations.values():
             builder.add(reservation.spot[1:], "", NOWHERE, reservation.load)
-        self._number += 1
+        self._number = max(self._number + 1, self._host.wall // 1_000_000)
         self._flood(Share(me.name, me.incarnation, self._number, builder.spots()), "")
 
     def _drop_reservations(self, arrived: set[str]) -> None:

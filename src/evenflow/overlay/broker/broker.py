@@ -6,7 +6,7 @@ true on disk, and the more is going on, the more writes share a commit.
 
 Links are made to whom the core names. Of two neighbours the one with the smaller name dials; the
 other waits a while and then dials too, for the first may not know of it yet. A broker that starts
-dials its contacts, which tell it who else is there.
+dials its contacts until one of them has told it who else is there: they may be down for now.
 """
 
 from __future__ import annotations
@@ -113,11 +113,15 @@ class Broker:
         self._server = await loop.create_server(self._new_connection, host, port)
         self.address = f"{host}:{self._server.sockets[0].getsockname()[1]}"
         me = Member(self.name, self._coordinate, self.address, time.time_ns() // 1_000_000)
-        self.core = BrokerCore(me, self._store, self._settings, time.monotonic(), time.time_ns())
+        self.core = BrokerCore(
+            me, self._store, self._settings, time.monotonic(), time.time_ns(),
+            first=not self._contacts,
+        )  # fmt: skip
+        self._store.commit()
         self._tasks = [
             asyncio.create_task(self._pump()),
             asyncio.create_task(self._tick()),
-            *(asyncio.create_task(self._dial(contact)) for contact in self._contacts),
+            *(asyncio.create_task(self._join(contact)) for contact in self._contacts),
         ]
         if self._move_history is not None:
             self._tasks.append(asyncio.create_task(self._move_history.run()))
@@ -224,6 +228,12 @@ class Broker:
             if member.name not in self._links:
                 await self._dial(member.address)
             await asyncio.sleep(DIAL_S)
+
+    async def _join(self, contact: str) -> None:
+        """Dial a contact until we know of others; from then on the core says whom to reach."""
+        while not self.core.joined:
+            await self._dial(contact)
+            await asyncio.sleep(4 * DIAL_S)
 
     async def _dial(self, address: str) -> None:
         loop = asyncio.get_running_loop()

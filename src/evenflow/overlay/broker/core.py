@@ -15,30 +15,40 @@ from msgspec.structs import replace
 
 from evenflow.errors import DecodeError, OverlayError
 from evenflow.overlay.balancing.exchange import TopicExchange
+from evenflow.overlay.members.clock import HybridClock
 from evenflow.overlay.members.mail import MOST_HOPS, Mail
 from evenflow.overlay.members.neighbours import Neighbours, News
 from evenflow.overlay.members.table import MemberTable
 from evenflow.overlay.protocol.codec import BODY, REQUESTS
 from evenflow.overlay.protocol.events import Action, Arrived, Asked, Event, Linked, Tick, Unlinked
+from evenflow.overlay.protocol.magnitudes import sound
 from evenflow.overlay.protocol.messages import (
+    Agreed,
+    AskConfig,
     AskStatus,
     BrokerStatus,
+    Decided,
     Envelope,
     Failed,
     Heartbeat,
-    Inquire,
-    Known,
     Member,
     Members,
     MoveDone,
     Offer,
     OfferReply,
+    Outbid,
+    Prepare,
+    Promise,
+    Propose,
+    Reach,
+    Reached,
     Share,
     ShelfId,
     Welcome,
 )
 from evenflow.overlay.protocol.settings import Counters
 from evenflow.overlay.replica.states import State
+from evenflow.overlay.replica.votes import LOWEST, Votes
 from evenflow.overlay.shelf.creation import ShelfCreation
 from evenflow.overlay.shelf.shelf import Shelf
 
@@ -46,6 +56,8 @@ if TYPE_CHECKING:
     from evenflow.overlay.ports import Store
     from evenflow.overlay.protocol.settings import Settings
 
+MOST_YOUNGER = 1 << 40
+"""Milliseconds by which an incarnation may be later than our clock."""
 EXPIRE_S = 1.0
 """How often shelves delete what is too old or too much."""
 
@@ -59,18 +71,35 @@ class BrokerCore:
         settings: How we behave.
         now: Monotonic seconds.
         wall: Time of day in nanoseconds.
+        first: Whether we may be the first broker; one that was told of others waits for them before
+            it makes a topic.
     """
 
-    def __init__(self, me: Member, store: Store, settings: Settings, now: float, wall: int) -> None:
+    def __init__(
+        self,
+        me: Member,
+        store: Store,
+        settings: Settings,
+        now: float,
+        wall: int,
+        *,
+        first: bool = True,
+    ) -> None:
         self.store = store
         self.settings = settings
         self.now = now
-        self.wall = wall
+        self.clock = HybridClock(wall)
         self.counters = Counters()
         self._actions: list[Action] = []
-        self.members = MemberTable(me)
+        self._saved = {member.name: member for member in store.members()}
+        self.joined = first
+        self.members = MemberTable(self._reborn(me))
+        self.members.merge([_gone(member) for member in self._saved.values()])
+        self.votes = Votes(store, self.clock.plausible)
         self.neighbours = Neighbours(self.members, settings, self.perform, now)
-        self.mail = Mail(self.members, self.neighbours.links, self.counters, self.perform)
+        self.mail = Mail(
+            self.members, self.neighbours, self.counters, self.perform, lambda: self.wall
+        )
         self.shelves: dict[ShelfId, Shelf] = {}
         self._to_delete: list[ShelfId] = []
         self._next_expiry = now
@@ -78,6 +107,20 @@ class BrokerCore:
         self.exchange = TopicExchange(self, self.shelves)
         for record, committed in store.load():
             self.shelves[record.shelf] = Shelf(self, record, committed)
+        self._save_members()
+
+    def _reborn(self, me: Member) -> Member:
+        """Return this broker under a higher incarnation than before, whatever the clock says."""
+        before = self._saved.get(me.name)
+        newest = before.incarnation + 1 if before is not None else 0
+        return replace(me, incarnation=max(me.incarnation, newest))
+
+    def _save_members(self) -> None:
+        """Write down who is known: who was there is asked before a topic is made anew."""
+        for member in self.members.everyone():
+            if self._saved.get(member.name) != member:
+                self._saved[member.name] = member
+                self.store.save_member(member)
 
     # -- what the parts need --------------------------------------------------------------------
 
@@ -90,9 +133,10 @@ class BrokerCore:
         """Whether no broker came or went lately, as far as we know."""
         return self.creation.steady
 
-    def in_touch(self, node: str) -> bool:
-        """Say whether another broker gave a sign of life within the lease."""
-        return self.neighbours.in_touch(node, self.now)
+    @property
+    def wall(self) -> int:
+        """What our clock shows, in nanoseconds."""
+        return self.clock.time
 
     def delete_later(self, shelf: ShelfId) -> None:
         """Delete a shelf when the event in hand is done with."""
@@ -103,10 +147,10 @@ class BrokerCore:
     def handle(self, event: Event, now: float, wall: int) -> list[Action]:
         """Take an event; return what is to be done, in order, once the store is committed."""
         paused = now - self.now >= self.settings.lease_s
-        self.now, self.wall = now, wall
+        self.now = now
+        self.clock.advance(now, wall)
         if paused:
             self.neighbours.on_paused(now)
-            self._doubt_all()
         match event:
             case Linked(member):
                 self._on_news(self.neighbours.on_linked(member, now))
@@ -128,15 +172,35 @@ class BrokerCore:
     def _on_arrived(self, link: str, message: object) -> None:
         self.neighbours.on_heard(link, self.now)
         if isinstance(message, Members):
-            self._on_news(self.neighbours.learn(message.members, link))
+            self._on_news(self.neighbours.learn(self._true(message.members), link))
         elif isinstance(message, Envelope):
+            self._follow(message.origin, message.time)
             self.mail.route(message)
         elif isinstance(message, Share):
-            self.exchange.on_share(link, message)
+            if sound(message, self.wall):
+                self.exchange.on_share(link, message)
+            else:
+                self.counters.damaged += 1
         elif isinstance(message, Heartbeat):
+            self._follow(link, message.time)
             self.neighbours.on_heartbeat(link, message)
+        elif isinstance(message, Reach):
+            self.neighbours.on_reach(link, message, self.now)
+        elif isinstance(message, Reached):
+            self._on_news(self.neighbours.on_reached(link, message, self.now))
         else:
             self.counters.damaged += 1
+
+    def _follow(self, name: str, time: int) -> None:
+        if name != self.members.me.name and not self.clock.follow(name, time):
+            self.counters.skewed += 1
+
+    def _true(self, news: tuple[Member, ...]) -> list[Member]:
+        """Return the news whose incarnation can be true; it is a time in milliseconds, or less."""
+        latest = self.wall // 1_000_000 + MOST_YOUNGER
+        found = [member for member in news if member.incarnation <= latest]
+        self.counters.damaged += len(found) < len(news)
+        return found
 
     def _on_asked(self, client: int, envelope: Envelope) -> None:
         """Take a client's request into the overlay, if it is one."""
@@ -149,10 +213,14 @@ class BrokerCore:
             self.counters.refused += 1
             return
         me = self.members.me.name
-        self.mail.route(replace(envelope, origin=me, client=client, hops=MOST_HOPS))
+        self.mail.route(
+            replace(
+                envelope, origin=me, client=client, hops=MOST_HOPS, time=self.wall, detour=False
+            )
+        )
 
     def _on_tick(self) -> None:
-        self._on_news(self.neighbours.tick(self.now))
+        self._on_news(self.neighbours.tick(self.now, self.wall))
         self.creation.review()
         expiry = self.now >= self._next_expiry
         if expiry:
@@ -167,18 +235,13 @@ class BrokerCore:
         """A broker came or went, perhaps: look again at everything."""
         if news is News.NOTHING:
             return
-        if news is News.OWN_DEATH:
-            self._doubt_all()
+        self.joined = True
+        self._save_members()
         self.creation.on_members_changed()
         self.exchange.on_members_changed()
         self.neighbours.relink(self.now)
         for shelf in list(self.shelves.values()):
             shelf.review()
-
-    def _doubt_all(self) -> None:
-        """Others may have gone on without us: be unsure of all that we have."""
-        for shelf in self.shelves.values():
-            shelf.replica.doubt()
 
     def _delete_shelves(self) -> None:
         for shelf in self._to_delete:
@@ -196,6 +259,9 @@ class BrokerCore:
             self.counters.damaged += 1
 
     def _dispatch(self, envelope: Envelope, body: Any) -> None:
+        if not sound(body, self.wall):
+            self.counters.damaged += 1
+            return
         if isinstance(body, AskStatus):
             self.mail.reply(envelope, self.status())
             return
@@ -203,19 +269,47 @@ class BrokerCore:
             self.exchange.handle(envelope, body)
             return
         shelf_id = getattr(body, "shelf", None)
-        if not isinstance(shelf_id, ShelfId):
+        if not isinstance(shelf_id, ShelfId) or not self._sound(shelf_id, body):
             self.counters.damaged += 1
+            return
+        if isinstance(body, Prepare | Propose | AskConfig | Promise | Agreed | Outbid):
+            self._agree(envelope.origin, shelf_id, body)
             return
         to_home = type(body) in Shelf.TO_HOME
         shelf = self.shelves.get(ShelfId(shelf_id.topic, shelf_id.home) if to_home else shelf_id)
         if shelf is not None:
             shelf.handle(envelope, body)
-        elif isinstance(body, Known):
-            self.creation.on_known(envelope.origin, body)
-        elif isinstance(body, Inquire):
-            self.mail.reply(envelope, Known(shelf_id, 0, ""))
+        elif isinstance(body, Decided):
+            self.creation.on_decided(shelf_id, body.config)
         else:
             self.creation.handle(envelope, body)
+
+    def _sound(self, shelf: ShelfId, body: Any) -> bool:
+        """Say whether the numbers of a message can be true."""
+        ballot = getattr(body, "ballot", LOWEST)
+        configs = (getattr(body, "config", None), getattr(body, "base", None))
+        return all(
+            self.votes.sound(shelf, config, ballot) for config in configs if config is not None
+        )
+
+    def _agree(self, sender: str, shelf_id: ShelfId, body: Any) -> None:
+        """Vote, or take the vote of another."""
+        shelf = self.shelves.get(shelf_id)
+        answer: Any = None
+        if isinstance(body, Prepare):
+            answer = self.votes.on_prepare(body)
+        elif isinstance(body, Propose):
+            answer = self.votes.on_propose(body)
+        elif isinstance(body, AskConfig):
+            known = self.votes.known(shelf_id)
+            if known is not None and (known.age > body.config.age or known.ended):
+                answer = Decided(shelf_id, known)
+        elif shelf is not None:
+            shelf.replica.proposer.handle(sender, body)
+        else:
+            self.creation.on_answer(sender, shelf_id, body)
+        if answer is not None:
+            self.mail.send(sender, answer)
 
     # -- what others are told -------------------------------------------------------------------
 
@@ -239,9 +333,16 @@ class BrokerCore:
             leading=sum(copy.leading for copy in copies),
             settled=settled,
             unsettled=len(copies) - settled - following,
+            waiting=sum(bool(replica.waiting) for replica in replicas),
             stored_bytes=sum(self.store.size(copy.shelf) for copy in copies),
             load=self.exchange.load,
             damaged=self.counters.damaged,
             lost=self.counters.lost,
             refused=self.counters.refused,
+            skewed=self.counters.skewed,
         )
+
+
+def _gone(member: Member) -> Member:
+    """Return a broker of an earlier life of ours: dead until somebody says that it lives."""
+    return replace(member, incarnation=max(0, member.incarnation - 1), alive=False)

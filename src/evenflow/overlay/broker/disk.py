@@ -11,12 +11,12 @@ nothing else is called.
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evenflow.errors import DecodeError, StorageError
 from evenflow.overlay.protocol.codec import Codec
-from evenflow.overlay.protocol.messages import Message, PublisherState, ShelfId
-from evenflow.overlay.replica.record import Record
+from evenflow.overlay.protocol.messages import Member, Message, PublisherState, ShelfId
+from evenflow.overlay.replica.record import Record, Vote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,22 +31,35 @@ CREATE TABLE IF NOT EXISTS messages (
 CREATE TABLE IF NOT EXISTS publishers (
     shelf INTEGER NOT NULL, publisher INTEGER NOT NULL, sequence INTEGER NOT NULL,
     time INTEGER NOT NULL, PRIMARY KEY (shelf, publisher)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS votes (
+    id INTEGER PRIMARY KEY, shelf BLOB NOT NULL UNIQUE, vote BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS members (name TEXT PRIMARY KEY, member BLOB NOT NULL) WITHOUT ROWID;
 """
+VERSION = 2
+"""Of the layout; a file of an earlier one has no configurations, and cannot be used."""
 
 _RECORDS = Codec(Record)
+_VOTES = Codec(Vote)
+_MEMBERS = Codec(Member)
 _FOREVER = (1 << 63) - 1
 
 
 class SqliteStore:
-    """The copies of one broker, in one file."""
+    """The copies of one broker, in one file.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: The file.
+        sync: Whether a commit waits for the disk; without, it survives the process alone.
+    """
+
+    def __init__(self, path: Path, *, sync: bool = True) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
             self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.execute(f"PRAGMA synchronous={'FULL' if sync else 'OFF'}")
+            self._check_version(path)
             self._db.executescript(SCHEMA)
         except (OSError, sqlite3.Error) as error:
             raise StorageError(str(path), f"{error}; is another broker using it?") from None
@@ -55,18 +68,25 @@ class SqliteStore:
         self._sizes: dict[ShelfId, int] = {}
         self._writing = False
 
+    def _check_version(self, path: Path) -> None:
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        (tables,) = self._db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+        if tables and version != VERSION:
+            self._db.close()
+            raise StorageError(
+                str(path), f"it has layout {version}, not {VERSION}: it is of another version"
+            )
+        self._db.execute(f"PRAGMA user_version = {VERSION}")
+
     def load(self) -> list[tuple[Record, int]]:
         """Return all copies, each with the time up to which it was committed."""
         found = []
-        for number, encoded, committed in self._db.execute("SELECT * FROM shelves").fetchall():
-            try:
-                record: Record = _RECORDS.decode(encoded)
-            except DecodeError as error:
-                raise StorageError(str(self._path), f"shelf {number}: {error}") from None
+        for number, encoded, committed in self._run("SELECT * FROM shelves").fetchall():
+            record: Record = self._decoded(_RECORDS, encoded)
             self._ids[record.shelf] = number
             found.append((record, committed))
         for shelf, number in self._ids.items():
-            (total,) = self._db.execute(
+            (total,) = self._run(
                 "SELECT COALESCE(SUM(LENGTH(payload)), 0) FROM messages WHERE shelf = ?", (number,)
             ).fetchone()
             self._sizes[shelf] = total
@@ -78,9 +98,9 @@ class SqliteStore:
         encoded = _RECORDS.encode(record)
         if record.shelf in self._ids:
             number = self._ids[record.shelf]
-            self._db.execute("UPDATE shelves SET record = ? WHERE id = ?", (encoded, number))
+            self._run("UPDATE shelves SET record = ? WHERE id = ?", (encoded, number))
             return
-        done = self._db.execute("INSERT INTO shelves (record) VALUES (?)", (encoded,))
+        done = self._run("INSERT INTO shelves (record) VALUES (?)", (encoded,))
         assert done.lastrowid is not None
         self._ids[record.shelf] = done.lastrowid
         self._sizes[record.shelf] = 0
@@ -90,9 +110,9 @@ class SqliteStore:
         self._begin()
         number = self._ids.pop(shelf)
         self._sizes.pop(shelf)
-        self._db.execute("DELETE FROM shelves WHERE id = ?", (number,))
-        self._db.execute("DELETE FROM messages WHERE shelf = ?", (number,))
-        self._db.execute("DELETE FROM publishers WHERE shelf = ?", (number,))
+        self._run("DELETE FROM shelves WHERE id = ?", (number,))
+        self._run("DELETE FROM messages WHERE shelf = ?", (number,))
+        self._run("DELETE FROM publishers WHERE shelf = ?", (number,))
 
     def append(self, shelf: ShelfId, messages: Iterable[Message], committed: int) -> None:
         """Write messages; those of a time that is there already replace it."""
@@ -101,13 +121,13 @@ class SqliteStore:
         rows = [(number, m.time, m.publisher, m.sequence, m.payload) for m in messages]
         if rows:
             self._sizes[shelf] += sum(len(row[4]) for row in rows) - self._present(rows)
-            self._db.executemany("REPLACE INTO messages VALUES (?, ?, ?, ?, ?)", rows)
-        self._db.execute("UPDATE shelves SET committed = ? WHERE id = ?", (committed, number))
+            self._run_many("REPLACE INTO messages VALUES (?, ?, ?, ?, ?)", rows)
+        self._run("UPDATE shelves SET committed = ? WHERE id = ?", (committed, number))
 
     def _present(self, rows: list[tuple[int, int, int, int, bytes]]) -> int:
         """Return the bytes of the messages that rows in order of time will replace."""
         times = {row[1] for row in rows}
-        found = self._db.execute(
+        found = self._run(
             "SELECT time, LENGTH(payload) FROM messages WHERE shelf = ? AND time BETWEEN ? AND ?",
             (rows[0][0], rows[0][1], rows[-1][1]),
         )
@@ -117,12 +137,12 @@ class SqliteStore:
         """Delete the messages from a time up to another, or to the end."""
         self._begin()
         span = (self._ids[shelf], start, _FOREVER if end is None else end)
-        (freed,) = self._db.execute(
+        (freed,) = self._run(
             "SELECT COALESCE(SUM(LENGTH(payload)), 0) FROM messages"
             " WHERE shelf = ? AND time >= ? AND time < ?",
             span,
         ).fetchone()
-        self._db.execute("DELETE FROM messages WHERE shelf = ? AND time >= ? AND time < ?", span)
+        self._run("DELETE FROM messages WHERE shelf = ? AND time >= ? AND time < ?", span)
         self._sizes[shelf] -= freed
 
     def read(
@@ -130,7 +150,7 @@ class SqliteStore:
     ) -> list[Message]:
         """Return messages from a time up to another, in order; at least one when there is one."""
         found: list[Message] = []
-        rows = self._db.execute(
+        rows = self._run(
             "SELECT time, publisher, sequence, payload FROM messages"
             " WHERE shelf = ? AND time >= ? AND time < ? ORDER BY time LIMIT ?",
             (self._ids[shelf], start, end, limit),
@@ -144,7 +164,7 @@ class SqliteStore:
 
     def last(self, shelf: ShelfId) -> int:
         """Return the time of the newest message, 0 when there is none."""
-        (time,) = self._db.execute(
+        (time,) = self._run(
             "SELECT COALESCE(MAX(time), 0) FROM messages WHERE shelf = ?", (self._ids[shelf],)
         ).fetchone()
         return int(time)
@@ -156,7 +176,7 @@ class SqliteStore:
     def cut(self, shelf: ShelfId, max_bytes: int) -> int:
         """Return the time from which on the newest messages fit into ``max_bytes``; 0: all fit."""
         begin = 0
-        rows = self._db.execute(
+        rows = self._run(
             "SELECT time, LENGTH(payload) FROM messages WHERE shelf = ? ORDER BY time DESC",
             (self._ids[shelf],),
         )
@@ -169,7 +189,7 @@ class SqliteStore:
 
     def publishers(self, shelf: ShelfId) -> dict[int, PublisherState]:
         """Return how far each publisher is stored."""
-        rows = self._db.execute(
+        rows = self._run(
             "SELECT publisher, sequence, time FROM publishers WHERE shelf = ?", (self._ids[shelf],)
         )
         return {row[0]: PublisherState(*row) for row in rows}
@@ -181,15 +201,63 @@ class SqliteStore:
         self._begin()
         number = self._ids[shelf]
         if replace:
-            self._db.execute("DELETE FROM publishers WHERE shelf = ?", (number,))
-        self._db.executemany(
+            self._run("DELETE FROM publishers WHERE shelf = ?", (number,))
+        self._run_many(
             "REPLACE INTO publishers VALUES (?, ?, ?, ?)",
             [(number, p.publisher, p.sequence, p.time) for p in publishers],
         )
 
+    def votes(self) -> list[Vote]:
+        """Return what was written down about configurations, oldest first."""
+        rows = self._run("SELECT vote FROM votes ORDER BY id").fetchall()
+        return [self._decoded(_VOTES, row[0]) for row in rows]
+
+    def save_vote(self, vote: Vote) -> None:
+        """Write a vote, new or changed."""
+        self._begin()
+        self._run(
+            "INSERT INTO votes (shelf, vote) VALUES (?, ?)"
+            " ON CONFLICT (shelf) DO UPDATE SET vote = excluded.vote",
+            (_VOTES.encode(vote.shelf), _VOTES.encode(vote)),
+        )
+
+    def drop_vote(self, shelf: ShelfId) -> None:
+        """Delete a vote."""
+        self._begin()
+        self._run("DELETE FROM votes WHERE shelf = ?", (_VOTES.encode(shelf),))
+
+    def members(self) -> list[Member]:
+        """Return the brokers that were known."""
+        rows = self._run("SELECT member FROM members").fetchall()
+        return [self._decoded(_MEMBERS, row[0]) for row in rows]
+
+    def save_member(self, member: Member) -> None:
+        """Write what is known of a broker."""
+        self._begin()
+        row = (member.name, _MEMBERS.encode(member))
+        self._run("REPLACE INTO members VALUES (?, ?)", row)
+
+    def _decoded(self, codec: Codec, data: bytes) -> Any:
+        try:
+            return codec.decode(data)
+        except DecodeError as error:
+            raise StorageError(str(self._path), str(error)) from None
+
+    def _run(self, sql: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        try:
+            return self._db.execute(sql, values)
+        except sqlite3.Error as error:
+            raise StorageError(str(self._path), str(error)) from None
+
+    def _run_many(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
+        try:
+            self._db.executemany(sql, rows)
+        except sqlite3.Error as error:
+            raise StorageError(str(self._path), str(error)) from None
+
     def _begin(self) -> None:
         if not self._writing:
-            self._db.execute("BEGIN")
+            self._run("BEGIN")
             self._writing = True
 
     @property
@@ -200,8 +268,19 @@ class SqliteStore:
     def commit(self) -> None:
         """Bring all that was written to the disk."""
         if self._writing:
-            self._db.execute("COMMIT")
+            self._run("COMMIT")
             self._writing = False
+
+    def limit(self, pages: int) -> None:
+        """Let the file have no more pages than these, or than it has: further writes fail."""
+        self._run(f"PRAGMA max_page_count = {max(1, pages)}")
+
+    def abandon(self) -> None:
+        """Close the file without what was not committed, as a crash does."""
+        if self._db.in_transaction:
+            self._db.rollback()
+        self._writing = False
+        self._db.close()
 
     def close(self) -> None:
         """Commit and close the file."""

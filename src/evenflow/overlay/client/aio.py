@@ -12,7 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from evenflow.errors import OverlayError, StoreTimeout
-from evenflow.overlay.client.core import Publishing, Reading, Requester
+from evenflow.overlay.client.core import NOW, Publishing, Reading, Requester
 from evenflow.overlay.client.link import BEAT_S, ClientLink
 from evenflow.overlay.protocol.messages import (
     LONGEST_PAYLOAD,
@@ -81,7 +81,7 @@ class AsyncClient(ClientLink):
         when the topic is new.
         """
         stored = await self.post(topic, payload, level=level)
-        async with self._limit(f"publish to {topic!r}"):
+        async with self._limit(f"publish to {topic!r}", self._publishing[topic]):
             return await stored
 
     async def publish_all(
@@ -89,8 +89,10 @@ class AsyncClient(ClientLink):
     ) -> int:
         """Store many messages, in order; return the number of the last once all are stored."""
         stored = [await self.post(topic, payload, level=level) for payload in payloads]
-        async with self._limit(f"publish to {topic!r}"):
-            return (await asyncio.gather(*stored))[-1] if stored else 0
+        if not stored:
+            return 0
+        async with self._limit(f"publish to {topic!r}", self._publishing[topic]):
+            return (await asyncio.gather(*stored))[-1]
 
     async def post(
         self, topic: str, payload: bytes, *, level: int = DEFAULT_LEVEL
@@ -105,7 +107,7 @@ class AsyncClient(ClientLink):
             publishing = Publishing(topic, self._rng.getrandbits(61) + 1, level)
             self._publishing[topic], self._stored[topic] = publishing, deque()
         while publishing.unacknowledged_bytes > MOST_UNSTORED:
-            async with self._limit(f"publish to {topic!r}"):
+            async with self._limit(f"publish to {topic!r}", publishing):
                 await asyncio.shield(self._stored[topic][0][1])
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._stored[topic].append((publishing.add(payload), future))
@@ -131,18 +133,29 @@ class AsyncClient(ClientLink):
         self, topic: str, *, start: int | None = None, level: int = DEFAULT_LEVEL
     ) -> AsyncGenerator[Message, None]:
         """Yield every message from a time on (now, unless told), each once, without end."""
-        begin = time.time_ns() if start is None else start
-        reading = Reading(topic, level, max(1, begin))
+        reading = Reading(topic, level, NOW if start is None else max(1, start))
         async for message in self._read(reading):
             yield message
 
-    async def read(self, topic: str, start: int, end: int) -> AsyncGenerator[Message, None]:
-        """Yield the messages stored from a time up to another, in order."""
-        if end <= start:
+    async def read(
+        self, topic: str, start: int = 0, end: int | None = None
+    ) -> AsyncGenerator[Message, None]:
+        """Yield the messages stored from a time up to another, in order.
+
+        Without an end: all that was acknowledged before the call, whatever clocks say.
+        """
+        if end is not None and end <= start:
             return
-        reading = Reading(topic, 0, max(1, start), end)
+        reading = Reading(topic, 0, max(1, start), NOW if end is None else end)
         async for message in self._read(reading):
             yield message
+
+    async def now(self, topic: str, *, level: int = DEFAULT_LEVEL) -> int:
+        """Return a time: all that was acknowledged before the call is earlier, the rest is not."""
+        reading = Reading(topic, level, NOW, NOW)
+        async for _ in self._read(reading):
+            pass
+        return reading.until
 
     async def ensure(self, topic: str, *, level: int = DEFAULT_LEVEL) -> None:
         """Make a topic unless it is there."""
@@ -180,14 +193,13 @@ class AsyncClient(ClientLink):
     # -- inside ---------------------------------------------------------------------------------
 
     @contextlib.asynccontextmanager
-    async def _limit(self, operation: str) -> AsyncIterator[None]:
+    async def _limit(self, operation: str, requester: Requester) -> AsyncIterator[None]:
         try:
             async with asyncio.timeout(self.timeout_s):
                 yield
         except TimeoutError:
-            raise StoreTimeout(
-                operation, self.timeout_s, "are enough brokers up? See 'evenflow broker --help'"
-            ) from None
+            hint = requester.waiting or "are enough brokers up? See 'evenflow broker --help'"
+            raise StoreTimeout(operation, self.timeout_s, hint) from None
 
     async def _read(self, reading: Reading) -> AsyncIterator[Message]:
         self._check_open()
@@ -204,7 +216,7 @@ class AsyncClient(ClientLink):
                     return
                 event.clear()
                 if reading.until:
-                    async with self._limit(f"read of {reading.topic!r}"):
+                    async with self._limit(f"read of {reading.topic!r}", reading):
                         await event.wait()
                 else:
                     await event.wait()

@@ -6,7 +6,7 @@ takes another of those it has been told of, and sends again what was not answere
 
     with Client(["127.0.0.1:7400"]) as client:
         client.publish("meters", b"230.1 V")               # returns when it is on two disks
-        for message in client.read("meters", start, end):  # nanoseconds since the epoch
+        for message in client.read("meters", start):       # nanoseconds since the epoch, up to now
             ...
         for message in client.subscribe("meters"):         # what comes from now on, without end
             ...
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenflow.closing import Closing
@@ -70,12 +69,18 @@ class Client(Closing):
         self, topic: str, *, start: int | None = None, level: int = DEFAULT_LEVEL
     ) -> Iterator[Message]:
         """Yield every message from a time on (now, unless told), each once, without end."""
-        begin = time.time_ns() if start is None else start
-        return self._each(self._client.subscribe(topic, start=begin, level=level))
+        return self._each(self._client.subscribe(topic, start=start, level=level))
 
-    def read(self, topic: str, start: int, end: int) -> Iterator[Message]:
-        """Yield the messages stored from a time up to another, in order."""
+    def read(self, topic: str, start: int = 0, end: int | None = None) -> Iterator[Message]:
+        """Yield the messages stored from a time up to another, in order.
+
+        Without an end: all that was acknowledged before the call, whatever clocks say.
+        """
         return self._each(self._client.read(topic, start, end))
+
+    def now(self, topic: str, *, level: int = DEFAULT_LEVEL) -> int:
+        """Return a time: all that was acknowledged before the call is earlier, the rest is not."""
+        return self._do(self._client.now(topic, level=level))
 
     def ensure(self, topic: str, *, level: int = DEFAULT_LEVEL) -> None:
         """Make a topic unless it is there."""

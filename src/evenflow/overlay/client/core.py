@@ -24,6 +24,7 @@ from evenflow.overlay.protocol.messages import (
     Published,
     Redirect,
     ShelfId,
+    Waiting,
 )
 from evenflow.overlay.space.coordinate import geographic_hash
 
@@ -37,6 +38,8 @@ REJOIN_AFTER = 3
 """Times a request is sent before the topic is joined anew."""
 BATCH_MESSAGES = 512
 BATCH_BYTES = 1 << 20
+NOW = -1
+"""Instead of a time: when the topic answers; all that was acknowledged before is earlier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ class Requester(ABC):
         """Of the open request."""
         self.failure = ""
         """Why the store will not do what is asked; empty while it may."""
+        self.waiting = ""
+        """Why the topic waits, as a broker said last; empty: it does not."""
         self._sent = float("-inf")
         self._times = 0
         self._redirects = 0
@@ -109,16 +114,27 @@ class Requester(ABC):
         """Take a reply; return whether it was to the open request."""
         if number != self.number:
             return False
+        self.waiting = body.reason if isinstance(body, Waiting) else ""
+        if isinstance(body, Joined):
+            self._take_now(body.now)
         if isinstance(body, Joined | Redirect):
-            self.delegates = body.delegates
+            # Only who joins is told what now is.
+            self.delegates = None if self._needs_now() else body.delegates
             self._redirects += isinstance(body, Redirect)
             self._renew()
-            if self._redirects > REJOIN_AFTER:
+            if self._redirects > REJOIN_AFTER or self.delegates is None:
                 # Brokers do not agree yet on who is responsible: wait a little.
                 self._sent = now - RETRY_S / 2
         elif isinstance(body, Failed):
             self.failure = body.reason
         return True
+
+    def _take_now(self, now: int) -> None:  # noqa: B027  a publisher needs none
+        """The topic says what now is."""
+
+    def _needs_now(self) -> bool:
+        """Say whether a time is still to be set to when the topic answers."""
+        return False
 
 
 class Publishing(Requester):
@@ -179,8 +195,8 @@ class Reading(Requester):
     Args:
         topic: The topic.
         level: Resilience level when the topic is new; 0: do not make it.
-        start: Messages of this time and later.
-        until: Messages before this time; 0: without end.
+        start: Messages of this time and later; `NOW`: what is acknowledged after the call.
+        until: Messages before this time; 0: without end; `NOW`: all that was acknowledged before.
         wait_s: How long a broker may let us wait for the next message.
     """
 
@@ -188,7 +204,7 @@ class Reading(Requester):
         self, topic: str, level: int, start: int, until: int = 0, wait_s: float = 5.0
     ) -> None:
         super().__init__(topic, level)
-        self.cursor = start - 1
+        self.cursor = start - 1 if start > 0 else NOW
         self.until = until
         self.wait_s = wait_s if not until else 0.0
         self.found: deque[Message] = deque()
@@ -197,7 +213,16 @@ class Reading(Requester):
     @property
     def done(self) -> bool:
         """Whether the range was read to its end."""
-        return bool(self.until) and self.cursor >= self.until - 1
+        return self.until > 0 and self.cursor >= self.until - 1
+
+    def _take_now(self, now: int) -> None:
+        if self.cursor < 0:
+            self.cursor = now - 1
+        if self.until == NOW:
+            self.until = now
+
+    def _needs_now(self) -> bool:
+        return self.cursor < 0 or self.until == NOW
 
     def _patience(self) -> float:
         return RETRY_S + self.wait_s

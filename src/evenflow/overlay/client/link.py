@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from evenflow.errors import ClosedError, OverlayError, StoreTimeout
 from evenflow.overlay.protocol.codec import BODY
 from evenflow.overlay.protocol.connection import Connection, parse_address
-from evenflow.overlay.protocol.messages import AskStatus, Envelope, Hello, Member, Welcome
+from evenflow.overlay.protocol.messages import AskStatus, Envelope, Hello, Member, Waiting, Welcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,7 +160,12 @@ class ClientLink(ABC):
         call = self._calls.get(envelope.correlation)
         if call is not None and not call.done():
             call.set_result(body)
-        requester, own = self._open.pop(envelope.correlation, (None, 0))
+        requester, own = self._open.get(envelope.correlation, (None, 0))
+        if isinstance(body, Waiting):
+            if requester is not None:
+                requester.on_reply(own, body, time.monotonic())
+            return  # the request waits with the topic
+        self._open.pop(envelope.correlation, None)
         if requester is None or requester not in self._due:
             return
         requester.on_reply(own, body, time.monotonic())

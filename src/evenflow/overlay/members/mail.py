@@ -6,6 +6,9 @@ neighbour that is closest to the target, if that is closer than itself; on a Del
 the last one is the closest of all. Distances fall strictly, so no envelope goes in circles,
 whatever the links are.
 
+A broker to which there is no link although it should be a neighbour may be reached by way of
+another (`Neighbours.relays`): one step to that one, which hands it over directly or not at all.
+
 One for a client of this broker leaves the overlay here; one for this broker itself waits in the
 inbox until the event in hand is done with.
 """
@@ -25,6 +28,7 @@ from evenflow.overlay.protocol.messages import Envelope
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from evenflow.overlay.members.neighbours import Neighbours
     from evenflow.overlay.members.table import MemberTable
     from evenflow.overlay.protocol.events import Action
     from evenflow.overlay.protocol.settings import Counters
@@ -50,6 +54,8 @@ def next_hop(envelope: Envelope, members: MemberTable, links: Iterable[str]) -> 
         return RouteEnd.ARRIVED
     if envelope.node in links and members.alive(envelope.node):
         return envelope.node
+    if envelope.detour:
+        return RouteEnd.NO_ROUTE
     mine = distance(members[me].coordinate, envelope.target), me
     best = mine
     for name in links:
@@ -72,20 +78,23 @@ class Mail:
 
     Args:
         members: The brokers it knows.
-        links: Those it is linked with.
+        neighbours: Those it is linked with, and those it reaches by way of others.
         counters: Where envelopes without a route are counted.
         perform: Has the shell do something.
+        clock: Returns what the broker's clock shows.
     """
 
     def __init__(
         self,
         members: MemberTable,
-        links: set[str],
+        neighbours: Neighbours,
         counters: Counters,
         perform: Callable[[Action], None],
+        clock: Callable[[], int],
     ) -> None:
         self._members = members
-        self._links = links
+        self._neighbours = neighbours
+        self._clock = clock
         self._counters = counters
         self._perform = perform
         self.inbox: deque[Envelope] = deque()
@@ -114,13 +123,18 @@ class Mail:
         member = self._members.get(node)
         if member is not None and envelope.hops > 0:
             hops = envelope.hops - 1
-            self.route(replace(envelope, target=member.coordinate, node=node, hops=hops))
+            self.route(
+                replace(envelope, target=member.coordinate, node=node, hops=hops, detour=False)
+            )
 
     def readdress(self, envelope: Envelope, body: Any) -> None:
         """Pass an envelope on to another shelf with another body; replies go to its sender."""
         if envelope.hops > 0:
             target, hops = body.shelf.coordinate, envelope.hops - 1
-            self.route(replace(envelope, target=target, node="", hops=hops, body=BODY.encode(body)))
+            encoded = BODY.encode(body)
+            self.route(
+                replace(envelope, target=target, node="", hops=hops, body=encoded, detour=False)
+            )
 
     def _send(
         self, target: Coordinate, node: str, body: Any, client: int = 0, correlation: int = 0
@@ -129,18 +143,40 @@ class Mail:
         encoded = BODY.encode(body)
         self.route(
             Envelope(
-                target, node, MOST_HOPS, me, client, correlation, reply=client != 0, body=encoded
+                target,
+                node,
+                MOST_HOPS,
+                me,
+                client,
+                correlation,
+                reply=client != 0,
+                body=encoded,
+                time=self._clock(),
             )
         )
 
     def route(self, envelope: Envelope) -> None:
         """Bring an envelope one step further."""
-        hop = next_hop(envelope, self._members, self._links)
+        if not envelope.node and self._neighbours.relays:
+            closest = self._members.closest(envelope.target, 1)[0]
+            if closest in self._neighbours.relays:
+                envelope = replace(envelope, node=closest)
+        hop = self._relay(envelope) or next_hop(envelope, self._members, self._neighbours.links)
         if isinstance(hop, str):
-            self._perform(Transmit(hop, replace(envelope, hops=envelope.hops - 1)))
+            if hop == self._neighbours.relays.get(envelope.node):
+                envelope = replace(envelope, detour=True)
+            self._perform(Transmit(hop, replace(envelope, hops=max(0, envelope.hops - 1))))
         elif hop is RouteEnd.NO_ROUTE:
             self._counters.lost += 1
         elif envelope.reply:
             self._perform(Reply(envelope.client, envelope))
         else:
             self.inbox.append(envelope)
+
+    def _relay(self, envelope: Envelope) -> str:
+        """Return by way of whom the broker is reached that an envelope is for; empty: directly."""
+        relays, links = self._neighbours.relays, self._neighbours.links
+        if not relays or envelope.detour or envelope.node in links:
+            return ""
+        relay = relays.get(envelope.node, "")
+        return relay if relay in links and self._members.alive(envelope.node) else ""

@@ -83,22 +83,31 @@ class MemberTable:
             self._closest[key] = closest_nodes(coordinate, self.living, count)
         return self._closest[key]
 
+    def closest_known(self, coordinate: Coordinate, count: int) -> tuple[str, ...]:
+        """Return the brokers closest to a coordinate, dead ones included."""
+        key = (coordinate, -count)
+        if key not in self._closest:
+            places = {name: member.coordinate for name, member in self._table.items()}
+            self._closest[key] = closest_nodes(coordinate, places, count)
+        return self._closest[key]
+
     def neighbours(self) -> frozenset[str]:
         """Return the Delaunay neighbours of this broker among the living."""
         if self._neighbours is None:
-            self._neighbours = self._triangulate()
+            self._neighbours = self.neighbours_of(self.me.name)
         return self._neighbours
 
-    def _triangulate(self) -> frozenset[str]:
+    def neighbours_of(self, broker: str) -> frozenset[str]:
+        """Return the Delaunay neighbours of a broker among the living."""
         places: dict[Coordinate, str] = {}
         for name, coordinate in self.living.items():
             # Two brokers at one place cannot be triangulated: the second stays without links.
             places.setdefault(coordinate, name)
         names = list(places.values())
-        if self.me.name not in names:
+        if broker not in names:
             return frozenset()
         plane = Plane(np.array(list(places), dtype=np.float64))
-        found = plane.neighbours()[names.index(self.me.name)]
+        found = plane.neighbours()[names.index(broker)]
         return frozenset(names[int(number)] for number in found)
 
     def digest(self) -> int:

@@ -36,16 +36,17 @@ class Codec:
             raise DecodeError(str(error), size=len(data)) from None
 
 
-LINK = Codec(m.Hello, m.Welcome, m.Members, m.Heartbeat, m.Envelope, m.Share)
+LINK = Codec(m.Hello, m.Welcome, m.Members, m.Heartbeat, m.Reach, m.Reached, m.Envelope, m.Share)
 """What travels on a connection."""
 
 REQUESTS = Codec(m.Join, m.Publish, m.Fetch, m.MoveTopic, m.AskStatus)
 """What a client may put into an envelope."""
 
 BODY = Codec(
-    m.Inquire, m.Known, m.Sync, m.Synced, m.Refused, m.Replicate, m.Replicated, m.Pull, m.Pulled,
-    m.Lead, m.Check, m.Dismissed, m.Freeze, m.Frozen, m.Adopt, m.Adopted, m.AskList, m.ListIs,
-    m.Emptied, m.Offer, m.OfferReply, m.Relieve, m.Join, m.Joined, m.Publish, m.Published, m.Fetch,
-    m.Fetched, m.Redirect, m.MoveTopic, m.MoveDone, m.Failed, m.AskStatus, m.BrokerStatus,
+    m.Prepare, m.Promise, m.Outbid, m.Propose, m.Agreed, m.AskConfig, m.Decided, m.Sync, m.Synced,
+    m.Refused, m.Replicate, m.Replicated, m.Pull, m.Pulled, m.Lead, m.Check, m.Dismissed, m.Freeze,
+    m.Frozen, m.Adopt, m.Adopted, m.AskList, m.ListIs, m.Emptied, m.Offer, m.OfferReply, m.Relieve,
+    m.Join, m.Joined, m.Publish, m.Published, m.Fetch, m.Fetched, m.Redirect, m.MoveTopic,
+    m.MoveDone, m.Failed, m.Waiting, m.AskStatus, m.BrokerStatus,
 )  # fmt: skip
 """What is inside an envelope."""

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evenflow.overlay.protocol.messages import Envelope, Heartbeat, Member, Members, Share
+    from evenflow.overlay.protocol.messages import (
+        Envelope,
+        Heartbeat,
+        Member,
+        Members,
+        Reach,
+        Reached,
+        Share,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +81,7 @@ class Transmit:
     """Action: send a message over a link."""
 
     link: str
-    message: Members | Heartbeat | Envelope | Share
+    message: Members | Heartbeat | Reach | Reached | Envelope | Share
 
 
 @dataclass(frozen=True, slots=True)

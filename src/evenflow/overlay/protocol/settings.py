@@ -12,9 +12,9 @@ class Settings:
     heartbeat_s: float = 0.25
     """Time between two heartbeats on a link."""
     silence_s: float = 2.0
-    """A neighbour that is silent for this long is dead."""
+    """A neighbour that is silent for this long is dead, unless others reach it."""
     lease_s: float = 1.0
-    """A primary that has not heard from its secondary for this long answers no reader."""
+    """A neighbour that was heard within this time is reached, when another broker asks."""
     age_s: float = 0.0
     """Messages older than this expire; 0: never."""
     shelf_bytes: int = 0
@@ -33,3 +33,5 @@ class Counters:
     """Envelopes without a route."""
     refused: int = 0
     """Requests that are damaged, or that clients may not send."""
+    skewed: int = 0
+    """Times that were too far ahead of our clock to be followed."""

@@ -1,8 +1,8 @@
 """What one broker has of a shelf: its record, its messages, and how far publishers are stored.
 
 A `Copy` holds and writes; it decides nothing. What is done with it stands in the parts that share
-it: `replication` (messages within a term), `catch_up` (messages from before it), `inquiry` (who
-else has the shelf) and `replica` (the terms).
+it: `replication` (messages within a term), `catch_up` (messages from before it) and `replica` (the
+terms).
 """
 
 from __future__ import annotations
@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from evenflow.overlay.protocol.messages import Label, Message, PublisherState, ShelfId
+from evenflow.overlay.protocol.messages import (
+    Config,
+    Label,
+    Message,
+    PublisherState,
+    ShelfId,
+)
 from evenflow.overlay.replica.states import TRANSITIONS, State, Trigger
 
 if TYPE_CHECKING:
@@ -34,7 +40,7 @@ class Copy:
     Args:
         host: The broker.
         record: What is on disk.
-        committed: Time up to which all is on both disks, as far as we know.
+        committed: Time up to which all may be acknowledged, as far as we know.
         on_progress: Called when more is committed or the state changed.
     """
 
@@ -43,15 +49,18 @@ class Copy:
     ) -> None:
         self.host = host
         self.record = record
+        self.config = host.votes.known(record.shelf) or Config(record.birth, 0, "", (), (), ())
+        """The newest configuration that we know to be decided."""
         self.state = State.UNSURE
         self.committed = max(committed, record.terms[-1].start - 1)
         self.last = max(host.store.last(record.shelf), self.committed)
+        self.written = 0
+        """As member: time up to which all is written that the primary sent in this term."""
         self.publishers = host.store.publishers(record.shelf)
         self.verified = record.shelf.at_home
         """Whether the delegate list on the label was in force lately, as home says."""
         self.next_check = 0.0
-        """When another broker is asked next: by a follower whether its copy is needed, by a primary
-        whether the former broker still has its copy."""
+        """When the primary is asked next whether this copy is needed."""
         self.on_progress = on_progress
 
     @property
@@ -71,7 +80,7 @@ class Copy:
 
     @property
     def leading(self) -> bool:
-        """Whether this is the primary of a term that is agreed on."""
+        """Whether this is the primary of the newest configuration."""
         return self.state is State.LEADING
 
     @property
@@ -79,10 +88,24 @@ class Copy:
         """Whether the shelf's coordinate is the one that new messages of the topic go to."""
         return self.label.delegates.current == self.shelf.coordinate
 
+    @property
+    def disks(self) -> int:
+        """On how many disks a message must be before it is acknowledged."""
+        return 1 if self.label.level == 1 else 2
+
+    @property
+    def stored_until(self) -> int:
+        """Time of the newest message that is on disk."""
+        return self.host.store.last(self.shelf)
+
     def wanted(self) -> tuple[str, ...]:
         """Return the brokers that should have the shelf, closest first."""
-        count = 1 if self.label.level == 1 else 2
-        return self.host.members.closest(self.shelf.coordinate, count)
+        return self.host.members.closest(self.shelf.coordinate, self.disks)
+
+    def stand_in(self, name: str) -> bool:
+        """Say whether a broker is to have only what is new: at level 2, in place of a dead one."""
+        closest = self.host.members.closest_known(self.shelf.coordinate, self.disks)
+        return self.label.level == 2 and name not in closest
 
     def topic_load(self) -> int:
         """Return the load of the topic, if this copy belongs to its current delegate.
@@ -109,13 +132,6 @@ class Copy:
         self.record = replace(self.record, **changes)
         self.host.store.save(self.record)
 
-    def note_agreed(self, term: int) -> bool:
-        """Note that another agreed to a term that we began; return whether that is news."""
-        news = self.record.confirmed < term <= self.record.term and not self.leading
-        if news:
-            self.record = replace(self.record, confirmed=term)
-        return news
-
     def write(self, messages: Sequence[Message]) -> None:
         """Write messages, and how far their publishers are stored with them."""
         farther = {}
@@ -140,12 +156,38 @@ class Copy:
                 farther.append(state)
         self.host.store.put_publishers(self.shelf, farther)
 
-    def unwrite(self, message: Message) -> None:
-        """Delete a message that was never acknowledged; its publisher will send it again."""
-        state = PublisherState(message.publisher, message.sequence - 1, message.time)
-        self.publishers[message.publisher] = state
-        self.host.store.put_publishers(self.shelf, [state])
-        self.host.store.remove(self.shelf, message.time, message.time + 1)
+    def unwrite(
+        self, doomed: Sequence[Message], start: int, before: Sequence[PublisherState]
+    ) -> None:
+        """Delete messages that were never acknowledged; their publishers will send them again.
+
+        What came later from the same publishers was not acknowledged either, and goes too: it
+        would be stored twice when it is sent again behind them.
+
+        Args:
+            doomed: The messages, in order of time.
+            start: All before this time stays.
+            before: How far publishers were stored before it.
+        """
+        first: dict[int, int] = {}
+        for message in doomed:
+            first.setdefault(message.publisher, message.time)
+        if not first:
+            return
+        newest = {state.publisher: state for state in before if state.publisher in first}
+        for message in self.between(start, self.last + 1):
+            begin = first.get(message.publisher)
+            if begin is None:
+                continue
+            if message.time >= begin:
+                self.host.store.remove(self.shelf, message.time, message.time + 1)
+            else:
+                state = PublisherState(message.publisher, message.sequence, message.time)
+                newest[message.publisher] = state
+        for publisher in first.keys() - newest.keys():
+            newest[publisher] = PublisherState(publisher, 0, max(0, start - 1))
+        self.publishers.update(newest)
+        self.host.store.put_publishers(self.shelf, newest.values())
 
     def truncate(self, start: int, publishers: Sequence[PublisherState]) -> None:
         """Delete all messages from a time on; publishers are stored as far as told."""

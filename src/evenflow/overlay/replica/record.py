@@ -1,9 +1,9 @@
-"""What a broker must find again after a crash: the record of each of its copies."""
+"""What a broker must find again after a crash: the record of each of its copies, and its votes."""
 
 from __future__ import annotations
 
-from evenflow.overlay.protocol.messages import Label, ShelfId, TermStart
-from evenflow.overlay.values import Natural, Text, Value
+from evenflow.overlay.protocol.messages import Accepted, Ballot, Config, Label, ShelfId, TermStart
+from evenflow.overlay.values import Natural, Value
 
 MOST_TERMS = 64
 
@@ -12,28 +12,15 @@ class Record(Value, frozen=True):
     """One copy of a shelf, apart from its messages."""
 
     shelf: ShelfId
+    birth: Natural
+    """Which move made the shelf; see `Config.birth`."""
     term: Natural
-    """Newest term that was begun or followed here."""
-    confirmed: Natural
-    """Newest term that both copies agreed on."""
-    primary: Text
-    secondary: Text
-    """Empty when the level asks for one copy."""
-    former: Text
-    """The other broker of the term before; it may have messages that we lack."""
+    """Newest term that this copy led or followed."""
     since: Natural
     """All messages from this time on are here, the expired ones excepted."""
     terms: tuple[TermStart, ...]
     """Terms, oldest first, each with the time from which it speaks."""
     label: Label
-
-    @property
-    def agreed_primary(self) -> str:
-        """Who leads in the newest term that both copies agreed on.
-
-        Empty when another was begun here since: nobody needs to wait for its primary.
-        """
-        return self.primary if self.term == self.confirmed else ""
 
     def with_term(self, term: int, start: int) -> tuple[TermStart, ...]:
         """Return the terms with one more; the oldest two become one when there are many."""
@@ -44,6 +31,18 @@ class Record(Value, frozen=True):
         return terms
 
 
-def divergence(terms: tuple[TermStart, ...], confirmed: int) -> int:
-    """Return the time from which a copy that agreed on ``confirmed`` last may be wrong."""
-    return next((each.start for each in terms if each.term > confirmed), terms[-1].start)
+class Vote(Value, frozen=True):
+    """What a broker has written down about the configurations of a shelf."""
+
+    shelf: ShelfId
+    known: Config
+    """The newest configuration that is decided, as far as this broker knows."""
+    promised: Ballot
+    """Nothing is accepted under a lower ballot."""
+    accepted: tuple[Accepted, ...] = ()
+    """What was accepted to follow the known configuration: one, or nothing."""
+
+
+def divergence(terms: tuple[TermStart, ...], term: int) -> int:
+    """Return the time from which a copy that followed ``term`` last may be wrong."""
+    return next((each.start for each in terms if each.term > term), terms[-1].start)

@@ -1,28 +1,28 @@
 """One copy of a shelf: who leads, who follows, and what may be acknowledged (section III-C).
 
-A shelf lies on the two living brokers closest to its coordinate (one at level 1). They agree on a
-*term*: one is primary, the other secondary. The primary stamps messages with rising times, writes
-them, sends them on, and acknowledges what is on both disks. A new term begins when the brokers that
-should have the shelf are no longer those that do. What must always hold:
+A shelf has a *configuration*: a primary, the members that are sent every message, and which of them
+are in sync, under a term. The primary stamps messages with rising times, writes them, sends them
+on, and acknowledges what every copy in sync has on disk, and as many copies as the level asks. A
+new configuration is decided when the brokers that should have the shelf are no longer those that
+do. What must always hold:
 
-1. *One voice a term.* A copy follows a term only when it is newer than every one it followed, and
-   only when its primary had agreed on the newest term this copy knows (``base``). So an old primary
-   that was stopped and continues can have nothing acknowledged.
-2. *Acknowledged is kept.* A term speaks from the time after the last that its primary knows to be
-   on both disks. All from there on is sent to the new secondary. Nobody deletes what is not
-   replaced in the same write, unless two others have it.
-3. *Unsure is silent.* A broker that returns, or was taken for dead, asks around before it leads or
-   follows again; a copy that is older than another's waits for that one's primary.
-4. *Copies catch up.* A copy that lacks messages of earlier terms pulls them from one that has them.
-   A primary that lacks some, and knows who has them, answers no reader about those times.
+1. *One after the other.* Which configuration follows is decided once, by the voters of the one
+   before (`votes`), and written down by them and by all members.
+2. *Only who has everything leads.* A copy proposes what follows only if it is in sync, and then
+   leads itself. What was acknowledged is on its disk, for nothing is acknowledged without it.
+3. *In sync is earned.* A copy joins those in sync when it has all that was acknowledged, and from
+   then on nothing is acknowledged without it; it leaves by a decision.
+4. *Nothing is deleted early.* A copy in sync deletes what is not acknowledged only together with
+   the write that replaces it. A copy that is no member is deleted when all members have what they
+   should have.
 
-At level 2 the brokers that replace a dead one get what is new; at level 3 also what is old: the
-third copy (section IV-B). A broker that joins or returns gets all at any level. So a returning
-broker catches up with what it missed; the paper lets the secondary become a delegate for that time
-instead, which avoids the copy and leaves the delegate lists in pieces.
+When no copy in sync is there, or too few voters, the shelf waits, and says so.
 
-A `Replica` decides on terms. Its parts share one `Copy`: `Replication` carries the messages of a
-term, `CatchUp` those from before, and `Inquiry` finds out who else has the shelf.
+At level 2 the broker that stands in for a dead one gets what is new; at level 3 also what is old:
+the third copy (section IV-B). A broker that belongs here, joins or returns gets all at any level.
+
+A `Replica` decides on configurations. Its parts share one `Copy`: `Replication` carries the
+messages of a term, `CatchUp` those from before, the `Proposer` asks the voters.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from evenflow.overlay.protocol.messages import (
+    AskConfig,
     Check,
+    Decided,
     Dismissed,
-    Known,
     Lead,
-    Refused,
     Sync,
     Synced,
 )
 from evenflow.overlay.replica.catch_up import CatchUp
 from evenflow.overlay.replica.copy import RETRY_S, Copy
-from evenflow.overlay.replica.inquiry import Inquiry
+from evenflow.overlay.replica.plan import next_config, same
+from evenflow.overlay.replica.proposer import Proposer
 from evenflow.overlay.replica.record import Record, divergence
 from evenflow.overlay.replica.replication import Replication
 from evenflow.overlay.replica.states import State, Trigger
@@ -51,9 +52,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenflow.overlay.ports import ReplicaHost
+    from evenflow.overlay.protocol.messages import Config, Label
 
 CHECK_S = 2.0
 """How often a follower makes sure that it is needed; sooner when it seems not to be."""
+AROUND = 6
+"""Brokers closest to a shelf that are asked about it by a copy that knows nobody else."""
 
 
 class Replica:
@@ -62,7 +66,7 @@ class Replica:
     Args:
         host: The broker.
         record: What is on disk.
-        committed: Time up to which all is on both disks, as far as we know.
+        committed: Time up to which all may be acknowledged, as far as we know.
         on_progress: Called when more is committed or the state changed.
     """
 
@@ -73,254 +77,271 @@ class Replica:
         self.copy = Copy(host, record, committed, on_progress)
         self.replication = Replication(self.copy)
         self.catch_up = CatchUp(self.copy)
-        self.inquiry = Inquiry(self.copy)
-        self._share_past = True
-        """As primary: whether the secondary is to have the messages of earlier terms."""
-        self._asked = -1.0
+        self.proposer = Proposer(host, record.shelf, self.on_config)
+        self._lost: set[str] = set()
+        """As primary: members that said that they have no copy."""
+        self._told_to_lead = -1.0
 
     @property
     def settled(self) -> bool:
         """Whether this copy leads and every copy that the level asks for is made."""
-        return self.copy.leading and self.catch_up.complete
+        copy = self.copy
+        return (
+            copy.leading
+            and self.replication.enough
+            and not self.proposer.busy
+            and copy.wanted()[0] == copy.me
+            and same(copy.config, self._next())
+            and all(self._done(name) for name in copy.config.members)
+        )
 
-    def change_state(self, trigger: Trigger) -> None:
-        """Change the state as the table says; what was asked while unsure is void."""
-        if trigger is not Trigger.AGREE:
-            self.inquiry.cancel()
-        self.copy.change_state(trigger)
+    @property
+    def waiting(self) -> str:
+        """Why nothing can be acknowledged for now; empty: it can."""
+        copy, alive = self.copy, self.host.members.alive
+        topic, config = copy.shelf.topic, copy.config
+        if copy.leading:
+            if self.replication.enough and all(map(alive, config.in_sync)):
+                return ""
+            return f"{topic!r} waits for a second copy: not enough brokers follow {copy.me}"
+        if copy.state is State.FOLLOWING and alive(config.primary):
+            return ""
+        names = ", ".join(config.in_sync)
+        return f"{topic!r} waits for a copy that is in sync ({names}) and enough of its voters"
 
-    def doubt(self) -> None:
-        """Become unsure: others may have gone on without us."""
-        self.catch_up.stop()
-        self.replication.stop()
-        self.inquiry.restart()
-        self.change_state(Trigger.DOUBT)
+    def _done(self, name: str) -> bool:
+        """Say whether a member has as much as it is to have."""
+        copy, at = self.copy, self.replication.members.get(name)
+        if at is None:
+            return name == copy.me
+        return at.synced and at.idle and (name in copy.config.in_sync or copy.stand_in(name))
 
     # -- what is due ----------------------------------------------------------------------------
 
     def review(self) -> None:
         """Do what is due; call it after every change of the members, and now and then."""
-        state = self.copy.state
-        if state is State.UNSURE:
-            if self.inquiry.ask() and self.copy.label.level == 1:
-                self.begin()
-        elif state is State.FOLLOWING:
-            self._review_following()
-        else:
+        copy = self.copy
+        if copy.leading:
             self._review_leading()
+            return
+        gone = copy.config.primary == copy.me or not self.host.members.alive(copy.config.primary)
+        if gone and (self.host.steady or copy.state is State.FOLLOWING):
+            self._take_over()
+        elif not gone and self.proposer.busy:
+            self._take_over()  # it was begun when the primary was gone, or asked us to lead
+        if self.host.now >= copy.next_check:
+            needed = copy.state is State.FOLLOWING and copy.me in copy.wanted()
+            hurried = not needed and self.host.members.alive(copy.config.primary)
+            copy.next_check = self.host.now + (RETRY_S if hurried else CHECK_S)
+            self._check()
         self.catch_up.pull()
 
-    def _review_following(self) -> None:
+    def _take_over(self) -> None:
+        """Try to lead, if we are in sync."""
         copy = self.copy
-        if not self.host.members.alive(copy.record.primary):
-            self.begin()
-        elif self.host.now >= copy.next_check:
-            unneeded = copy.me not in copy.wanted()
-            copy.next_check = self.host.now + (RETRY_S if unneeded else CHECK_S)
-            self._check(copy.record.primary)
+        if copy.me in copy.config.in_sync:
+            self.proposer.propose(copy.config, self._next())
 
-    def _check(self, node: str) -> None:
-        """Ask a broker whether our copy is needed."""
-        record, unsure = self.copy.record, self.copy.state is State.UNSURE
-        self.host.mail.send(
-            node,
-            Check(record.shelf, record.confirmed, record.since, unsure, record.agreed_primary),
-        )
+    def _check(self) -> None:
+        """Ask the primary whether our copy is needed; all around, when it is dead."""
+        copy, members, mail = self.copy, self.host.members, self.host.mail
+        config = copy.config
+        if config.primary != copy.me and members.alive(config.primary):
+            unsure = copy.state is State.UNSURE
+            mail.send(config.primary, Check(copy.shelf, config, unsure))
+        if copy.state is State.UNSURE or not members.alive(config.primary):
+            around = {*config.voters, *config.members}
+            around |= set(members.closest(copy.shelf.coordinate, AROUND))
+            for name in sorted(around - {copy.me, config.primary}):
+                if members.alive(name):
+                    mail.send(name, AskConfig(copy.shelf, config))
+
+    def _next(self) -> Config:
+        caught_up = self.replication.caught_up() if self.copy.leading else set()
+        return next_config(self.copy, caught_up, self._lost, self._done)
 
     def _review_leading(self) -> None:
-        copy, partner = self.copy, self._desired_partner()
-        closest = copy.wanted()[0] == copy.me
-        due = self.host.now >= self._asked + RETRY_S
-        if partner is None and copy.label.level > 1:
-            if copy.state is not State.PREPARING or copy.record.secondary:
-                self.begin()
-        elif copy.record.secondary != (partner or ""):
-            self.begin()
-        elif copy.state is State.YIELDING and closest:
-            self.begin()  # the other is no longer closer
-        elif copy.state is State.PREPARING or copy.state is State.YIELDING:
-            if due:
-                self._ask_partner()
-        else:
-            if self.settled and not closest and copy.committed == copy.last:
-                self.change_state(Trigger.YIELD)
-                self._ask_partner()
-            elif not self.catch_up.partner_whole and due:
-                self._ask_partner()  # has it caught up by now?
-            self.replication.replicate()
+        copy, now = self.copy, self.host.now
+        wish = self._next()
+        if not same(copy.config, wish):
+            self.proposer.propose(copy.config, wish)
+        elif self.proposer.busy:
+            self.proposer.propose(copy.config, wish)  # what was begun is brought to an end
+        if not copy.leading:
+            return
+        for name, at in list(self.replication.members.items()):
+            if not (at.synced and at.idle) and now >= at.asked + RETRY_S:
+                self._sync(name)
+        closest = copy.wanted()[0]
+        ready = not self.proposer.busy and copy.committed == copy.last
+        ready = ready and closest in copy.config.in_sync and all(map(self._done, copy.wanted()))
+        if closest != copy.me and ready and now >= self._told_to_lead + RETRY_S:
+            self._told_to_lead = now
+            self.host.mail.send(closest, Lead(copy.shelf, copy.record.term))
+        if now >= copy.next_check:
+            copy.next_check = now + CHECK_S
+            self.replication.confirmed(now)  # a decision that passed us by is heard of in time
+        self.replication.replicate()
 
-    def _desired_partner(self) -> str | None:
-        """Return who should be our secondary, None when nobody."""
-        wanted, me = self.copy.wanted(), self.copy.me
-        if wanted == (me,):
-            return None
-        return next(name for name in wanted if name != me)
+    # -- configurations -------------------------------------------------------------------------
 
-    # -- terms ----------------------------------------------------------------------------------
+    def on_config(self, config: Config) -> None:
+        """A configuration is decided."""
+        copy = self.copy
+        if config.age <= copy.config.age:
+            return
+        self.host.votes.learn(copy.shelf, config)
+        copy.config = config
+        self._lost &= set(config.members)
+        if config.primary == copy.me and config.birth == copy.record.birth:
+            self._lead()
+            return
+        self.proposer.stop()
+        if copy.state is not State.UNSURE:
+            self.doubt()
+        copy.next_check = self.host.now
 
-    def begin(self) -> None:
-        """Begin a term as primary."""
-        copy, old, alive = self.copy, self.copy.record, self.host.members.alive
-        other = old.secondary if old.primary == copy.me else old.primary
-        partner = self._desired_partner() or ""
-        term = max(old.term + 1, self.host.wall // 1_000_000)
-        start = max(copy.committed + 1, old.terms[-1].start)
-        former = other if alive(other) or not old.former else old.former
-        copy.record = replace(
-            old,
-            term=term,
-            primary=copy.me,
-            secondary=partner,
-            former=former if former != copy.me else "",
-            terms=old.with_term(term, start),
-            label=replace(old.label, revision=old.label.revision + 1),
-        )
-        self._share_past = copy.label.level != 2 or not other or alive(other) or other == partner
-        self.catch_up.lead()
-        self.replication.lead_from(start)
-        self.change_state(Trigger.BEGIN)
-        if partner:
-            self._ask_partner()
-        elif copy.label.level == 1:
-            self._agree(whole=True)
-        self.host.store.save(copy.record)
+    def resume(self) -> None:
+        """Lead the known configuration at once, and have members: the shelf was made just now."""
+        self._lead()
+        self.review()
 
-    def _ask_partner(self) -> None:
-        """Ask the secondary to follow our term, or to begin one of its own."""
-        self._asked = self.host.now
+    def doubt(self) -> None:
+        """Become unsure: another leads, or we do not know."""
+        self.catch_up.stop()
+        self.replication.stop()
+        self.copy.change_state(Trigger.DOUBT)
+
+    def _lead(self) -> None:
+        """Begin the term of a configuration in which we are primary."""
         copy, record = self.copy, self.copy.record
-        if copy.state is State.YIELDING:
-            self.host.mail.send(record.secondary, Lead(copy.shelf, record.term))
-        elif record.secondary:
-            start = record.terms[-1].start
-            sync = Sync(
-                copy.shelf, record.term, record.confirmed, self._share_past, record.since,
-                record.former, record.terms, record.label, copy.publishers_before(start),
-            )  # fmt: skip
-            self.host.mail.send(record.secondary, sync)
+        start = max(copy.committed + 1, record.terms[-1].start)
+        copy.update(
+            term=copy.config.term,
+            terms=record.with_term(copy.config.term, start),
+            label=_revised(record),
+        )
+        self.catch_up.stop()
+        self.replication.lead_from(start)
+        copy.change_state(Trigger.LEAD)
+        for name in self.replication.members:
+            self._sync(name)
+        self.replication.advance()
+
+    def _sync(self, name: str) -> None:
+        """Ask a member to follow, or how far it is."""
+        copy, record = self.copy, self.copy.record
+        at = self.replication.members[name]
+        at.asked = self.host.now
+        sync = Sync(
+            copy.shelf, copy.config, not copy.stand_in(name), record.since, at.last + 1,
+            record.terms, record.label, copy.publishers_before(at.last + 1),
+        )  # fmt: skip
+        self.host.mail.send(name, sync)
 
     def on_sync(self, sender: str, sync: Sync) -> None:
-        """Another begins a term with us as secondary."""
+        """The primary of a configuration begins a term with us, or asks how far we are."""
         copy, old = self.copy, self.copy.record
-        if sync.term == old.term == old.confirmed and sender == old.primary != copy.me:
+        if sync.config.age < copy.config.age:
+            self.host.mail.send(sender, Decided(copy.shelf, copy.config))
+            return
+        if sender != sync.config.primary or copy.me not in sync.config.members:
+            return
+        self.on_config(sync.config)
+        if copy.state is State.FOLLOWING and old.term == sync.config.term:
             self.catch_up.report()  # our answer was lost
             return
-        if sync.term <= old.term or sync.base < old.confirmed:
-            self.host.mail.send(sender, Refused(copy.shelf, old.term, old.confirmed))
-            return
-        since, start = old.since, sync.terms[-1].start
+        self._follow(sync)
+
+    def _follow(self, sync: Sync) -> None:
+        copy, old = self.copy, self.copy.record
+        since, start = old.since, max(1, sync.start)
         self.catch_up.stop()
-        if not old.term or sync.base > old.confirmed:
-            # We missed terms. Two others have all that was acknowledged in them.
-            wrong = divergence(sync.terms, old.confirmed) if old.term else 0
-            copy.truncate(wrong, sync.publishers)
-            since = self.catch_up.rejoin(sender, wrong, start)
+        if copy.me not in sync.config.in_sync:
+            new = old.birth != sync.config.birth or not old.term
+            missed = sync.config.term > old.term
+            changed = divergence(sync.terms, old.term) if missed else start
+            wrong = 0 if new else min(changed, copy.stored_until + 1, start)
+            if new or missed:  # in the same term, what we said that we have must stay true
+                copy.truncate(wrong, sync.publishers)
+            since = self.catch_up.rejoin(wrong, start)
+        label = sync.label
+        if (old.birth, old.term) == sync.config.age and old.label.revision > label.revision:
+            label = old.label  # it was sent before we returned, and came late
         copy.record = Record(
-            copy.shelf, sync.term, sync.term, sender, copy.me, sync.former, since, sync.terms,
-            sync.label,
-        )  # fmt: skip
+            copy.shelf, sync.config.birth, sync.config.term, since, sync.terms, label
+        )
         self.host.store.save(copy.record)
-        self.replication.follow_from(start)
+        self.replication.stop()
+        self.replication.follow_from(start, sync.publishers)
         copy.committed = max(copy.committed, start - 1)
         copy.last = max(copy.last, copy.committed)
         copy.next_check = self.host.now + CHECK_S
         copy.verified = True
-        self.change_state(Trigger.FOLLOW)
+        copy.change_state(Trigger.FOLLOW)
         self.catch_up.follow(sync.since if sync.catch_up else since)
 
     def on_synced(self, sender: str, synced: Synced) -> None:
-        """The secondary agrees, or has caught up further."""
-        record = self.copy.record
-        if synced.term != record.term or sender != record.secondary:
+        """A member follows, or has caught up further."""
+        at = self.replication.members.get(sender)
+        if not self.copy.leading or synced.term != self.copy.record.term or at is None:
             return
-        if self.copy.state is State.PREPARING:
-            self._agree(whole=synced.whole)
-        elif self.copy.leading:
-            self.catch_up.partner_whole = self.catch_up.partner_whole or synced.whole
-        self.catch_up.on_partner_since(synced.since)
-        self.review()
-
-    def _agree(self, *, whole: bool) -> None:
-        """Both copies agree on our term."""
-        self.copy.update(confirmed=self.copy.record.term)
-        self.catch_up.partner_whole = whole
-        self.change_state(Trigger.AGREE)
+        if sender not in self.copy.config.in_sync:
+            self._lost.discard(sender)  # it has a copy again
+        at.last = synced.last  # less than we thought, when it began anew
+        at.synced, at.since, at.idle = True, synced.since, synced.whole
         self.replication.replicate()
         self.replication.advance()
+        self.review()
 
-    def on_refused(self, sender: str, refused: Refused) -> None:
-        """The one we asked knows a newer term, or has no copy."""
-        state, record = self.copy.state, self.copy.record
-        if state is State.FOLLOWING:
-            if sender == record.primary and not refused.confirmed:
-                self.begin()  # our primary lost its disk: we are all there is
-        elif state is not State.UNSURE and sender == record.secondary:
-            if refused.confirmed > record.confirmed:
+    def on_refused(self, sender: str) -> None:
+        """One that should have a copy has none: its disk was lost."""
+        copy = self.copy
+        if copy.leading and sender in copy.config.in_sync:
+            self._lost.add(sender)
+            self.review()
+        elif not copy.leading and sender == copy.config.primary:
+            if copy.state is State.FOLLOWING:
                 self.doubt()
-            elif state is not State.PREPARING and not refused.confirmed:
-                self.begin()  # our secondary lost its disk
-            elif state is State.PREPARING and refused.term >= record.term:
-                self.copy.record = replace(record, term=refused.term)
-                self.begin()
+            self._take_over()
 
     def on_lead(self, sender: str, lead: Lead) -> None:
         """Our primary wants us to lead."""
-        copy, record = self.copy, self.copy.record
-        current = copy.state is State.FOLLOWING and lead.term == record.term
-        if current and sender == record.primary and self.catch_up.fetching is None:
-            self.begin()
-        elif self.settled and lead.term < record.term and sender != record.secondary:
-            self.host.mail.send(sender, Dismissed(copy.shelf, record.confirmed))
-
-    # -- who else has the shelf -----------------------------------------------------------------
-
-    def on_known(self, sender: str, known: Known) -> None:
-        """Another says how new its copy is."""
         copy = self.copy
-        if copy.leading and sender == copy.record.former and self.catch_up.lacking:
-            self.catch_up.on_former_known(sender, known)
-        if copy.state is State.UNSURE and self.inquiry.on_known(sender, known):
-            leader = self.inquiry.leader(sender)
-            if leader:
-                self._check(leader)
-            else:
-                self.begin()
+        current = copy.state is State.FOLLOWING and lead.term == copy.record.term
+        if current and sender == copy.config.primary:
+            self._take_over()
+        elif lead.term < copy.config.term:
+            self.host.mail.send(sender, Decided(copy.shelf, copy.config))
 
-    def on_check(self, sender: str, check: Check) -> str:
-        """A holder asks whether it is needed; return to whom the question goes instead."""
+    # -- other copies ---------------------------------------------------------------------------
+
+    def on_check(self, sender: str, check: Check) -> None:
+        """A holder asks whether it is needed."""
         copy = self.copy
-        if check.primary == copy.me:
-            copy.note_agreed(check.confirmed)
-        record = copy.record
-        ours = record.primary == copy.me and sender == record.secondary
-        if ours and check.unsure and copy.state is State.YIELDING:
-            self.begin()  # it cannot lead: it waits for us
-            return ""
+        self.on_config(check.config)
+        if check.config.age < copy.config.age:
+            self.host.mail.send(sender, Decided(copy.shelf, copy.config))
         if not copy.leading:
-            newer = record.confirmed > check.confirmed and record.primary != copy.me
-            return record.primary if newer and record.primary != sender else ""
-        if sender == record.secondary:
-            if check.unsure:
-                self.begin()  # it returned: let it follow a new term
-            return ""
-        if check.confirmed < record.confirmed:
-            self._on_old_copy(sender, check)
-        return ""
-
-    def _on_old_copy(self, holder: str, check: Check) -> None:
-        """Another broker has an old copy: pull what we lack from it, or let it be deleted."""
-        record = self.copy.record
-        end = min(record.since, divergence(record.terms, check.confirmed))
-        lacking = check.since < end and record.since > record.label.floor
-        if lacking and self.catch_up.fetching is None:
-            self.catch_up.fetch_from(holder, check.since, end)
-        elif self.settled:
-            self.host.mail.send(holder, Dismissed(record.shelf, record.confirmed))
+            return
+        if sender not in copy.config.members:
+            if self.settled:
+                self.host.mail.send(sender, Dismissed(copy.shelf, copy.config))
+        elif check.unsure:
+            self.replication.resync(sender)
+            self._sync(sender)
 
     def may_delete(self, sender: str, dismissed: Dismissed) -> bool:
         """Say whether we may delete our copy, as another broker says."""
-        state, record = self.copy.state, self.copy.record
-        if state not in (State.UNSURE, State.FOLLOWING, State.YIELDING):
+        copy, config = self.copy, dismissed.config
+        if config.ended:
+            return config.age >= copy.config.age
+        if sender != config.primary or copy.me in config.members:
             return False
-        ours = sender == record.primary and state is State.FOLLOWING
-        return dismissed.term > record.confirmed or (ours and dismissed.term == record.confirmed)
+        self.on_config(config)
+        return config.age == copy.config.age
+
+
+def _revised(record: Record) -> Label:
+    """Return the label under a higher number, so that every member gets it in the new term."""
+    return replace(record.label, revision=record.label.revision + 1)

@@ -12,58 +12,29 @@ class State(Enum):
     """What a copy is."""
 
     UNSURE = "unsure"
-    """It may be old: asking around."""
-    PREPARING = "preparing"
-    """Began a term; the secondary has not agreed."""
+    """It may be old, or waits for its primary."""
     LEADING = "leading"
-    """Primary of a term that both agreed on."""
-    YIELDING = "yielding"
-    """Asked the secondary, which is closer, to begin a term."""
+    """Primary of the newest configuration."""
     FOLLOWING = "following"
-    """Secondary."""
+    """Takes what the primary sends."""
 
 
 class Trigger(Enum):
     """What changes the state of a copy."""
 
     DOUBT = "doubt"
-    """It hears that it was dead, or of a newer term."""
-    BEGIN = "begin"
-    """It begins a term."""
-    AGREE = "agree"
-    """The secondary agrees."""
-    YIELD = "yield"
-    """The secondary is closer and has everything."""
+    """It hears of a newer configuration."""
+    LEAD = "lead"
+    """A configuration is decided in which it is primary."""
     FOLLOW = "follow"
-    """Another begins a term with it."""
+    """The primary begins a term with it."""
 
 
 TRANSITIONS: dict[State, dict[Trigger, State]] = {
-    State.UNSURE: {
+    state: {
         Trigger.DOUBT: State.UNSURE,
-        Trigger.BEGIN: State.PREPARING,
+        Trigger.LEAD: State.LEADING,
         Trigger.FOLLOW: State.FOLLOWING,
-    },
-    State.PREPARING: {
-        Trigger.DOUBT: State.UNSURE,
-        Trigger.BEGIN: State.PREPARING,
-        Trigger.AGREE: State.LEADING,
-        Trigger.FOLLOW: State.FOLLOWING,
-    },
-    State.LEADING: {
-        Trigger.DOUBT: State.UNSURE,
-        Trigger.BEGIN: State.PREPARING,
-        Trigger.YIELD: State.YIELDING,
-        Trigger.FOLLOW: State.FOLLOWING,
-    },
-    State.YIELDING: {
-        Trigger.DOUBT: State.UNSURE,
-        Trigger.BEGIN: State.PREPARING,
-        Trigger.FOLLOW: State.FOLLOWING,
-    },
-    State.FOLLOWING: {
-        Trigger.DOUBT: State.UNSURE,
-        Trigger.BEGIN: State.PREPARING,
-        Trigger.FOLLOW: State.FOLLOWING,
-    },
+    }
+    for state in State
 }

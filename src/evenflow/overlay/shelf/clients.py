@@ -8,6 +8,9 @@ time of its own, later than every other of the topic, so time is also the order.
 A request that reaches the end waits for the next message. A reader that goes on from the cursor of
 each answer sees every message once and in order, whoever answers and however often it asks.
 
+*Up to now* means: all that was acknowledged when the request came. Who answers that must know that
+no other primary has acknowledged anything, and asks the copies in sync first.
+
 When the topic moves, the times up to the move stay here and those after it are elsewhere; readers
 and publishers that ask for those are told the new delegate list.
 """
@@ -28,6 +31,7 @@ from evenflow.overlay.protocol.messages import (
     Publish,
     Published,
     Redirect,
+    Waiting,
 )
 
 if TYPE_CHECKING:
@@ -39,6 +43,8 @@ MOST_WAITING = 4096
 """Requests of each kind that wait at one shelf; more are dropped, and the clients repeat them."""
 LONGEST_WAIT_S = 10.0
 LARGEST_ANSWER = 1 << 20
+LARGEST_SEQUENCE = 1 << 53
+"""A publisher's count ends here; a request that says more is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +72,19 @@ class Clients:
     def __init__(self, replica: Replica, host: ClientsHost) -> None:
         self._copy = replica.copy
         self._replication = replica.replication
-        self._catch_up = replica.catch_up
+        self._replica = replica
         self._host = host
         self._publishing: list[WaitingPublish] = []
         self._reading: list[WaitingFetch] = []
         self._postponed: list[tuple[Envelope, Any]] = []
         """Requests that came while the topic was being moved, or the copy got ready."""
+        self._unconfirmed: list[tuple[float, Envelope, Join | Fetch]] = []
+        """Requests about now that wait until we know that we are still primary, and since when."""
 
     @property
     def serving(self) -> bool:
         """Whether this copy may speak for the shelf."""
-        copy = self._copy
-        if not copy.leading or not copy.verified:
-            return False
-        return not copy.record.secondary or self._host.in_touch(copy.record.secondary)
+        return self._copy.leading and self._copy.verified
 
     @property
     def writable(self) -> bool:
@@ -90,23 +95,52 @@ class Clients:
         """Serve a client now, or keep its request for later."""
         label = self._copy.label
         if not self.serving or (label.ticket and not isinstance(body, Fetch)):
-            if len(self._postponed) < MOST_WAITING:
-                self._postponed.append((envelope, body))
+            self._postpone(envelope, body)
         elif isinstance(body, Fetch):
             self._fetch(envelope, body)
         elif not self.writable:
             self._host.mail.reply(envelope, Redirect(label.delegates))
         elif isinstance(body, Join):
-            self._host.mail.reply(envelope, Joined(label.level, label.delegates))
+            self._join(envelope, body, self._host.now)
+        elif reason := self._hindrance():
+            self._host.mail.reply(envelope, Waiting(reason))
+            self._postpone(envelope, body)
         else:
             self._publish(envelope, body)
 
+    def _postpone(self, envelope: Envelope, body: Any) -> None:
+        if len(self._postponed) < MOST_WAITING:
+            self._postponed.append((envelope, body))
+
+    def _hindrance(self) -> str:
+        """Say why nothing new can be taken for now; empty: it can."""
+        copy, clock = self._copy, self._host.clock
+        if reason := self._replica.waiting:
+            return reason
+        if all(clock.in_step(name) for name in copy.config.members if name != copy.me):
+            return ""
+        return f"the clock of {copy.me} is far ahead of the other brokers': set it right"
+
+    def _join(self, envelope: Envelope, join: Join, since: float) -> None:
+        """Tell a client where the topic is, and what now is."""
+        copy, label = self._copy, self._copy.label
+        if self._confirmed(since, envelope, join):
+            now = max(copy.last + 1, label.delegates.entries[-1].start, 1)
+            self._host.mail.reply(envelope, Joined(label.level, label.delegates, now))
+
+    def _confirmed(self, since: float, envelope: Envelope, body: Join | Fetch) -> bool:
+        """Say whether we were still primary at a time; else keep the request until we know."""
+        if self._replication.confirmed(since):
+            return True
+        if len(self._unconfirmed) < MOST_WAITING:
+            self._unconfirmed.append((since, envelope, body))
+        return False
+
     def _publish(self, envelope: Envelope, publish: Publish) -> None:
         copy = self._copy
-        if any(len(payload) > LONGEST_PAYLOAD for payload in publish.payloads):
-            self._host.mail.reply(
-                envelope, Failed(f"a message has at most {LONGEST_PAYLOAD} bytes")
-            )
+        if refusal := _refusal(publish):
+            self._host.counters.refused += 1
+            self._host.mail.reply(envelope, Failed(refusal))
             return
         known = copy.publishers.get(publish.publisher)
         stored = max(known.sequence if known else 0, publish.first - 1)
@@ -138,14 +172,18 @@ class Clients:
             wait_s = min(fetch.wait_ms / 1000, LONGEST_WAIT_S)
             self._reading.append(WaitingFetch(envelope, fetch, self._host.now + wait_s))
 
-    def _give(self, envelope: Envelope, fetch: Fetch, *, late: bool = False) -> bool:
-        """Answer a reader if there is something to say, or if it has waited long enough."""
+    def _give(
+        self, envelope: Envelope, fetch: Fetch, *, late: bool = False, since: float | None = None
+    ) -> bool:
+        """Answer a reader if there is something to say, or if it has waited long enough.
+
+        That nothing will come before the end is said only when we were still primary ``since`` the
+        reader asked; the answer may follow later.
+        """
         copy, delegates = self._copy, self._copy.label.delegates
         if delegates.responsible(fetch.after + 1) != copy.shelf.coordinate:
             self._host.mail.reply(envelope, Redirect(delegates))
             return True
-        if fetch.after + 1 < copy.record.since and self._catch_up.lacking:
-            return False
         ends = [delegates.tenures(fetch.after + 1)[0].end, fetch.until or None]
         end = min((end for end in ends if end is not None), default=None)
         known = copy.committed + 1
@@ -154,6 +192,10 @@ class Clients:
         messages = copy.host.store.read(copy.shelf, fetch.after + 1, upto, limit, LARGEST_ANSWER)
         cursor = messages[-1].time if messages else fetch.after
         if not messages and end is not None and (upto == end or known > copy.last):
+            if fetch.until and not self._confirmed(
+                self._host.now if since is None else since, envelope, fetch
+            ):
+                return True
             cursor = max(cursor, end - 1)  # nothing will ever come before the end
         if cursor == fetch.after and not late:
             return False
@@ -165,19 +207,35 @@ class Clients:
         if not self._copy.leading:
             # The clients will ask whoever leads now.
             self._publishing, self._reading, self._postponed = [], [], []
+            self._unconfirmed = []
             return
         self._acknowledge()
         if not self.serving:
             return
+        self._answer_confirmed()
         reading, self._reading = self._reading, []
         for waiting in reading:
             late = self._host.now >= waiting.deadline
             if not self._give(waiting.envelope, waiting.fetch, late=late) and not late:
                 self._reading.append(waiting)
-        if self._postponed and not self._copy.label.ticket:
+        if self._postponed and not self._copy.label.ticket and not self._hindrance():
             postponed, self._postponed = self._postponed, []
             for envelope, body in postponed:
                 self.handle(envelope, body)
+
+    def _answer_confirmed(self) -> None:
+        """Answer those who wait to hear from a primary that is one for sure."""
+        unconfirmed, self._unconfirmed = self._unconfirmed, []
+        for since, envelope, body in unconfirmed:
+            if isinstance(body, Fetch):
+                if self._replication.confirmed(since):
+                    self._give(envelope, body, late=True, since=since)
+                else:
+                    self._unconfirmed.append((since, envelope, body))
+            elif self._copy.label.ticket or not self.writable:
+                self.handle(envelope, body)
+            else:
+                self._join(envelope, body, since)
 
     def _acknowledge(self) -> None:
         """Answer the publishers whose messages are committed."""
@@ -187,3 +245,12 @@ class Clients:
                 self._host.mail.reply(waiting.envelope, waiting.acknowledgement)
             else:
                 self._publishing.append(waiting)
+
+
+def _refusal(publish: Publish) -> str:
+    """Say why messages cannot be stored; empty: they can."""
+    if any(len(payload) > LONGEST_PAYLOAD for payload in publish.payloads):
+        return f"a message has at most {LONGEST_PAYLOAD} bytes"
+    if not publish.first or publish.first + len(publish.payloads) > LARGEST_SEQUENCE:
+        return f"messages are counted from 1 to {LARGEST_SEQUENCE}, not from {publish.first}"
+    return ""

@@ -1,12 +1,14 @@
 """Creation: shelves that a broker does not have are made when they are new, and only then.
 
-A message for a shelf that is not here may mean three things. Another broker begins a term with us:
-then we take a copy, empty at first, unless a broker around knows a newer term than the sender, who
-then returned from the dead and does not know what happened meanwhile. A client joins a topic, or
-home adopts us as a delegate: then the shelf is new, unless it lies around here and we, who came
-lately, do not know. In all three cases we ask the brokers around. When none has a new shelf we make
-it, and when one has it we wait for that one to come to us. All other messages are for a shelf that
-was here once: their senders will ask again elsewhere.
+A message for a shelf that is not here may mean three things. The primary of a configuration wants
+us as a member: then we take a copy, empty at first. Home adopts us as a delegate: then the shelf is
+new, for home names one broker to make it, under a ticket that makes it newer than any that lay
+there before. Or a client joins a topic at its home. That a topic is new is a decision like the
+others (`replica.votes`), and nearly all brokers that are known must agree, dead ones included: all
+but two, and more than half. So whoever has it says so, and while too many are away nobody makes it
+a second time.
+
+All other messages are for a shelf that was here once. We pass them on if we know who leads it.
 """
 
 from __future__ import annotations
@@ -19,27 +21,30 @@ from msgspec.structs import replace
 from evenflow.overlay.protocol.messages import (
     Adopt,
     Check,
-    Inquire,
+    Config,
+    Decided,
+    Dismissed,
+    Fetch,
     Join,
     Label,
     Lead,
-    Pull,
-    Pulled,
+    Publish,
     Refused,
     Replicate,
     ShelfId,
     Sync,
     TermStart,
+    Waiting,
 )
-from evenflow.overlay.replica.copy import RETRY_S
-from evenflow.overlay.replica.inquiry import AROUND, Round
+from evenflow.overlay.replica.proposer import Proposer
 from evenflow.overlay.replica.record import Record
 from evenflow.overlay.shelf.shelf import Shelf
 from evenflow.overlay.space.delegation import DelegateList
 
 if TYPE_CHECKING:
     from evenflow.overlay.ports import ShelfHost
-    from evenflow.overlay.protocol.messages import Envelope, Known
+    from evenflow.overlay.protocol.messages import Envelope
+    from evenflow.overlay.replica.proposer import Answer
 
 SETTLE_S = 0.5
 """After a broker joined, new shelves wait this long, so that old ones can find it."""
@@ -50,12 +55,10 @@ MOST_WAITING = 256
 
 @dataclass(slots=True)
 class PendingShelf:
-    """A shelf that may be new: who is being asked, and what waits for it."""
+    """A topic that may be new: the attempt to decide that it is, and who waits for it."""
 
-    label: Label
-    sync: tuple[Envelope, Sync] | None = None
-    """The term that another begins with us."""
-    asked: Round | None = None
+    level: int
+    proposer: Proposer
     waiting: list[tuple[Envelope, Any]] = field(default_factory=list)
 
 
@@ -79,105 +82,157 @@ class ShelfCreation:
         return self._host.now >= self._changed + SETTLE_S
 
     def on_members_changed(self) -> None:
-        """A broker came or went: ask again."""
+        """A broker came or went."""
         self._changed = self._host.now
-        for pending in self._pending.values():
-            pending.asked = None
 
     def handle(self, envelope: Envelope, body: Any) -> None:
         """Take a message for a shelf that is not here."""
-        host = self._host
         if isinstance(body, Sync):
-            if body.shelf in self._pending or len(self._pending) < MOST_PENDING:
-                pending = self._pending.setdefault(body.shelf, PendingShelf(body.label))
-                pending.sync = (envelope, body)
-                self._ask(body.shelf, pending)
+            self._on_sync(envelope, body)
         elif isinstance(body, Check | Replicate | Lead):
-            host.mail.send(envelope.origin, Refused(body.shelf, 0, 0))
-        elif isinstance(body, Pull):
-            host.mail.send(envelope.origin, Pulled(body.shelf, body.start, body.end, ()))
-        elif isinstance(body, Adopt) or (isinstance(body, Join) and body.level):
-            closest = host.members.closest(body.shelf.coordinate, 1)
-            if closest == (host.members.me.name,):
+            self._on_asked(envelope.origin, body)
+        elif isinstance(body, Adopt):
+            self._on_adopt(envelope, body)
+        elif isinstance(body, Join) and body.level and body.shelf.at_home:
+            if self._unmade(body.shelf):
+                self._make_home(body.shelf, body.level).handle(envelope, body)
+            elif not self._pass_on(envelope, body):
                 self._expect(envelope, body)
+        else:
+            self._pass_on(envelope, body)
 
-    def _expect(self, envelope: Envelope, body: Join | Adopt) -> None:
-        """Keep a message until its shelf is made."""
-        shelf, pending = body.shelf, self._pending.get(body.shelf)
+    def _on_sync(self, envelope: Envelope, sync: Sync) -> None:
+        """Take a copy, as a member that is not in sync; one that is lost its disk, and says so."""
+        host, config, known = self._host, sync.config, self._host.votes.known(sync.shelf)
+        me = host.members.me.name
+        if known is not None and known.age > config.age:
+            host.mail.send(envelope.origin, Decided(sync.shelf, known))
+        elif me in config.in_sync:
+            host.mail.send(envelope.origin, Refused(sync.shelf))
+        elif me in config.members and envelope.origin == config.primary:
+            host.votes.learn(sync.shelf, config)
+            self._make(sync.shelf, config.birth, sync.label, start=0).handle(envelope, sync)
+
+    def _on_asked(self, sender: str, body: Check | Replicate | Lead) -> None:
+        """Say that we have no copy; if the shelf is deleted, or lies elsewhere now, say that."""
+        shelf, mail = body.shelf, self._host.mail
+        known = self._host.votes.known(shelf)
+        if known is not None and known.ended:
+            mail.send(sender, Dismissed(shelf, known))
+        elif known is not None and isinstance(body, Check) and known.age > body.config.age:
+            mail.send(sender, Decided(shelf, known))
+        else:
+            mail.send(sender, Refused(shelf))
+
+    def _pass_on(self, envelope: Envelope, body: Any) -> bool:
+        """Bring a message to the primary if we know it; return whether there is one."""
+        host, known = self._host, self._host.votes.known(body.shelf)
+        if known is None or known.ended:
+            return False
+        me = host.members.me.name
+        if known.primary != me and host.members.alive(known.primary):
+            host.mail.forward(envelope, known.primary)
+        elif envelope.client and isinstance(body, Join | Publish | Fetch):
+            names = ", ".join(known.in_sync)
+            reason = f"{body.shelf.topic!r} waits for a copy that is in sync ({names})"
+            host.mail.reply(envelope, Waiting(reason))
+        return True
+
+    # -- a delegate's shelf ---------------------------------------------------------------------
+
+    def _on_adopt(self, envelope: Envelope, adopt: Adopt) -> None:
+        """Home names us to make a shelf: we decide alone, for nobody else may."""
+        host, known = self._host, self._host.votes.known(adopt.shelf)
+        named = envelope.node == host.members.me.name
+        there = adopt.label.delegates.birth(adopt.shelf.coordinate) is not None
+        if there or not named or adopt.shelf.at_home:
+            self._pass_on(envelope, adopt)
+        elif known is None or known.birth < adopt.ticket:
+            label = replace(adopt.label, revision=0, ticket=0, ticket_term=0, floor=0, version=0)
+            shelf = self._begin(adopt.shelf, adopt.ticket, label)
+            # A delegate that home gave up meanwhile asks, and hears that it is not needed.
+            shelf.replica.copy.verified = False
+            shelf.handle(envelope, adopt)
+
+    def _begin(self, shelf_id: ShelfId, birth: int, label: Label) -> Shelf:
+        host, me = self._host, self._host.members.me.name
+        host.votes.learn(shelf_id, Config(birth, 1, me, (me,), (me,), (me,)))
+        shelf = self._make(shelf_id, birth, label, start=host.wall)
+        shelf.replica.resume()
+        return shelf
+
+    # -- a topic's home -------------------------------------------------------------------------
+
+    def _expect(self, envelope: Envelope, join: Join) -> None:
+        """Keep a request until its topic is made, or found."""
+        host, shelf, pending = self._host, join.shelf, self._pending.get(join.shelf)
         if pending is None:
-            if len(self._pending) >= MOST_PENDING or (isinstance(body, Join) and not shelf.at_home):
+            closest = host.members.closest(shelf.coordinate, 1) == (host.members.me.name,)
+            if not closest or join.level > 3 or len(self._pending) >= MOST_PENDING:
                 return
-            pending = self._pending[shelf] = PendingShelf(self._label(body))
+            proposer = Proposer(host, shelf, lambda config: self.on_decided(shelf, config))
+            pending = self._pending[shelf] = PendingShelf(join.level, proposer)
         if len(pending.waiting) < MOST_WAITING:
-            pending.waiting.append((envelope, body))
-        self._ask(shelf, pending)
+            pending.waiting.append((envelope, join))
+        self._propose(shelf, pending)
 
-    @staticmethod
-    def _label(body: Join | Adopt) -> Label:
-        if isinstance(body, Adopt):
-            return replace(body.label, revision=0, ticket=0, ticket_term=0, floor=0, version=0)
-        return Label(0, body.level, 0, DelegateList.at_home(body.shelf.home))
+    def _unmade(self, shelf: ShelfId) -> bool:
+        """Say whether it was decided that we make a topic, and we died before we did.
+
+        We were alone in that configuration, and nothing was ever acknowledged in it.
+        """
+        known, me = self._host.votes.known(shelf), self._host.members.me.name
+        return known is not None and known.age == (0, 1) and known.members == (me,)
+
+    def _make_home(self, shelf_id: ShelfId, level: int) -> Shelf:
+        label = Label(0, level, 0, DelegateList.at_home(shelf_id.home))
+        shelf = self._make(shelf_id, 0, label, start=self._host.wall)
+        shelf.replica.resume()
+        return shelf
 
     def review(self) -> None:
-        """Ask again where it is due; give up what nobody wants any more."""
+        """Ask again where it is due; give up what is for another broker now."""
         for shelf, pending in list(self._pending.items()):
-            self._ask(shelf, pending)
+            self._propose(shelf, pending)
 
-    def _ask(self, shelf: ShelfId, pending: PendingShelf) -> None:
-        host, asked = self._host, pending.asked
-        if asked is not None and host.now < asked.asked + RETRY_S:
+    def _propose(self, shelf: ShelfId, pending: PendingShelf) -> None:
+        host, me = self._host, self._host.members.me.name
+        if not self.steady or not host.joined:
             return
-        me = host.members.me.name
-        around = host.members.closest(shelf.coordinate, AROUND + 1)
-        if pending.sync is None:
-            if not self.steady:
-                return
-            if around[0] != me or shelf in self._shelves:
-                del self._pending[shelf]
-                return
-        sender = pending.sync[0].origin if pending.sync is not None else ""
-        pending.asked = Round(set(around) - {me, sender}, host.now)
-        for name in sorted(pending.asked.waiting):
-            host.mail.send(name, Inquire(shelf))
-        self._decide(shelf, pending)
+        if host.members.closest(shelf.coordinate, 1) != (me,) or shelf in self._shelves:
+            self._pending.pop(shelf, None)
+            return
+        everyone = tuple(sorted(member.name for member in host.members.everyone()))
+        nothing = Config(0, 0, "", (), (), everyone)
+        pending.proposer.propose(nothing, Config(0, 1, me, (me,), (me,), (me,)))
 
-    def on_known(self, sender: str, known: Known) -> None:
-        """A broker answers whether it has a shelf."""
-        pending = self._pending.get(known.shelf)
-        if pending is None or pending.asked is None:
-            return
-        if pending.sync is not None:
-            envelope, sync = pending.sync
-            if known.confirmed > sync.base:
-                del self._pending[known.shelf]
-                self._host.mail.send(envelope.origin, Refused(known.shelf, 0, known.confirmed))
-                return
-        elif known.confirmed:
-            del self._pending[known.shelf]  # it will come to us
-            return
-        pending.asked.waiting.discard(sender)
-        self._decide(known.shelf, pending)
+    def on_answer(self, sender: str, shelf: ShelfId, answer: Answer) -> None:
+        """A broker answers whether a topic may be new."""
+        pending = self._pending.get(shelf)
+        if pending is not None:
+            pending.proposer.handle(sender, answer)
 
-    def _decide(self, shelf_id: ShelfId, pending: PendingShelf) -> None:
-        """Make the shelf when all have answered."""
-        if pending.asked is None or pending.asked.waiting:
+    def on_decided(self, shelf_id: ShelfId, config: Config) -> None:
+        """A configuration of a shelf that is not here is decided: it is new and ours, or known."""
+        host, me = self._host, self._host.members.me.name
+        pending = self._pending.pop(shelf_id, None)
+        concerned = shelf_id.at_home or me in (*config.members, *config.voters)
+        if pending is None and not concerned and host.votes.known(shelf_id) is None:
             return
-        if self._pending.pop(shelf_id, None) is None:
+        host.votes.learn(shelf_id, config)
+        if pending is None:
             return
-        if pending.sync is not None:
-            shelf = self._make(shelf_id, pending.label, start=0)
-            shelf.handle(*pending.sync)
-        else:
-            shelf = self._make(shelf_id, pending.label, start=self._host.wall)
-            # A delegate that home gave up meanwhile asks, and hears that it is not needed.
-            shelf.replica.copy.verified = shelf_id.at_home
-            shelf.replica.begin()
+        if self._unmade(shelf_id):
+            self._make_home(shelf_id, pending.level)
         for envelope, body in pending.waiting:
-            shelf.handle(envelope, body)
+            if shelf_id in self._shelves:
+                self._shelves[shelf_id].handle(envelope, body)
+            else:
+                self._pass_on(envelope, body)
 
-    def _make(self, shelf_id: ShelfId, label: Label, *, start: int) -> Shelf:
+    def _make(self, shelf_id: ShelfId, birth: int, label: Label, *, start: int) -> Shelf:
         """Put a shelf here, empty; it speaks from a time on."""
-        record = Record(shelf_id, 0, 0, "", "", "", start, (TermStart(0, start),), label)
+        record = Record(shelf_id, birth, 0, start, (TermStart(0, start),), label)
         self._host.store.save(record)
         shelf = self._shelves[shelf_id] = Shelf(self._host, record, 0)
         shelf.replica.copy.verified = True

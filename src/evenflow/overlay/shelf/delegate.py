@@ -42,7 +42,7 @@ class Delegate:
         label = self._copy.label
         if not self._copy.delegated_here or freeze.ticket <= label.version:
             return
-        if freeze.term < label.ticket_term or freeze.ticket < label.ticket:
+        if (freeze.term, freeze.ticket) < (label.ticket_term, label.ticket):
             return
         if label.ticket != freeze.ticket:
             self._replication.relabel(replace(label, ticket=freeze.ticket, ticket_term=freeze.term))
@@ -78,8 +78,8 @@ class Delegate:
         if label.ticket and found.ticket != label.ticket:
             return False
         copy.verified = True
-        places = {entry.coordinate for entry in found.delegates.entries}
-        if found.version >= label.version and copy.shelf.coordinate not in places:
+        ours = found.delegates.birth(copy.shelf.coordinate) == copy.record.birth
+        if found.version >= label.version and not ours:
             return True
         if found.version > label.version or label.ticket:
             newest = found if found.version > label.version else label
@@ -120,7 +120,8 @@ class Delegate:
             envelope, adopt = self._adopting
             self._adopting = None
             if adopt.ticket == copy.label.ticket:
-                self._host.mail.reply(envelope, Adopted(copy.shelf, adopt.ticket))
+                adopted = Adopted(copy.shelf, adopt.ticket, copy.record.birth)
+                self._host.mail.reply(envelope, adopted)
 
     def _emptied(self) -> bool:
         """Whether this is a past delegate whose messages have all expired."""

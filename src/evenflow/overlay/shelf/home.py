@@ -76,6 +76,8 @@ class OngoingMove:
     deadline: float
     stage: Stage = Stage.FREEZING
     asked: float = -1.0
+    adopter: str = ""
+    """The broker that makes the new shelf; empty: it lies there already."""
     delegates: DelegateList | None = None
     """The list that will be in force."""
     publishers: tuple[PublisherState, ...] = ()
@@ -143,6 +145,8 @@ class Home:
             return
         label = self._copy.label
         start = max(frozen.last + 1, label.delegates.entries[-1].start, 1)
+        if label.delegates.birth(ongoing.new.coordinate) is None:
+            ongoing.adopter = self._copy.host.members.closest(ongoing.new.coordinate, 1)[0]
         try:
             ongoing.delegates = label.delegates.delegate(ongoing.new.coordinate, start)
         except DelegationError as error:
@@ -160,6 +164,8 @@ class Home:
         assert ongoing.delegates is not None
         ongoing.stage = Stage.COMMITTING
         label = self._copy.label
+        start = ongoing.delegates.entries[-1].start
+        ongoing.delegates = label.delegates.delegate(ongoing.new.coordinate, start, adopted.birth)
         ours = label.ticket == ongoing.ticket  # home itself was, or will be, the delegate
         self._replication.relabel(
             replace(
@@ -222,7 +228,11 @@ class Home:
                 ongoing.new, ongoing.ticket, ongoing.term, self._copy.label, ongoing.publishers,
                 ongoing.load,
             )  # fmt: skip
-            self._host.mail.send_to(ongoing.new.coordinate, adopt)
+            # One broker alone makes a new shelf: with two there would be two of it.
+            if ongoing.adopter:
+                self._host.mail.send(ongoing.adopter, adopt)
+            else:
+                self._host.mail.send_to(ongoing.new.coordinate, adopt)
 
     def _conclude(self, ongoing: OngoingMove) -> None:
         """The new list is on both disks: tell whoever asked, and both delegates."""

@@ -13,14 +13,13 @@ from evenflow.overlay.protocol.messages import (
     Adopted,
     AskList,
     Check,
+    Decided,
     Dismissed,
     Emptied,
     Fetch,
     Freeze,
     Frozen,
-    Inquire,
     Join,
-    Known,
     Lead,
     ListIs,
     MoveTopic,
@@ -34,9 +33,9 @@ from evenflow.overlay.protocol.messages import (
     ShelfId,
     Sync,
     Synced,
+    Waiting,
 )
 from evenflow.overlay.replica.replica import Replica
-from evenflow.overlay.replica.states import State
 from evenflow.overlay.shelf.clients import Clients
 from evenflow.overlay.shelf.delegate import Delegate
 from evenflow.overlay.shelf.home import Home
@@ -90,10 +89,17 @@ class Shelf:
             self.clients.progress()
         finally:
             self._busy = False
-        if self._postponed and self.replica.copy.state in (State.LEADING, State.FOLLOWING):
+        if self._postponed and self._reachable:
             postponed, self._postponed = self._postponed, []
             for envelope, body in postponed:
                 self.handle(envelope, body)
+
+    @property
+    def _reachable(self) -> bool:
+        """Whether there is a primary, here or elsewhere."""
+        copy = self.replica.copy
+        elsewhere = copy.config.primary != copy.me
+        return copy.leading or (elsewhere and self._host.members.alive(copy.config.primary))
 
     def review(self) -> None:
         """Do what is due."""
@@ -122,10 +128,7 @@ class Shelf:
         if self._deleted:
             return
         if type(body) in self.FOR_PRIMARY and not copy.leading:
-            if copy.state is State.FOLLOWING:
-                self._host.mail.forward(envelope, copy.record.primary)
-            elif len(self._postponed) < MOST_POSTPONED:
-                self._postponed.append((envelope, body))
+            self._pass_on(envelope, body)
             return
         if isinstance(body, Join | Publish | Fetch):
             self._serve(envelope, body)
@@ -136,6 +139,17 @@ class Shelf:
         if handler is not None:
             handler(body)
         self._progress()
+
+    def _pass_on(self, envelope: Envelope, body: Any) -> None:
+        """Bring what is for the primary there, or keep it until there is one."""
+        mail = self._host.mail
+        if self._reachable:
+            mail.forward(envelope, self.replica.copy.config.primary)
+            return
+        if envelope.client:
+            mail.reply(envelope, Waiting(self.replica.waiting))
+        if len(self._postponed) < MOST_POSTPONED:
+            self._postponed.append((envelope, body))
 
     def _serve(self, envelope: Envelope, body: Join | Publish | Fetch) -> None:
         copy = self.replica.copy
@@ -149,17 +163,16 @@ class Shelf:
     def _handlers(self, envelope: Envelope) -> dict[type, Callable[[Any], object]]:
         replica, delegate, home, sender = self.replica, self.delegate, self.home, envelope.origin
         handlers: dict[type, Callable[[Any], object]] = {
-            Inquire: lambda _: self._on_inquire(envelope),
-            Known: lambda body: replica.on_known(sender, body),
             Sync: lambda body: replica.on_sync(sender, body),
             Synced: lambda body: replica.on_synced(sender, body),
-            Refused: lambda body: replica.on_refused(sender, body),
+            Refused: lambda _: replica.on_refused(sender),
             Replicate: lambda body: replica.replication.on_replicate(sender, body),
             Replicated: lambda body: replica.replication.on_replicated(sender, body),
             Pull: lambda body: replica.catch_up.on_pull(sender, body),
             Pulled: lambda body: replica.catch_up.on_pulled(sender, body),
             Lead: lambda body: replica.on_lead(sender, body),
-            Check: lambda body: self._on_check(envelope, body),
+            Check: lambda body: replica.on_check(sender, body),
+            Decided: self._on_decided,
             Dismissed: lambda body: self._on_dismissed(sender, body),
             Freeze: lambda body: delegate.on_freeze(envelope, body),
             Adopt: lambda body: delegate.on_adopt(envelope, body),
@@ -176,25 +189,30 @@ class Shelf:
             }
         return handlers
 
-    def _on_inquire(self, envelope: Envelope) -> None:
-        record = self.replica.copy.record
-        known = Known(record.shelf, record.confirmed, record.agreed_primary)
-        self._host.mail.reply(envelope, known)
-
-    def _on_check(self, envelope: Envelope, check: Check) -> None:
-        instead = self.replica.on_check(envelope.origin, check)
-        if instead:
-            self._host.mail.forward(envelope, instead)
+    def _on_decided(self, decided: Decided) -> None:
+        copy, config = self.replica.copy, decided.config
+        void = config.birth > copy.record.birth and copy.me not in config.members
+        if (config.ended and config.age >= copy.config.age) or void:
+            self._host.votes.learn(copy.shelf, config)
+            self._delete()
+        else:
+            self.replica.on_config(config)
 
     def _on_dismissed(self, sender: str, dismissed: Dismissed) -> None:
         if self.replica.may_delete(sender, dismissed):
+            self._host.votes.learn(dismissed.shelf, dismissed.config)
+            if dismissed.config.ended:
+                self._host.votes.end(dismissed.shelf)
             self._delete()
 
     def _on_list(self, found: ListIs) -> None:
         if self.delegate.on_list(found):
-            record = self.replica.copy.record
-            if record.secondary:
-                self._host.mail.send(record.secondary, Dismissed(record.shelf, record.confirmed))
+            copy = self.replica.copy
+            self._host.votes.end(copy.shelf)
+            ended = self._host.votes.known(copy.shelf)
+            if ended is not None:
+                for name in copy.config.members:
+                    self._host.mail.send(name, Dismissed(copy.shelf, ended))
             self._delete()
 
     def _delete(self) -> None:

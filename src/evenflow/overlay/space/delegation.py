@@ -37,6 +37,8 @@ class Delegation(Value, frozen=True):
     """Time of the first message the coordinate is responsible for."""
     coordinate: Coordinate
     """Where the messages lie."""
+    birth: Natural = 0
+    """Ticket of the move that made the shelf there; 0 at home. An older shelf there is void."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,12 @@ class DelegateList(Value, frozen=True):
                 found.append(Tenure(first, last, entry.coordinate))
         return tuple(found)
 
-    def delegate(self, coordinate: Coordinate, start: int) -> DelegateList:
+    def birth(self, coordinate: Coordinate) -> int | None:
+        """Return which move made the shelf at a coordinate; None when none lies there."""
+        found = (entry.birth for entry in self.entries if entry.coordinate == coordinate)
+        return next(found, None)
+
+    def delegate(self, coordinate: Coordinate, start: int, birth: int = 0) -> DelegateList:
         """Make another coordinate responsible from ``start`` on.
 
         A start before the newest entry's is refused: what was stored since then lies elsewhere.
@@ -109,7 +116,7 @@ class DelegateList(Value, frozen=True):
                 f" start it after 0 and not before {newest}"
             )
         kept = [entry for entry in self.entries if entry.start < start]
-        return _merged((*kept, Delegation(start, coordinate)))
+        return _merged((*kept, Delegation(start, coordinate, birth)))
 
     def retire(self, coordinate: Coordinate, now: int) -> DelegateList:
         """Let the home coordinate resume when the current delegate retires."""

@@ -41,7 +41,7 @@ def test_a_share_tells_what_the_broker_leads_to_all_links() -> None:
     gossiping.lead()
     gossiping.gossip.review()
     spot = SpotLoad(("b1",), 3, "meters", HOME.coordinate, 3)
-    assert gossiping.told() == [(link, Share("b0", 1, 1, (spot,))) for link in ("b1", "b2")]
+    assert gossiping.told() == [(link, Share("b0", 1, 1_000_000, (spot,))) for link in ("b1", "b2")]
 
 
 def test_it_is_told_when_due_and_at_once_when_something_changed() -> None:

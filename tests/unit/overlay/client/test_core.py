@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenflow.overlay.client.core import REJOIN_AFTER, RETRY_S, Publishing, Reading
+from evenflow.overlay.client.core import NOW, REJOIN_AFTER, RETRY_S, Publishing, Reading
 from evenflow.overlay.protocol.messages import (
     Failed,
     Fetch,
@@ -13,6 +13,7 @@ from evenflow.overlay.protocol.messages import (
     Publish,
     Published,
     Redirect,
+    Waiting,
 )
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
 from evenflow.overlay.space.delegation import DelegateList
@@ -27,7 +28,7 @@ def joined_publisher() -> Publishing:
     question = publishing.poll(0.0)
     assert question is not None
     assert isinstance(question.body, Join)
-    publishing.on_reply(question.number, Joined(2, LIST), 0.0)
+    publishing.on_reply(question.number, Joined(2, LIST, 5), 0.0)
     return publishing
 
 
@@ -90,7 +91,7 @@ def test_a_reader_goes_from_tenure_to_tenure() -> None:
     reading = Reading("meters", 0, 1, until=30)
     question = reading.poll(0.0)
     assert question is not None
-    reading.on_reply(question.number, Joined(2, LIST.delegate(AWAY, 10)), 0.0)
+    reading.on_reply(question.number, Joined(2, LIST.delegate(AWAY, 10), 15), 0.0)
     question = reading.poll(0.0)
     assert question is not None
     assert (question.target, question.body.after) == (HOME, 0)
@@ -110,7 +111,7 @@ def test_a_late_answer_does_not_set_a_reader_back() -> None:
     reading = Reading("meters", 0, 1)
     question = reading.poll(0.0)
     assert question is not None
-    reading.on_reply(question.number, Joined(2, LIST), 0.0)
+    reading.on_reply(question.number, Joined(2, LIST, 5), 0.0)
     old = reading.poll(0.0)
     assert old is not None
     reading.on_reply(old.number, Fetched((Message(4, 7, 1, b"x"),), 4), 0.0)
@@ -132,3 +133,27 @@ def test_a_new_connection_makes_the_question_due_at_once() -> None:
     assert publishing.poll(0.1) is None
     publishing.retry_now()
     assert publishing.poll(0.1) is not None
+
+
+def test_now_is_what_the_topic_says_and_not_what_a_clock_says() -> None:
+    reading = Reading("meters", 0, NOW, NOW)
+    question = reading.poll(0.0)
+    assert question is not None
+    reading.on_reply(question.number, Redirect(LIST), 0.0)
+    assert reading.delegates is None  # only who joins is told
+    question = reading.poll(1.0)
+    assert question is not None
+    assert isinstance(question.body, Join)
+    reading.on_reply(question.number, Joined(2, LIST, 77), 1.0)
+    assert (reading.cursor, reading.until, reading.done) == (76, 77, True)
+
+
+def test_a_topic_that_waits_is_asked_again_and_the_reason_kept() -> None:
+    reading = Reading("meters", 0, 1)
+    question = reading.poll(0.0)
+    assert question is not None
+    reading.on_reply(question.number, Waiting("for b1"), 0.0)
+    assert reading.waiting == "for b1"
+    assert reading.poll(1.0) is not None
+    reading.on_reply(reading.number, Joined(2, LIST, 5), 1.0)
+    assert reading.waiting == ""

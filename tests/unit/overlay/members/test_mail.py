@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from evenflow.overlay.members.mail import MOST_HOPS, Mail, RouteEnd, next_hop
+from evenflow.overlay.members.neighbours import Neighbours
 from evenflow.overlay.members.table import MemberTable
 from evenflow.overlay.protocol.codec import BODY
 from evenflow.overlay.protocol.events import Action, Reply, Transmit
 from evenflow.overlay.protocol.messages import AskStatus, Envelope, Join, Member, ShelfId
-from evenflow.overlay.protocol.settings import Counters
+from evenflow.overlay.protocol.settings import Counters, Settings
 from evenflow.overlay.space.coordinate import Coordinate, closest_nodes
 
 from .tables import overlay
@@ -72,7 +73,10 @@ class Box:
         members.merge([Member("b1", self.right, "", 1)])
         self.actions: list[Action] = []
         self.counters = Counters()
-        self.mail = Mail(members, {"b1"}, self.counters, self.actions.append)
+        neighbours = Neighbours(members, Settings(), self.actions.append, 0.0)
+        neighbours.links.add("b1")
+        self.neighbours = neighbours
+        self.mail = Mail(members, neighbours, self.counters, self.actions.append, lambda: 7)
 
 
 BODY_BYTES = BODY.encode(AskStatus())

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from evenflow.overlay.members.neighbours import Neighbours, News
 from evenflow.overlay.members.table import MemberTable
 from evenflow.overlay.protocol.events import Action, Connect, Disconnect, Probe, Transmit
-from evenflow.overlay.protocol.messages import Heartbeat, Member, Members
+from evenflow.overlay.protocol.messages import Heartbeat, Member, Members, Reach, Reached
 from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate
 
@@ -97,14 +97,76 @@ def hear_from(among: Among, names: set[str], now: float) -> None:
         among.neighbours.on_heard(name, now)
 
 
-def test_a_neighbour_that_is_silent_is_dead() -> None:
+def suspected(among: Among, now: float = 2.0) -> tuple[str, list[str]]:
+    """Let a neighbour fall silent; return it and who is asked about it."""
+    silent = sorted(among.members.neighbours())[0]
+    hear_from(among, {"b1", "b2", "b3"} - {silent}, now - 0.1)
+    among.actions.clear()
+    assert among.neighbours.tick(now) is News.NOTHING
+    asked = [one.link for one in among.done(Transmit) if one.message == Reach(silent)]
+    return silent, asked
+
+
+def test_a_neighbour_that_is_silent_and_that_nobody_reaches_is_dead() -> None:
     among = Among()
     among.link_all()
-    silent = sorted(among.members.neighbours())[0]
-    hear_from(among, {"b1", "b2", "b3"} - {silent}, 1.9)
-    assert among.neighbours.tick(1.9) is News.NOTHING
-    assert among.neighbours.tick(2.0) is News.CHANGED
+    silent, asked = suspected(among)
+    assert asked
+    assert among.members.alive(silent)
+    for link in asked:
+        news = among.neighbours.on_reached(link, Reached(silent, False), 2.0)
+    assert news is News.CHANGED
     assert not among.members.alive(silent)
+
+
+def test_those_who_do_not_answer_are_not_waited_for_for_ever() -> None:
+    among = Among()
+    among.link_all()
+    silent, _ = suspected(among)
+    hear_from(among, {"b1", "b2", "b3"} - {silent}, 2.9)
+    assert among.neighbours.tick(2.9) is News.NOTHING
+    assert among.neighbours.tick(3.0) is News.CHANGED
+
+
+def test_a_neighbour_that_another_reaches_lives_and_is_reached_by_way_of_it() -> None:
+    among = Among()
+    among.link_all()
+    silent, asked = suspected(among)
+    assert among.neighbours.on_reached(asked[0], Reached(silent, True), 2.0) is News.NOTHING
+    assert among.members.alive(silent)
+    assert among.neighbours.relays == {silent: asked[0]}
+    assert silent not in among.neighbours.links  # it is made anew
+    among.neighbours.on_linked(among.members[silent], 2.5)
+    among.neighbours.on_heard(silent, 2.6)
+    assert among.neighbours.relays == {}
+
+
+def test_a_link_that_is_made_again_and_again_and_brings_nothing_is_no_sign_of_life() -> None:
+    """Else nobody would ask who reaches that neighbour, and mail for it would have no way."""
+    among = Among()
+    among.link_all()
+    for each in range(4, 10):
+        for member in OTHERS[1:]:
+            among.neighbours.on_heard(member.name, each / 4)
+        among.neighbours.on_unlinked("b1", each / 4)
+        among.neighbours.tick(each / 4)
+        among.neighbours.on_linked(OTHERS[0], each / 4)
+    asked = [action.link for action in among.done(Transmit) if action.message == Reach("b1")]
+    assert asked
+    among.neighbours.on_reached(asked[0], Reached("b1", reached=True), 2.3)
+    among.neighbours.on_linked(OTHERS[0], 2.4)
+    among.neighbours.on_unlinked("b1", 2.4)
+    assert among.neighbours.relays == {"b1": asked[0]}
+
+
+def test_who_is_asked_says_whether_it_hears_of_another() -> None:
+    among = Among()
+    among.link_all()
+    among.neighbours.on_reach("b1", Reach("b2"), 0.9)
+    among.neighbours.on_reach("b1", Reach("b2"), 1.0)
+    among.neighbours.on_reach("b1", Reach("b9"), 0.0)
+    answers = [one.message.reached for one in among.done(Transmit)]
+    assert answers == [True, False, False]
 
 
 def test_a_broken_link_shortens_the_patience_to_a_quarter() -> None:
@@ -113,8 +175,11 @@ def test_a_broken_link_shortens_the_patience_to_a_quarter() -> None:
     broken = sorted(among.members.neighbours())[0]
     hear_from(among, {"b1", "b2", "b3"}, 1.0)
     among.neighbours.on_unlinked(broken, 1.0)
-    assert among.neighbours.tick(1.49) is News.NOTHING
-    assert among.neighbours.tick(1.5) is News.CHANGED
+    among.actions.clear()
+    among.neighbours.tick(1.49)
+    assert not [one for one in among.done(Transmit) if one.message == Reach(broken)]
+    among.neighbours.tick(1.5)
+    assert [one for one in among.done(Transmit) if one.message == Reach(broken)]
 
 
 def test_after_a_pause_of_our_own_nobody_was_silent() -> None:
@@ -122,9 +187,7 @@ def test_after_a_pause_of_our_own_nobody_was_silent() -> None:
     among.link_all()
     among.neighbours.on_paused(50.0)
     assert among.neighbours.tick(50.0) is News.NOTHING
-    assert among.neighbours.in_touch("b1", 50.9)
-    assert not among.neighbours.in_touch("b1", 51.0)
-    assert not among.neighbours.in_touch("b9", 50.0)
+    assert not [one for one in among.done(Transmit) if isinstance(one.message, Reach)]
 
 
 def test_the_dead_are_probed_one_after_the_other() -> None:

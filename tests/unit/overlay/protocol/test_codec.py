@@ -13,13 +13,13 @@ from evenflow.overlay.broker.core import BrokerCore
 from evenflow.overlay.protocol.codec import BODY, LINK, REQUESTS
 from evenflow.overlay.protocol.events import Arrived, Asked, Linked, Tick
 from evenflow.overlay.protocol.messages import (
-    Dismissed,
     Envelope,
     Heartbeat,
     Hello,
     Join,
     Joined,
     Member,
+    Refused,
 )
 from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate
@@ -68,15 +68,15 @@ AT_HOME = [[[0, [0.25, 0.75]]]]
     ("fields", "reason"),
     [
         (("Joined", 2), "at least length"),
-        (("Joined", 2, AT_HOME, 1), "at most length"),
-        (("Joined", "2", AT_HOME), "Expected `int`"),
-        (("Joined", -1, AT_HOME), ">= 0"),
-        (("Joined", LARGEST_NUMBER + 1, AT_HOME), "<= 4611686018427387904"),
-        (("Joined", 2, [[[1, [0.25, 0.75]]]]), "time 0"),
-        (("Joined", 2, [[]]), "time 0"),
-        (("Joined", 2, [[[0, [1.5, 0.75]]]]), "<= 1.0"),
-        (("Joined", 2, [[[0, [float("nan"), 0.75]]]]), ">= 0.0"),
-        (("Joined", 2, [[[0, [0.25]]]]), "length 2"),
+        (("Joined", 2, AT_HOME, 1, 1), "at most length"),
+        (("Joined", "2", AT_HOME, 3), "Expected `int`"),
+        (("Joined", -1, AT_HOME, 3), ">= 0"),
+        (("Joined", LARGEST_NUMBER + 1, AT_HOME, 3), "<= 4611686018427387904"),
+        (("Joined", 2, [[[1, [0.25, 0.75]]]], 3), "time 0"),
+        (("Joined", 2, [[]], 3), "time 0"),
+        (("Joined", 2, [[[0, [1.5, 0.75]]]], 3), "<= 1.0"),
+        (("Joined", 2, [[[0, [float("nan"), 0.75]]]], 3), ">= 0.0"),
+        (("Joined", 2, [[[0, [0.25]]]], 3), "length 2"),
         (("OfferReply", ["meters", [0.25, 0.75]], 1), "Expected `bool`"),
         (("Failed", "x" * (LONGEST_TEXT + 1)), "length <= 65535"),
         (("Publish", ["meters", [0.25, 0.75]], 1, 1, ["text"]), "Expected `bytes`"),
@@ -90,13 +90,13 @@ def test_values_that_a_message_cannot_have_are_refused(
 
 
 def test_the_fields_above_are_else_sound() -> None:
-    assert decode_fields("Joined", 2, AT_HOME) == Joined(2, DelegateList.at_home(PLACE))
+    assert decode_fields("Joined", 2, AT_HOME, 3) == Joined(2, DelegateList.at_home(PLACE), 3)
 
 
 def test_requests_are_what_clients_may_send() -> None:
     assert REQUESTS.decode(BODY.encode(Join(SHELF, 2))) == Join(SHELF, 2)
-    with pytest.raises(DecodeError, match="Dismissed"):
-        REQUESTS.decode(BODY.encode(Dismissed(SHELF, 1)))
+    with pytest.raises(DecodeError, match="Refused"):
+        REQUESTS.decode(BODY.encode(Refused(SHELF)))
 
 
 def test_a_damaged_envelope_is_counted_and_the_broker_goes_on() -> None:

@@ -59,7 +59,8 @@ def test_publishers_before_a_time_leave_out_what_replication_will_bring() -> Non
 def test_a_message_that_was_never_acknowledged_can_be_sent_again() -> None:
     copy = copy_of(FakeHost())
     copy.write(messages(11, 12))
-    copy.unwrite(copy.between(12, 13)[0])
+    copy.last = 12
+    copy.unwrite(copy.between(12, 13), 12, [PublisherState(1, 1, 11)])
     assert [message.time for message in copy.between(0, 99)] == [11]
     assert copy.publishers[1].sequence == 1
 
@@ -108,19 +109,28 @@ def test_a_topic_counts_no_more_than_a_shelf_keeps() -> None:
     assert copy.topic_load() == 2
 
 
-def test_that_another_agreed_is_news_once() -> None:
-    copy = copy_of(FakeHost(), term=7)
-    assert copy.note_agreed(6)
-    assert copy.record.confirmed == 6
-    assert not copy.note_agreed(6)
-    assert not copy.note_agreed(8)  # a term that we never began
-
-
 def test_state_changes_follow_the_table_and_are_reported() -> None:
     seen: list[State] = []
     host = FakeHost()
     copy = Copy(host, record(host), 0, lambda: seen.append(copy.state))
-    copy.change_state(Trigger.BEGIN)
-    copy.change_state(Trigger.AGREE)
-    assert seen == [State.PREPARING, State.LEADING]
+    copy.change_state(Trigger.FOLLOW)
+    copy.change_state(Trigger.LEAD)
+    assert seen == [State.FOLLOWING, State.LEADING]
     assert copy.leading
+
+
+def test_what_follows_an_unacknowledged_message_of_a_publisher_goes_with_it() -> None:
+    copy = copy_of(FakeHost())
+    copy.write(messages(11, 12, 14))
+    copy.write(messages(13, publisher=2))
+    copy.last = 14
+    copy.unwrite(copy.between(12, 13), 11, [])
+    assert [message.time for message in copy.between(0, 99)] == [11, 13]
+    assert copy.publishers[1] == PublisherState(1, 1, 11)
+
+
+def test_a_broker_in_place_of_a_dead_one_has_only_what_is_new_at_level_2() -> None:
+    host = FakeHost()
+    assert not copy_of(host).stand_in("b1")
+    assert copy_of(host).stand_in("b2")
+    assert not copy_of(host, level=3).stand_in("b2")

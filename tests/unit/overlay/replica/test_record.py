@@ -20,9 +20,3 @@ def test_old_terms_become_one_that_is_wrong_for_nobody() -> None:
     assert divergence(found.terms, 1) == 5  # all since the first term began
     newest = found.terms[-2].term
     assert divergence(found.terms, newest) == found.terms[-1].start
-
-
-def test_the_agreed_primary_is_unknown_once_another_term_was_begun() -> None:
-    agreed = record(FakeHost(), "b1", "b0")
-    assert agreed.agreed_primary == "b1"
-    assert replace(agreed, term=6).agreed_primary == ""

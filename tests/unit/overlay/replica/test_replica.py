@@ -1,20 +1,27 @@
-"""Terms: who leads, who follows, and who gives way."""
+"""Who leads, who follows, who waits, and who gives way."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from tests.unit.overlay.hosts import HOME, WALL, FakeHost, label, record
+from msgspec.structs import replace
+from tests.unit.overlay.hosts import HOME, FakeHost, config, label, lead, record
 
 from evenflow.overlay.protocol.messages import (
+    Accepted,
+    Agreed,
+    AskConfig,
+    Ballot,
     Check,
+    Config,
+    Decided,
     Dismissed,
-    Known,
     Lead,
+    Prepare,
+    Promise,
+    Propose,
     Pull,
-    Refused,
-    Replicate,
+    Replicated,
     Sync,
     Synced,
     TermStart,
@@ -23,208 +30,241 @@ from evenflow.overlay.replica.copy import RETRY_S
 from evenflow.overlay.replica.replica import Replica
 from evenflow.overlay.replica.states import State
 
-NEW_TERM = WALL // 1_000_000
-
 
 def replica(host: FakeHost, *roles: str, **fields: Any) -> Replica:
     return Replica(host, record(host, *roles, **fields), 9, lambda: None)
 
 
 def leading(host: FakeHost, **fields: Any) -> Replica:
-    """A primary b0 whose secondary b1 has agreed and caught up."""
+    """A primary b0 whose secondary b1 follows and has everything; b2 is their witness."""
     made = replica(host, "b0", "b1", **fields)
-    made.begin()
-    made.on_synced("b1", Synced(HOME, made.copy.record.term, made.copy.record.since, True))
-    assert made.settled
-    host.mail.sent.clear()
+    made.copy.config = config("b0", "b1", voters=("b0", "b1", "b2"))
+    lead(made)
     return made
 
 
 def following(host: FakeHost, **fields: Any) -> Replica:
     """A secondary b0 of b1."""
     made = replica(host, "b1", "b0", **fields)
-    made.on_sync("b1", sync(NEW_TERM, base=5))
-    assert made.copy.state is State.FOLLOWING
-    host.mail.sent.clear()
+    made.copy.config = config("b1", "b0", voters=("b1", "b0", "b2"))
+    made.copy.state = State.FOLLOWING
+    made.copy.next_check = host.now + 1
     return made
 
 
-def sync(term: int, base: int, **fields: Any) -> Sync:
+def sync(found: Config, *, start: int = 10, **fields: Any) -> Sync:
     values: dict[str, Any] = {
-        "shelf": HOME, "term": term, "base": base, "catch_up": True, "since": 0, "former": "",
-        "terms": (TermStart(5, 10), TermStart(term, 10)), "label": label(), "publishers": (),
+        "shelf": HOME, "config": found, "catch_up": True, "since": 0, "start": start,
+        "terms": (TermStart(5, 10), TermStart(found.term, start)), "label": label(),
+        "publishers": (),
     } | fields  # fmt: skip
     return Sync(**values)
 
 
-def test_a_term_begins_when_the_secondary_agrees() -> None:
+def decide(host: FakeHost, made: Replica, *others: str) -> Config:
+    """Let voters agree to what is proposed; return it."""
+    (prepare, *_) = [body for _, body in host.mail.take(Prepare)]
+    for name in others:
+        made.proposer.handle(name, Promise(HOME, prepare.ballot, prepare.base, ()))
+    (propose, *_) = [body for _, body in host.mail.take(Propose)]
+    for name in others:
+        made.proposer.handle(name, Agreed(HOME, propose.ballot, propose.base))
+    found: Config = propose.config
+    return found
+
+
+def test_a_secondary_takes_over_when_its_primary_is_dead_and_the_witness_agrees() -> None:
     host = FakeHost()
-    made = replica(host)
-    made.begin()
-    ((node, sent),) = host.mail.take(Sync)
-    assert (node, sent.term, sent.base, made.copy.state) == ("b1", NEW_TERM, 5, State.PREPARING)
-    made.on_synced("b2", Synced(HOME, NEW_TERM, 0, True))
-    assert made.copy.state is State.PREPARING
-    made.on_synced("b1", Synced(HOME, NEW_TERM, 0, True))
-    assert made.settled
-    assert made.copy.record.confirmed == NEW_TERM
-
-
-def test_at_level_1_a_broker_agrees_with_itself() -> None:
-    host = FakeHost(brokers=1)
-    made = replica(host, "b0", "", level=1)
+    made = following(host)
+    host.kill("b1")
     made.review()
-    assert made.settled
-    assert host.mail.sent == []
+    assert made.copy.state is State.FOLLOWING  # not before it is decided
+    found = decide(host, made, "b2")
+    assert (found.primary, found.in_sync, set(found.members)) == ("b0", ("b0",), {"b0", "b2"})
+    assert found.voters == ("b0",)
+    assert made.copy.leading
+    assert made.waiting  # for its second copy
 
 
-def test_at_level_2_a_broker_alone_does_not_lead() -> None:
-    made = replica(FakeHost(brokers=1), "b0", "")
-    made.begin()
-    assert made.copy.state is State.PREPARING
-
-
-@pytest.mark.parametrize(("term", "base"), [(4, 5), (5, 5), (NEW_TERM, 4)])
-def test_an_old_primary_is_refused(term: int, base: int) -> None:
+def test_without_the_witness_it_waits_and_says_so() -> None:
     host = FakeHost()
-    made = replica(host, "b1", "b0")
-    made.on_sync("b2", sync(term, base=base))
-    assert host.mail.take(Refused) == [("b2", Refused(HOME, 5, 5))]
-    assert made.copy.record.term == 5
+    made = following(host)
+    host.kill("b1")
+    made.review()
+    host.now += RETRY_S
+    made.review()
+    assert made.copy.state is State.FOLLOWING
+    assert "waits for a copy that is in sync" in made.waiting
 
 
-def test_a_follower_that_missed_terms_drops_what_they_made_wrong_and_catches_up() -> None:
+def test_a_primary_goes_on_without_its_secondary_after_a_decision() -> None:
+    host = FakeHost()
+    made = leading(host)
+    host.kill("b1")
+    made.review()
+    assert made.copy.config.term == 5
+    found = decide(host, made, "b2")
+    assert (found.term, found.in_sync) == (6, ("b0",))
+    assert [body.config for name, body in host.mail.sent if isinstance(body, Sync)] == [found]
+
+
+def test_who_is_not_in_sync_never_leads() -> None:
+    host = FakeHost()
+    made = following(host)
+    made.copy.config = config("b1", "b0", in_sync=("b1",), voters=("b1",))
+    host.kill("b1")
+    made.review()
+    assert host.mail.take(Prepare) == []
+    host.now += 10
+    made.review()
+    assert {name for name, _ in host.mail.take(AskConfig)} == {"b2", "b3"}
+
+
+def test_a_returning_primary_leads_only_by_a_new_decision() -> None:
+    host = FakeHost()
+    made = replica(host, "b0", "b1")
+    made.copy.config = config("b0", "b1", voters=("b0", "b1", "b2"))
+    made.review()
+    assert made.copy.state is State.UNSURE
+    found = decide(host, made, "b1")
+    assert (found.term, found.in_sync) == (6, ("b0", "b1"))
+    assert made.copy.leading
+
+
+def test_what_a_voter_had_accepted_is_decided_instead() -> None:
+    host = FakeHost()
+    made = following(host)
+    host.kill("b1")
+    made.review()
+    ((_, prepare),) = [item for item in host.mail.take(Prepare) if item[0] == "b2"]
+    theirs = config("b1", "b2", term=6, in_sync=("b1",), voters=("b1",))
+    accepted = (Accepted(Ballot(1, "b1"), theirs),)
+    made.proposer.handle("b2", Promise(HOME, prepare.ballot, prepare.base, accepted))
+    ((_, propose),) = [item for item in host.mail.take(Propose) if item[0] == "b2"]
+    assert propose.config == theirs
+    made.proposer.handle("b2", Agreed(HOME, propose.ballot, propose.base))
+    assert made.copy.config == theirs
+    assert made.copy.state is State.UNSURE
+
+
+def test_a_member_joins_those_in_sync_when_it_has_everything() -> None:
+    host = FakeHost()
+    made = replica(host, "b0", "b1")
+    made.copy.config = config("b0", "b1", in_sync=("b0",), voters=("b0",))
+    host.votes.learn(HOME, made.copy.config)
+    lead(made)
+    made.replication.members["b1"].since = 12
+    made.review()
+    assert made.copy.config.in_sync == ("b0",)
+    made.on_synced("b1", Synced(HOME, 5, 0, True, 9))
+    assert made.copy.config.in_sync == ("b0", "b1")
+    assert made.copy.config.voters == ("b0", "b1", "b2")
+
+
+def test_a_member_that_missed_terms_drops_what_they_changed_and_catches_up() -> None:
     host = FakeHost()
     made = replica(host, "b1", "b0")
     terms = (TermStart(5, 10), TermStart(7, 15), TermStart(8, 30))
-    made.on_sync("b1", sync(8, base=7, terms=terms))
-    assert host.mail.sent == [("b1", Synced(HOME, 8, 30, False)), ("b1", Pull(HOME, 15, 30))]
-
-
-def test_an_answer_that_was_lost_is_repeated() -> None:
-    host = FakeHost()
-    made = following(host)
-    made.on_sync("b1", sync(NEW_TERM, base=5))
-    assert host.mail.take(Synced) == [("b1", Synced(HOME, NEW_TERM, 0, True))]
-
-
-def test_a_follower_takes_over_when_its_primary_is_dead() -> None:
-    host = FakeHost()
-    made = following(host)
-    host.kill("b1")
-    made.review()
-    assert made.copy.state is State.PREPARING
-    ((node, sent),) = host.mail.take(Sync)
-    assert (node, sent.base) == ("b2", NEW_TERM)
-
-
-@pytest.mark.parametrize(("level", "catch_up"), [(2, False), (3, True)])
-def test_only_level_3_copies_all_to_the_replacement_of_a_dead_broker(
-    level: int, catch_up: bool
-) -> None:
-    host = FakeHost()
-    made = leading(host, level=level)
-    host.kill("b1")
-    made.review()
-    ((node, sent),) = host.mail.take(Sync)
-    assert (node, sent.catch_up) == ("b2", catch_up)
-
-
-def test_a_primary_that_is_refused_by_a_newer_term_becomes_unsure() -> None:
-    host = FakeHost()
-    made = leading(host)
-    made.on_refused("b1", Refused(HOME, NEW_TERM + 1, NEW_TERM + 1))
-    assert made.copy.state is State.UNSURE
-    made.replication.replicate()
-    assert host.mail.take(Replicate) == []
-
-
-def test_a_secondary_that_lost_its_disk_gets_a_new_term() -> None:
-    host = FakeHost()
-    made = leading(host)
-    made.on_refused("b1", Refused(HOME, 0, 0))
-    assert made.copy.record.term == NEW_TERM + 1
-    assert made.copy.state is State.PREPARING
-
-
-def test_a_primary_yields_to_a_closer_secondary_that_has_everything() -> None:
-    host = FakeHost()
-    made = leading(host)
-    closer = host.members["b1"].coordinate
-    host.members.revive(host.members.me.__class__("b0", closer, "", 2))
-    host.members.merge([host.members["b1"].__class__("b1", HOME.coordinate, "", 2)])
-    made.review()
-    assert made.copy.state is State.YIELDING
-    assert host.mail.take(Lead) == [("b1", Lead(HOME, NEW_TERM))]
-    host.now += RETRY_S
-    made.review()
-    assert len(host.mail.take(Lead)) == 1
-
-
-def test_a_secondary_leads_when_asked_unless_it_is_catching_up() -> None:
-    host = FakeHost()
-    made = following(host)
-    made.catch_up.fetch_from("b1", 0, 5)
-    made.on_lead("b1", Lead(HOME, NEW_TERM))
+    new = config("b1", "b0", term=8, in_sync=("b1",), voters=("b1",))
+    made.on_sync("b1", sync(new, start=30, terms=terms))
+    # It has nothing on disk: all from the beginning of what it may lack is pulled.
+    assert host.mail.take(Pull) == [("b1", Pull(HOME, 8, 1, 30))]
     assert made.copy.state is State.FOLLOWING
-    made.catch_up.stop()
-    made.on_lead("b1", Lead(HOME, NEW_TERM))
-    assert made.copy.state is State.PREPARING
 
 
-def check(confirmed: int, *, since: int = 0, unsure: bool = False) -> Check:
-    return Check(HOME, confirmed, since, unsure, "")
-
-
-def test_an_old_copy_is_dismissed_once_all_copies_are_made() -> None:
-    host = FakeHost()
-    made = leading(host)
-    assert made.on_check("b3", check(3)) == ""
-    assert host.mail.take(Dismissed) == [("b3", Dismissed(HOME, NEW_TERM))]
-
-
-def test_an_old_copy_that_has_what_we_lack_is_pulled_first() -> None:
-    host = FakeHost()
-    made = leading(host, since=10)
-    made.on_check("b3", check(3, since=2))
-    assert host.mail.take(Pull) == [("b3", Pull(HOME, 2, 10))]
-
-
-def test_a_secondary_that_returned_gets_a_new_term() -> None:
-    made = leading(FakeHost())
-    made.on_check("b1", check(NEW_TERM, unsure=True))
-    assert made.copy.state is State.PREPARING
-
-
-def test_a_follower_sends_an_old_holder_on_to_its_primary() -> None:
-    made = following(FakeHost())
-    assert made.on_check("b3", check(3)) == "b1"
-    assert made.on_check("b3", check(NEW_TERM)) == ""
-
-
-def test_a_copy_is_deleted_only_when_a_newer_term_says_so() -> None:
+def test_an_older_configuration_is_answered_with_the_newer() -> None:
     host = FakeHost()
     made = following(host)
-    assert not made.may_delete("b3", Dismissed(HOME, NEW_TERM))
-    assert made.may_delete("b1", Dismissed(HOME, NEW_TERM))
-    assert made.may_delete("b3", Dismissed(HOME, NEW_TERM + 1))
-    assert not leading(FakeHost()).may_delete("b3", Dismissed(HOME, NEW_TERM + 1))
+    made.on_sync("b2", sync(config("b2", "b0", term=4)))
+    assert host.mail.take(Decided) == [("b2", Decided(HOME, made.copy.config))]
+    assert made.copy.state is State.FOLLOWING
 
 
-def test_an_unsure_copy_leads_when_nobody_is_ahead_and_else_waits() -> None:
-    for newest, state in ((4, State.PREPARING), (9, State.UNSURE)):
-        host = FakeHost(brokers=2)
-        made = replica(host)
-        made.review()
-        made.on_known("b1", Known(HOME, newest, "b1"))
-        assert made.copy.state is state
-        assert bool(host.mail.take(Check)) is (state is State.UNSURE)
-
-
-def test_doubt_ends_what_was_under_way() -> None:
+def test_a_primary_that_hears_of_a_newer_configuration_gives_way() -> None:
     host = FakeHost()
     made = leading(host)
-    made.catch_up.fetch_from("b1", 0, 5)
-    made.doubt()
-    assert made.catch_up.fetching is None
+    made.on_config(config("b1", "b0", term=6))
+    assert made.copy.state is State.UNSURE
     assert not made.settled
+
+
+def test_a_primary_tells_a_closer_member_to_lead() -> None:
+    host = FakeHost()
+    made = leading(host)
+    me = host.members.me
+    host.members.revive(type(me)("b0", host.members["b2"].coordinate, "", 2))
+    host.members.merge([type(me)("b1", HOME.coordinate, "", 2)])
+    made.copy.config = config("b0", "b1", voters=("b0", "b1", "b2"))
+    assert made.copy.wanted()[0] == "b1"
+    made.review()
+    assert Lead in {type(body) for _, body in host.mail.sent}
+
+
+def test_who_is_told_to_lead_proposes_itself() -> None:
+    host = FakeHost()
+    made = following(host)
+    made.on_lead("b1", Lead(HOME, 5))
+    assert len(host.mail.take(Prepare)) == 2
+
+
+def test_a_copy_that_is_no_member_is_dismissed_when_all_copies_are_made() -> None:
+    host = FakeHost()
+    made = leading(host)
+    made.on_check("b3", Check(HOME, config("b3", term=3), unsure=True))
+    kinds = [type(body) for _, body in host.mail.sent]
+    assert kinds == [Decided, Dismissed]
+    made.replication.members["b1"].synced = False
+    host.mail.sent.clear()
+    made.on_check("b3", Check(HOME, config("b3", term=3), unsure=True))
+    assert host.mail.take(Dismissed) == []
+
+
+def test_a_copy_is_deleted_only_by_a_primary_of_others() -> None:
+    host = FakeHost()
+    made = following(host)
+    other = config("b1", "b2", term=6)
+    assert not made.may_delete("b3", Dismissed(HOME, other))
+    assert not made.may_delete("b1", Dismissed(HOME, config("b1", "b0", term=6)))
+    assert not made.may_delete("b1", Dismissed(HOME, config("b1", "b2", term=4)))
+    assert made.may_delete("b1", Dismissed(HOME, other))
+
+
+def test_a_member_that_returns_is_sent_what_is_not_committed() -> None:
+    host = FakeHost()
+    made = leading(host)
+    made.on_check("b1", Check(HOME, made.copy.config, unsure=True))
+    ((name, sent),) = host.mail.take(Sync)
+    assert (name, sent.start) == ("b1", made.copy.committed + 1)
+
+
+def test_a_member_that_lost_its_disk_is_no_longer_in_sync() -> None:
+    host = FakeHost()
+    made = leading(host)
+    made.on_refused("b1")
+    found = decide(host, made, "b2")
+    assert (found.members, found.in_sync) == (("b0", "b1"), ("b0",))
+
+
+def test_a_member_that_returns_keeps_its_label_when_an_older_sync_of_the_term_comes_late() -> None:
+    """The primary counts the newer one as written there, and would never send it again."""
+    host = FakeHost()
+    made = replica(host, "b1", "b0", label=replace(label(), revision=4, floor=7))
+    made.on_sync("b1", sync(config("b1", "b0", term=5), label=replace(label(), revision=2)))
+    assert made.copy.state is State.FOLLOWING
+    assert made.copy.label == replace(label(), revision=4, floor=7)
+
+
+def test_a_member_is_as_far_as_it_says_when_it_follows_anew() -> None:
+    """It may have begun at an earlier time; else it would pass for one that has everything."""
+    host = FakeHost()
+    made = leading(host)
+    made.replication.members["b1"].last = 19
+    made.on_synced("b1", Synced(HOME, 5, 0, whole=True, last=9))
+    assert made.replication.members["b1"].last == 9
+
+
+def test_what_was_said_in_an_older_term_counts_for_nothing() -> None:
+    host = FakeHost()
+    made = leading(host)
+    made.replication.on_replicated("b1", Replicated(HOME, 4, 99, 1, 1))
+    assert made.copy.committed == 9

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.overlay.hosts import AWAY, HOME, WALL, FakeHost, envelope, record
+from tests.unit.overlay.hosts import AWAY, HOME, WALL, FakeHost, envelope, lead, record
 
+from evenflow.overlay.members.clock import AHEAD_NS
 from evenflow.overlay.protocol.messages import (
     LONGEST_PAYLOAD,
     Failed,
@@ -18,7 +19,9 @@ from evenflow.overlay.protocol.messages import (
     Publish,
     Published,
     Redirect,
+    Replicate,
     Replicated,
+    Waiting,
 )
 from evenflow.overlay.replica.replica import Replica
 from evenflow.overlay.replica.states import State
@@ -35,9 +38,7 @@ class Served:
         self.host = FakeHost()
         made = record(self.host, "b0", secondary, level=2 if secondary else 1, **fields)
         self.replica = Replica(self.host, made, 9, lambda: None)
-        self.replica.copy.state = State.LEADING
-        self.replica.replication.lead_from(10)
-        self.replica.replication._partner_revision = 9
+        lead(self.replica, 9)
         self.clients = Clients(self.replica, self.host)
         self.replica.copy.on_progress = self.clients.progress
 
@@ -55,7 +56,7 @@ def publish(first: int, *payloads: bytes) -> Publish:
 
 
 def test_a_client_that_joins_hears_level_and_delegates() -> None:
-    assert Served().ask(Join(HOME, 2)) == [Joined(1, DelegateList.at_home(HOME.coordinate))]
+    assert Served().ask(Join(HOME, 2)) == [Joined(1, DelegateList.at_home(HOME.coordinate), 10)]
 
 
 def test_messages_get_times_of_their_own_and_are_acknowledged() -> None:
@@ -76,7 +77,7 @@ def test_what_comes_again_is_acknowledged_and_not_stored_again() -> None:
 def test_nothing_is_acknowledged_before_the_secondary_has_it() -> None:
     served = Served("b1")
     assert served.ask(publish(1, b"a")) == []
-    served.replica.replication.on_replicated("b1", Replicated(HOME, 5, WALL, 1))
+    served.replica.replication.on_replicated("b1", Replicated(HOME, 5, WALL, 1, 1))
     assert served.host.mail.answers() == [Published(7, 1, WALL)]
 
 
@@ -94,7 +95,7 @@ def test_a_reader_gets_what_is_committed_and_no_more() -> None:
     served = Served("b1")
     served.ask(publish(1, b"a"))
     assert served.ask(fetch(0, wait_ms=1000)) == []
-    served.replica.replication.on_replicated("b1", Replicated(HOME, 5, WALL, 1))
+    served.replica.replication.on_replicated("b1", Replicated(HOME, 5, WALL, 1, 1))
     acknowledged, fetched = served.host.mail.answers()
     assert isinstance(acknowledged, Published)
     assert ([each.payload for each in fetched.messages], fetched.cursor) == ([b"a"], WALL)
@@ -135,20 +136,44 @@ def test_while_the_topic_is_moved_publishers_wait_and_readers_do_not() -> None:
     assert served.host.mail.answers() == [Published(7, 2, WALL + 1)]
 
 
-def test_times_that_are_still_being_caught_up_are_not_answered() -> None:
-    served = Served(since=10, former="b2")
+def test_what_now_is_and_that_nothing_more_comes_is_said_by_a_primary_for_sure() -> None:
+    served = Served("b1")
+    served.host.now += 1
+    assert served.ask(Join(HOME, 2)) == []
     assert served.ask(fetch(0, until=8)) == []
-    served.host.kill("b2")
-    served.clients.progress()
-    assert served.host.mail.answers() == [Fetched((), 7)]
+    ((_, asked),) = served.host.mail.take(Replicate)
+    served.replica.replication.on_replicated("b1", Replicated(HOME, 5, 9, 1, asked.round))
+    joined, fetched = served.host.mail.answers()
+    assert (joined.now, fetched) == (10, Fetched((), 7))
 
 
-@pytest.mark.parametrize("fault", ["out of touch", "not verified", "not leading"])
+def test_while_too_few_follow_publishers_wait_and_hear_why() -> None:
+    served = Served("b1")
+    served.replica.replication.members["b1"].synced = False
+    (answer,) = served.ask(publish(1, b"a"))
+    assert isinstance(answer, Waiting)
+    assert "second copy" in answer.reason
+
+
+def test_a_clock_that_is_far_ahead_stamps_nothing() -> None:
+    served = Served("b1")
+    served.host.clock.follow("b1", WALL - 2 * AHEAD_NS)
+    (answer,) = served.ask(publish(1, b"a"))
+    assert "clock" in answer.reason
+
+
+@pytest.mark.parametrize("first", [0, 1 << 53, 1 << 62])
+def test_a_count_that_cannot_be_is_refused(first: int) -> None:
+    served = Served()
+    assert [type(body) for body in served.ask(publish(first, b"a"))] == [Failed]
+    assert served.host.counters.refused == 1
+    assert [type(body) for body in served.ask(publish(1, b"a"))] == [Published]
+
+
+@pytest.mark.parametrize("fault", ["not verified", "not leading"])
 def test_a_copy_that_may_be_superseded_says_nothing(fault: str) -> None:
     served = Served("b1")
-    if fault == "out of touch":
-        served.host.out_of_touch.add("b1")
-    elif fault == "not verified":
+    if fault == "not verified":
         served.replica.copy.verified = False
     else:
         served.replica.copy.state = State.UNSURE
@@ -162,5 +187,5 @@ def test_what_waits_is_forgotten_when_another_leads() -> None:
     served.replica.copy.state = State.FOLLOWING
     served.clients.progress()
     served.replica.copy.state = State.LEADING
-    served.replica.replication.on_replicated("b1", Replicated(HOME, 5, WALL, 1))
+    served.replica.replication.on_replicated("b1", Replicated(HOME, 5, WALL, 1, 1))
     assert served.host.mail.answers() == []

@@ -5,21 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.overlay.hosts import AWAY, HOME, FakeHost, envelope, label
+from msgspec.structs import replace
+from tests.unit.overlay.hosts import AWAY, HOME, FakeHost, config, envelope, label
 
 from evenflow.overlay.protocol.messages import (
+    Accepted,
     Adopt,
+    Agreed,
+    Ballot,
     Check,
-    Inquire,
+    Decided,
+    Dismissed,
     Join,
-    Known,
     Lead,
-    Pull,
-    Pulled,
+    Prepare,
+    Promise,
+    Propose,
     Refused,
     ShelfId,
     Sync,
     TermStart,
+    Waiting,
 )
 from evenflow.overlay.replica.copy import RETRY_S
 from evenflow.overlay.replica.states import State
@@ -37,36 +43,75 @@ class Creating:
         self.creation = ShelfCreation(self.host, self.shelves)
         self.host.now += SETTLE_S
 
-    def take(self, body: Any, origin: str = "b1") -> list[str]:
-        """Take a message; return who is asked about the shelf."""
-        self.creation.handle(envelope(origin), body)
-        return [node for node, _ in self.host.mail.take(Inquire)]
+    def take(self, body: Any, origin: str = "b1", client: int = 0) -> list[str]:
+        """Take a message; return who is asked whether the topic is new."""
+        self.creation.handle(envelope(origin, client), body)
+        return [node for node, _ in self.host.mail.take(Prepare)]
 
-    def known(self, sender: str, confirmed: int) -> None:
-        self.creation.on_known(sender, Known(HOME, confirmed, ""))
+    def promise(self, sender: str, *accepted: Accepted) -> None:
+        ballot, base = Ballot(1, "b0"), config("b0", term=0, primary="")
+        self.creation.on_answer(sender, HOME, Promise(HOME, ballot, base, accepted))
+
+    def agree(self, sender: str) -> None:
+        ballot, base = Ballot(1, "b0"), config("b0", term=0, primary="")
+        self.creation.on_answer(sender, HOME, Agreed(HOME, ballot, base))
 
 
-def sync(base: int) -> Sync:
-    return Sync(HOME, 9, base, True, 0, "", (TermStart(9, 10),), label(), ())
+def sync(**fields: Any) -> Sync:
+    found = config("b1", "b0", term=9, **({"in_sync": ("b1",)} | fields))
+    return Sync(HOME, found, True, 0, 10, (TermStart(9, 10),), label(), ())
 
 
-def test_a_new_topic_is_made_when_nobody_around_has_it() -> None:
+def test_a_new_topic_is_made_when_nearly_all_know_nothing_of_it() -> None:
     creating = Creating()
     assert creating.take(Join(HOME, 2)) == ["b1", "b2"]
-    creating.known("b1", 0)
-    assert creating.shelves == {}
-    creating.known("b2", 0)
+    creating.promise("b2")
+    creating.agree("b2")
     copy = creating.shelves[HOME].replica.copy
-    assert (copy.state, copy.label.level) == (State.PREPARING, 2)
+    assert (copy.state, copy.label.level) == (State.LEADING, 2)
     assert copy.record.since == creating.host.wall
 
 
-def test_a_topic_that_lies_around_here_comes_by_itself() -> None:
+def test_while_too_many_are_away_it_is_not_made() -> None:
+    creating = Creating()
+    creating.host.kill("b1")
+    creating.host.kill("b2")
+    creating.take(Join(HOME, 2))
+    creating.host.now += 10
+    creating.creation.review()
+    assert creating.shelves == {}
+
+
+def test_a_topic_that_another_is_making_is_not_made_twice() -> None:
+    creating = Creating()
+    creating.take(Join(HOME, 2), client=3)
+    theirs = config("b2", term=1)
+    creating.promise("b2", Accepted(Ballot(0, "b2"), theirs))
+    proposed = {body.config for _, body in creating.host.mail.take(Propose)}
+    assert proposed == {theirs}
+    creating.agree("b2")
+    assert creating.shelves == {}
+    assert creating.host.votes.known(HOME) == theirs
+    assert [to for _, to in creating.host.mail.forwarded] == ["b2"]
+
+
+def test_a_topic_that_exists_is_not_made_though_its_copies_are_away() -> None:
     creating = Creating()
     creating.take(Join(HOME, 2))
-    creating.known("b1", 4)
-    creating.known("b2", 0)
+    creating.creation.on_decided(HOME, config("gone", "away"))
+    creating.host.mail.replies.clear()
+    assert creating.take(Join(HOME, 2), client=3) == []
+    (answer,) = creating.host.mail.answers()
+    assert isinstance(answer, Waiting)
+    assert "gone, away" in answer.reason
     assert creating.shelves == {}
+
+
+def test_one_that_died_before_it_made_its_topic_makes_it_when_asked_again() -> None:
+    creating = Creating()
+    creating.host.votes.learn(HOME, config("b0", term=1))
+    creating.take(Join(HOME, 2))
+    assert creating.shelves[HOME].replica.copy.leading
 
 
 def test_nothing_is_made_for_readers_that_do_not_want_to_nor_by_brokers_farther_away() -> None:
@@ -75,14 +120,27 @@ def test_nothing_is_made_for_readers_that_do_not_want_to_nor_by_brokers_farther_
     farther = Creating()
     farther.host.members.revive(type(farther.host.members.me)("b0", Coordinate(0.9, 0.9), "", 2))
     assert farther.take(Join(HOME, 2)) == []
+    stranger = Creating()
+    stranger.host.joined = False
+    assert stranger.take(Join(HOME, 2)) == []
 
 
 def test_a_delegate_is_made_with_the_list_of_home() -> None:
     creating = Creating(brokers=1)
     creating.creation.handle(envelope(), Adopt(AWAY, 4, 5, label(1, ticket=9), (), 0))
     copy = creating.shelves[AWAY].replica.copy
-    assert copy.label.ticket == 4  # its own, not the one on home's label
+    assert (copy.label.ticket, copy.record.birth) == (4, 4)  # its own, not that of home's label
     assert not copy.verified  # until home says that it is one
+
+
+def test_a_delegate_is_made_only_by_the_broker_that_home_names() -> None:
+    creating = Creating()
+    adopt = Adopt(AWAY, 4, 5, label(2), (), 0)
+    creating.creation.handle(replace(envelope(), node=""), adopt)
+    delegates = label(2).delegates.delegate(AWAY.coordinate, 20, 3)
+    there = Adopt(AWAY, 4, 5, label(2, delegates=delegates), (), 0)
+    creating.creation.handle(envelope(), there)  # it lies somewhere already
+    assert creating.shelves == {}
 
 
 def test_after_a_broker_joined_new_shelves_wait() -> None:
@@ -91,42 +149,47 @@ def test_after_a_broker_joined_new_shelves_wait() -> None:
     assert creating.take(Join(HOME, 2)) == []
     creating.host.now += SETTLE_S
     creating.creation.review()
-    assert len(creating.host.mail.take(Inquire)) == 2
+    assert len(creating.host.mail.take(Prepare)) == 2
 
 
 def test_those_that_do_not_answer_are_asked_again() -> None:
     creating = Creating()
     creating.take(Join(HOME, 2))
     creating.creation.review()
-    assert creating.host.mail.take(Inquire) == []
+    assert creating.host.mail.take(Prepare) == []
     creating.host.now += RETRY_S
     creating.creation.review()
-    assert len(creating.host.mail.take(Inquire)) == 2
+    assert len(creating.host.mail.take(Prepare)) == 2
 
 
-def test_a_copy_follows_a_primary_that_nobody_contradicts() -> None:
+def test_a_member_that_is_not_in_sync_takes_a_copy() -> None:
     creating = Creating()
-    assert creating.take(sync(base=5)) == ["b2"]  # the sender is not asked
-    creating.known("b2", 5)
+    creating.take(sync())
     assert creating.shelves[HOME].replica.copy.state is State.FOLLOWING
 
 
-def test_a_primary_that_missed_a_term_is_refused() -> None:
+def test_one_that_should_be_in_sync_and_has_nothing_says_so() -> None:
     creating = Creating()
-    creating.take(sync(base=5))
-    creating.known("b2", 6)
-    assert creating.host.mail.take(Refused) == [("b1", Refused(HOME, 0, 6))]
+    creating.creation.handle(envelope(), sync(in_sync=("b1", "b0")))
+    assert creating.host.mail.take(Refused) == [("b1", Refused(HOME))]
     assert creating.shelves == {}
 
 
-@pytest.mark.parametrize("body", [Check(HOME, 3, 0, False, ""), Lead(HOME, 3)])
+def test_a_primary_that_missed_a_decision_hears_of_it() -> None:
+    creating = Creating()
+    newer = config("b2", "b1", term=12)
+    creating.host.votes.learn(HOME, newer)
+    creating.creation.handle(envelope(), sync())
+    assert creating.host.mail.take(Decided) == [("b1", Decided(HOME, newer))]
+    assert creating.shelves == {}
+
+
+@pytest.mark.parametrize("body", [Check(HOME, config("b0"), False), Lead(HOME, 3)])
 def test_who_believes_that_we_have_a_copy_hears_that_we_have_none(body: Any) -> None:
     creating = Creating()
     creating.creation.handle(envelope(), body)
-    assert creating.host.mail.take(Refused) == [("b1", Refused(HOME, 0, 0))]
-
-
-def test_who_pulls_from_us_hears_that_there_is_nothing() -> None:
-    creating = Creating()
-    creating.creation.handle(envelope(), Pull(HOME, 3, 9))
-    assert creating.host.mail.take(Pulled) == [("b1", Pulled(HOME, 3, 9, ()))]
+    assert creating.host.mail.take(Refused) == [("b1", Refused(HOME))]
+    creating.host.votes.learn(HOME, config("b0", term=9))
+    creating.host.votes.end(HOME)
+    creating.creation.handle(envelope(), body)
+    assert len(creating.host.mail.take(Dismissed)) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.overlay.hosts import AWAY, HOME, FakeHost, envelope, label, record
+from tests.unit.overlay.hosts import AWAY, HOME, FakeHost, envelope, label, lead, record
 
 from evenflow.overlay.protocol.messages import (
     Adopt,
@@ -37,9 +37,8 @@ class AtDelegate:
         made = record(self.host, "b0", secondary, **fields)
         self.replica = Replica(self.host, made, 9, lambda: None)
         self.copy = self.replica.copy
-        self.copy.state, self.copy.verified = State.LEADING, True
-        self.replica.replication.lead_from(10)
-        self.replica.replication._partner_revision = 1
+        lead(self.replica)
+        self.copy.verified = True
         self.delegate = Delegate(self.replica, self.host)
         self.copy.on_progress = self.delegate.progress
 
@@ -66,7 +65,7 @@ def test_freezing_is_reported_when_it_is_on_both_disks() -> None:
     at.delegate.on_freeze(envelope(), Freeze(AWAY, 4, 5))
     assert at.host.mail.answers() == []
     revision = at.copy.label.revision
-    at.replica.replication.on_replicated("b1", Replicated(AWAY, 5, 9, revision))
+    at.replica.replication.on_replicated("b1", Replicated(AWAY, 5, 9, revision, 1))
     assert [type(body) for body in at.host.mail.answers()] == [Frozen]
 
 
@@ -81,7 +80,7 @@ def test_an_adopting_delegate_takes_publishers_and_load_over() -> None:
     at = AtDelegate(label=label(1, delegates=AT_HOME))
     adopt = Adopt(AWAY, 4, 5, label(1, delegates=AT_HOME), (PublisherState(7, 9, 19),), 100)
     at.delegate.on_adopt(envelope(), adopt)
-    assert at.host.mail.answers() == [Adopted(AWAY, 4)]
+    assert at.host.mail.answers() == [Adopted(AWAY, 4, 0)]
     assert at.copy.publishers[7].sequence == 9
     assert (at.copy.label.inherited, at.copy.label.ticket) == (100, 4)
 
@@ -134,5 +133,5 @@ def test_a_copy_that_does_not_lead_reports_nothing() -> None:
     at.copy.state = State.UNSURE
     at.delegate.progress()
     at.copy.state = State.LEADING
-    at.replica.replication.on_replicated("b1", Replicated(AWAY, 5, 9, at.copy.label.revision))
+    at.replica.replication.on_replicated("b1", Replicated(AWAY, 5, 9, at.copy.label.revision, 1))
     assert at.host.mail.answers() == []

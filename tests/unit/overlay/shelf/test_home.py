@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.overlay.hosts import AWAY, HOME, WALL, FakeHost, envelope, label, record
+from tests.unit.overlay.hosts import AWAY, HOME, WALL, FakeHost, envelope, label, lead, record
 
 from evenflow.overlay.protocol.messages import (
     Adopt,
@@ -40,9 +40,7 @@ class AtHome:
         self.host = FakeHost()
         made = record(self.host, "b0", secondary, level=2 if secondary else 1, **fields)
         self.replica = Replica(self.host, made, 9, lambda: None)
-        self.replica.copy.state = State.LEADING
-        self.replica.replication.lead_from(10)
-        self.replica.replication._partner_revision = 1
+        lead(self.replica)
         self.home = Home(self.replica, self.host)
         self.replica.copy.on_progress = self.home.progress
 
@@ -63,16 +61,20 @@ class AtHome:
         return self.replica.copy.label.delegates
 
 
+def nearest(at: AtHome) -> str:
+    return at.host.members.closest(AWAY.coordinate, 1)[0]
+
+
 def test_a_move_goes_from_freeze_to_the_new_list() -> None:
     at = AtHome()
     ticket = at.begin()
     at.home.on_frozen(Frozen(HOME, ticket, 50, STATES, 12))
-    ((to, adopt),) = at.mailed(Adopt)
-    assert (to, adopt.publishers, adopt.load) == (AWAY.coordinate, STATES, 12)
+    ((to, adopt),) = at.host.mail.take(Adopt)  # one broker alone makes the shelf
+    assert (to, adopt.publishers, adopt.load) == (nearest(at), STATES, 12)
     assert at.delegates.current == HOME.coordinate
-    at.home.on_adopted(Adopted(AWAY, ticket))
+    at.home.on_adopted(Adopted(AWAY, ticket, 7))
     assert at.delegates.current == AWAY.coordinate
-    assert at.delegates.entries[-1].start == 51
+    assert (at.delegates.entries[-1].start, at.delegates.birth(AWAY.coordinate)) == (51, 7)
     assert at.host.mail.answers() == [MoveDone(at.delegates)]
     ((to, told),) = at.mailed(ListIs)
     assert (to, told.version, told.pending) == (AWAY.coordinate, ticket, False)
@@ -82,19 +84,19 @@ def test_the_commit_decides_and_needs_both_disks() -> None:
     at = AtHome("b1")
     ticket = at.begin()
     at.home.on_frozen(Frozen(HOME, ticket, 50, (), 0))
-    at.home.on_adopted(Adopted(AWAY, ticket))
+    at.home.on_adopted(Adopted(AWAY, ticket, 0))
     assert at.host.mail.answers() == []
     at.home.on_ask(envelope(), AskList(AWAY, ticket))
     assert at.host.mail.answers() == []  # not decided yet
     revision = at.replica.copy.label.revision
-    at.replica.replication.on_replicated("b1", Replicated(HOME, 5, 9, revision))
+    at.replica.replication.on_replicated("b1", Replicated(HOME, 5, 9, revision, 1))
     assert at.host.mail.answers() == [MoveDone(at.delegates)]
 
 
 def test_answers_to_another_ticket_or_out_of_turn_count_for_nothing() -> None:
     at = AtHome()
     ticket = at.begin()
-    at.home.on_adopted(Adopted(AWAY, ticket))
+    at.home.on_adopted(Adopted(AWAY, ticket, 0))
     at.home.on_frozen(Frozen(HOME, ticket - 1, 50, (), 0))
     assert at.mailed(Adopt) == []
     assert at.delegates.current == HOME.coordinate

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.overlay.hosts import AWAY, HOME, WALL, FakeHost, envelope, label, record
+from tests.unit.overlay.hosts import AWAY, HOME, WALL, FakeHost, config, envelope, label, record
 
 from evenflow.overlay.protocol.messages import (
     Check,
+    Decided,
     Dismissed,
     Fetch,
     Fetched,
-    Inquire,
     Join,
     Joined,
-    Known,
     ListIs,
     Message,
     Publish,
     Published,
+    Waiting,
 )
 from evenflow.overlay.replica.states import State
 from evenflow.overlay.shelf.shelf import Shelf
@@ -38,15 +38,13 @@ def test_a_secondary_forwards_what_only_its_primary_can_answer() -> None:
     made, asked = shelf(host, State.FOLLOWING, "b1", "b0"), envelope(client=3)
     made.handle(asked, Join(HOME, 1))
     assert host.mail.forwarded == [(asked, "b1")]
-    made.handle(envelope(), Inquire(HOME))
-    assert host.mail.answers() == [Known(HOME, 5, "b1")]
 
 
 def test_requests_wait_until_the_copy_leads() -> None:
     host = FakeHost(brokers=1)
     made = shelf(host, State.UNSURE)
     made.handle(envelope(client=3), Join(HOME, 1))
-    assert host.mail.replies == []
+    assert [type(body) for body in host.mail.answers()] == [Waiting]
     made.review()  # alone at level 1: it may lead
     assert [type(body) for body in host.mail.answers()] == [Joined]
 
@@ -60,21 +58,29 @@ def test_home_sends_clients_that_join_on_to_the_delegate() -> None:
     assert host.mail.replies == []
 
 
-def test_a_question_for_another_primary_is_passed_on() -> None:
+def test_a_question_for_another_primary_is_answered_with_who_that_is() -> None:
     host = FakeHost()
-    made, asked = shelf(host, State.FOLLOWING, "b1", "b0"), envelope("b3")
-    made.handle(asked, Check(HOME, 3, 0, False, ""))
-    assert host.mail.forwarded == [(asked, "b1")]
+    made = shelf(host, State.FOLLOWING, "b1", "b0")
+    made.handle(envelope("b3"), Check(HOME, config("b3", term=3), False))
+    assert host.mail.take(Decided) == [("b3", Decided(HOME, config("b1", "b0")))]
+
+
+def test_clients_of_a_topic_that_waits_hear_why() -> None:
+    host = FakeHost()
+    made = shelf(host, State.FOLLOWING, "b1", "b0")
+    host.kill("b1")
+    made.handle(envelope(client=3), Join(HOME, 1))
+    assert [type(body) for body in host.mail.answers()] == [Waiting]
 
 
 def test_a_dismissed_copy_is_deleted_once_and_does_nothing_more() -> None:
     host = FakeHost()
     made = shelf(host, State.FOLLOWING, "b1", "b0")
     for _ in range(2):
-        made.handle(envelope("b2"), Dismissed(HOME, 9))
+        made.handle(envelope("b2"), Dismissed(HOME, config("b2", "b3", term=9)))
     assert host.deleted == [HOME]
-    made.handle(envelope(), Inquire(HOME))
-    assert host.mail.answers() == []
+    made.handle(envelope(), Check(HOME, config("b3", term=3), False))
+    assert host.mail.take(Decided) == []
 
 
 def test_a_delegate_on_no_list_is_deleted_with_its_secondary() -> None:
@@ -85,7 +91,8 @@ def test_a_delegate_on_no_list_is_deleted_with_its_secondary() -> None:
     gone = ListIs(AWAY, 0, False, 5, 4, DelegateList.at_home(HOME.coordinate))
     made.handle(envelope(), gone)
     assert host.deleted == [AWAY]
-    assert host.mail.take(Dismissed) == [("b1", Dismissed(AWAY, 5))]
+    told = dict(host.mail.take(Dismissed))
+    assert told["b1"].config.ended
 
 
 def expired(store_floor: int, **settings: Any) -> list[int]:

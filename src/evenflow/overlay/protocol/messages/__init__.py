@@ -9,11 +9,14 @@ on a connection                          from -> to                   meaning
 ``Hello`` ``Welcome``                    whoever connects             who is there
 ``Members``                              neighbour -> neighbour       who lives and who died
 ``Heartbeat``                            neighbour -> neighbour       alive; digest of my members
+``Reach`` ``Reached``                    broker -> neighbour          do you hear of this one?
 ``Share``                                neighbour -> neighbour       what each broker bears
 ``Envelope``                             towards a coordinate         one of those below
 ---------------------------------------  ---------------------------  ----------------------------
-``Inquire`` ``Known``                    unsure broker -> around      who has this shelf, how new?
-``Sync`` ``Synced`` ``Refused``          primary -> secondary         a new term begins
+``Prepare`` ``Promise`` ``Outbid``       proposer -> voters           what follows this decision?
+``Propose`` ``Agreed``                   proposer -> voters           this: accept it
+``Decided`` ``AskConfig``                whoever knows -> others      which copies count now
+``Sync`` ``Synced`` ``Refused``          primary -> member            a new term begins
 ``Replicate`` ``Replicated``             primary -> secondary         keep this; it is on disk
 ``Pull`` ``Pulled``                      copy behind -> other copy    messages of earlier terms
 ``Lead``                                 primary -> secondary         you are closer: begin a term
@@ -39,6 +42,16 @@ a time that makes it safe to handle anyway. `evenflow.overlay.protocol.codec` wr
 
 from __future__ import annotations
 
+from evenflow.overlay.protocol.messages.agreement import (
+    Accepted,
+    Agreed,
+    AskConfig,
+    Decided,
+    Outbid,
+    Prepare,
+    Promise,
+    Propose,
+)
 from evenflow.overlay.protocol.messages.clients import (
     AskStatus,
     BrokerStatus,
@@ -52,12 +65,15 @@ from evenflow.overlay.protocol.messages.clients import (
     Publish,
     Published,
     Redirect,
+    Waiting,
 )
 from evenflow.overlay.protocol.messages.links import (
     Envelope,
     Heartbeat,
     Hello,
     Members,
+    Reach,
+    Reached,
     Welcome,
 )
 from evenflow.overlay.protocol.messages.loads import Offer, OfferReply, Relieve, Share, SpotLoad
@@ -73,8 +89,6 @@ from evenflow.overlay.protocol.messages.moves import (
 from evenflow.overlay.protocol.messages.replication import (
     Check,
     Dismissed,
-    Inquire,
-    Known,
     Lead,
     Pull,
     Pulled,
@@ -86,6 +100,8 @@ from evenflow.overlay.protocol.messages.replication import (
 )
 from evenflow.overlay.protocol.messages.vocabulary import (
     LONGEST_PAYLOAD,
+    Ballot,
+    Config,
     Label,
     Member,
     Message,
@@ -96,12 +112,18 @@ from evenflow.overlay.protocol.messages.vocabulary import (
 
 __all__ = [
     "LONGEST_PAYLOAD",
+    "Accepted",
     "Adopt",
     "Adopted",
+    "Agreed",
+    "AskConfig",
     "AskList",
     "AskStatus",
+    "Ballot",
     "BrokerStatus",
     "Check",
+    "Config",
+    "Decided",
     "Dismissed",
     "Emptied",
     "Envelope",
@@ -112,10 +134,8 @@ __all__ = [
     "Frozen",
     "Heartbeat",
     "Hello",
-    "Inquire",
     "Join",
     "Joined",
-    "Known",
     "Label",
     "Lead",
     "ListIs",
@@ -126,11 +146,17 @@ __all__ = [
     "MoveTopic",
     "Offer",
     "OfferReply",
+    "Outbid",
+    "Prepare",
+    "Promise",
+    "Propose",
     "Publish",
     "Published",
     "PublisherState",
     "Pull",
     "Pulled",
+    "Reach",
+    "Reached",
     "Redirect",
     "Refused",
     "Relieve",
@@ -142,5 +168,6 @@ __all__ = [
     "Sync",
     "Synced",
     "TermStart",
+    "Waiting",
     "Welcome",
 ]

@@ -22,6 +22,8 @@ class Joined(Sendable, frozen=True):
 
     level: Natural
     delegates: DelegateList
+    now: Natural
+    """All that was acknowledged when the answer was made has an earlier time."""
 
 
 class Publish(Sendable, frozen=True):
@@ -90,6 +92,12 @@ class Failed(Sendable, frozen=True):
     reason: Text
 
 
+class Waiting(Sendable, frozen=True):
+    """The topic waits, and the request with it: ask again."""
+
+    reason: Text
+
+
 class AskStatus(Sendable, frozen=True):
     """What do you hold and know?"""
 
@@ -108,6 +116,8 @@ class BrokerStatus(Sendable, frozen=True):
     """Of these, shelves with all the copies that their level asks for."""
     unsettled: Natural
     """Shelves that are neither led and settled nor rightly followed."""
+    waiting: Natural
+    """Shelves that take nothing for now: no copy that is in sync can be reached, or too few."""
     stored_bytes: Natural
     """Payload it keeps."""
     load: Natural
@@ -118,3 +128,5 @@ class BrokerStatus(Sendable, frozen=True):
     """Envelopes without a route."""
     refused: Natural
     """Requests that are damaged, or that clients may not send."""
+    skewed: Natural
+    """Times that were too far ahead of this broker's clock to be followed."""

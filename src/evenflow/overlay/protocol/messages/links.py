@@ -30,6 +30,21 @@ class Heartbeat(Sendable, frozen=True):
 
     digest: Natural
     """Of all the sender knows of members; when it differs from ours, we tell what we know."""
+    time: Natural = 0
+    """The sender's clock."""
+
+
+class Reach(Sendable, frozen=True):
+    """Do you hear of this broker? I do not."""
+
+    name: Text
+
+
+class Reached(Sendable, frozen=True):
+    """The answer."""
+
+    name: Text
+    reached: bool
 
 
 class Envelope(Sendable, frozen=True):
@@ -50,3 +65,7 @@ class Envelope(Sendable, frozen=True):
     """Whether it is for the client itself, a reply to its request."""
     body: bytes
     """The message inside, encoded; brokers on the way do not look at it."""
+    time: Natural = 0
+    """The clock of the broker where it entered."""
+    detour: bool = False
+    """Whether it goes by way of a broker that reaches the one it is for; that one alone may."""

@@ -44,6 +44,8 @@ class Adopted(Sendable, frozen=True):
 
     shelf: ShelfId
     ticket: Natural
+    birth: Natural
+    """Which move made the shelf that is ready: this one, or an earlier one."""
 
 
 class AskList(Sendable, frozen=True):

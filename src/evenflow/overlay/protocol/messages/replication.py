@@ -3,44 +3,27 @@
 from __future__ import annotations
 
 from evenflow.overlay.protocol.messages.vocabulary import (
+    Config,
     Label,
     Message,
     PublisherState,
     ShelfId,
     TermStart,
 )
-from evenflow.overlay.values import Natural, Sendable, Text
-
-
-class Inquire(Sendable, frozen=True):
-    """Who has this shelf?"""
-
-    shelf: ShelfId
-
-
-class Known(Sendable, frozen=True):
-    """The answer: how new our copy is."""
-
-    shelf: ShelfId
-    confirmed: Natural
-    """Newest term both copies agreed on, as far as we know; 0: we have no copy."""
-    primary: Text
-    """Who leads in that term; empty when the answering broker has begun another since."""
+from evenflow.overlay.values import Natural, Sendable
 
 
 class Sync(Sendable, frozen=True):
-    """A term begins: the sender is primary, the receiver secondary."""
+    """A term begins: the sender is primary, the receiver a member."""
 
     shelf: ShelfId
-    term: Natural
-    base: Natural
-    """Term the sender had agreed on before; who knows a newer one refuses."""
+    config: Config
     catch_up: bool
     """Whether the receiver is to fetch the messages of earlier terms too."""
     since: Natural
     """The sender holds everything from this time on."""
-    former: Text
-    """Who may have what the sender lacks."""
+    start: Natural
+    """The messages from this time on will be sent; who is in sync has all before it."""
     terms: tuple[TermStart, ...]
     label: Label
     publishers: tuple[PublisherState, ...]
@@ -55,47 +38,49 @@ class Synced(Sendable, frozen=True):
     """It holds everything from this time on."""
     whole: bool
     """Whether it has caught up."""
+    last: Natural
+    """It has written what was sent up to this time."""
 
 
 class Refused(Sendable, frozen=True):
-    """The receiver knows a newer term."""
+    """The sender has no copy of this shelf."""
 
     shelf: ShelfId
-    term: Natural
-    """Newest term it was asked to follow."""
-    confirmed: Natural
-    """Newest term it follows or leads."""
 
 
 class Replicate(Sendable, frozen=True):
-    """New messages, or a new label, for the secondary."""
+    """New messages, or a new label, for a member."""
 
     shelf: ShelfId
     term: Natural
     previous: Natural
-    """Time of the message before the first; a secondary that lacks it waits for the repetition."""
+    """Time of the message before the first; a member that lacks it waits for the repetition."""
     messages: tuple[Message, ...]
     committed: Natural
-    """All up to this time is on both disks."""
+    """All up to this time is acknowledged or may be."""
     label: tuple[Label, ...]
     """The label, when it changed."""
     publishers: tuple[PublisherState, ...]
     """How far publishers are stored, when the label changed."""
+    round: Natural
+    """The sender's number for this message; the answer carries the same."""
 
 
 class Replicated(Sendable, frozen=True):
-    """All up to this time, and this label, is on the secondary's disk."""
+    """All up to this time, and this label, is on the member's disk."""
 
     shelf: ShelfId
     term: Natural
     last: Natural
     revision: Natural
+    round: Natural
 
 
 class Pull(Sendable, frozen=True):
     """Send me what you have of these times."""
 
     shelf: ShelfId
+    term: Natural
     start: Natural
     end: Natural
 
@@ -104,6 +89,7 @@ class Pulled(Sendable, frozen=True):
     """Messages of earlier terms."""
 
     shelf: ShelfId
+    term: Natural
     start: Natural
     end: Natural
     """The messages are all that there are from start up to here."""
@@ -121,18 +107,15 @@ class Check(Sendable, frozen=True):
     """Do you need my copy of this shelf?"""
 
     shelf: ShelfId
-    confirmed: Natural
-    """Newest term it agreed on."""
-    since: Natural
-    """It holds everything from this time on, as of that term."""
+    config: Config
+    """Newest configuration that the holder knows."""
     unsure: bool
     """Whether it waits for a term to begin."""
-    primary: Text
-    """Who leads in the newest term it agreed on; empty when it has begun another since."""
 
 
 class Dismissed(Sendable, frozen=True):
-    """Others have all of it: delete your copy."""
+    """All members have what is to be had: delete your copy."""
 
     shelf: ShelfId
-    term: Natural
+    config: Config
+    """The configuration that says so."""

@@ -73,6 +73,56 @@ class TermStart(Value, frozen=True):
     start: Natural
 
 
+class Config(Value, frozen=True):
+    """Which copies of a shelf count: decided once, written down by all that it concerns."""
+
+    birth: Natural
+    """Ticket of the move that made the shelf, 0 at home: a shelf that was made anew is newer."""
+    term: Natural
+    """Counts the configurations of the shelf; 0: none was decided yet."""
+    primary: Text
+    """Who stamps messages and acknowledges them; empty: the shelf is deleted."""
+    members: tuple[Text, ...]
+    """Brokers that are sent every message, the primary among them."""
+    in_sync: tuple[Text, ...]
+    """Members that have all that was acknowledged. Only one of these can propose what follows."""
+    voters: tuple[Text, ...]
+    """Brokers that decide what follows."""
+
+    def __post_init__(self) -> None:
+        if self.primary and self.primary not in self.in_sync:
+            raise OverlayError(f"the primary {self.primary!r} is not in sync")
+        if not set(self.in_sync) <= set(self.members):
+            raise OverlayError("who is in sync is a member")
+
+    @property
+    def ended(self) -> bool:
+        """Whether the shelf was deleted."""
+        return bool(self.term) and not self.primary
+
+    @property
+    def age(self) -> tuple[int, int]:
+        """What makes one configuration of a shelf newer than another."""
+        return self.birth, self.term
+
+    @property
+    def quorum(self) -> int:
+        """Voters that must accept what follows.
+
+        To make a shelf, nearly all known brokers must know nothing of it: all but two, and more
+        than half. Afterwards half of a few is not enough.
+        """
+        count = len(self.voters)
+        return count // 2 + 1 if self.term else count - min(2, (count - 1) // 2)
+
+
+class Ballot(Value, frozen=True, order=True):
+    """Orders the attempts to decide one thing; no two brokers share one."""
+
+    number: Natural
+    broker: Text
+
+
 class Label(Value, frozen=True):
     """What is written on a shelf besides its messages; both copies have the same."""
 
