@@ -46,6 +46,8 @@ class LedgerView:
         """Numbers, by writer; of some the ledger may not have been heard yet."""
         self.consumers: dict[str, int] = {}
         """The registered consumers, and the number of the newest commit on disk."""
+        self.ahead: set[int] = set()
+        """Writers of which nothing is needed any more, and the newest ledger does not know that."""
 
     def on_ledger(self, ledger: Ledger) -> bool:
         """Take a ledger in; False when it is none that counts, or no news."""
@@ -55,12 +57,15 @@ class LedgerView:
         self.version = ledger.version
         self.consumers = dict(zip(ledger.consumers, ledger.numbers, strict=False))
         known = {w: one for w, one in self.entries.items() if one.stage >= self._binding}
+        self.ahead = set()
         for writer, term, stage in zip(*columns, strict=True):
             if stage not in CutStage.__members__.values():
                 continue
             found, before = Entry(term, CutStage(stage)), known.get(writer)
             if before is None or before.stage <= found.stage:
                 known[writer] = found
+            elif before.stage is CutStage.CLEARED:
+                self.ahead.add(writer)
         self.entries = known
         self._bound()
         return True

@@ -198,7 +198,10 @@ class ConsumerCore:
                 cut = self.ledger.cut(writer)
                 least = min(claim[writer] for claim in claims)
                 whole[writer] = least if cut is None else min(least, cut.epoch)
-        found = start.without([w for w in start if self.ledger.is_over(w)]).merged(whole)
+        # Who has ended is left out when every node knows it: they tell a balancer that does not.
+        named = {writer for told in self.progress.values() for writer in told.writers}
+        over = [w for w in start if self.ledger.is_over(w) and w not in named]
+        found = start.without(over).merged(whole)
         self.note_planned(found)
         return found
 

@@ -81,7 +81,8 @@ class Endings:
     def _silences(self, now: float) -> WriterSilence:
         known, view = self._writers.gone_since, self.view
         silent = (w for w in known if not self._hears(w, now) and view.stage(w) is None)
-        goodbyes = (w for w in self._writers.goodbyes if not view.is_over(w))
+        # A balancer before this one has cleared a writer, and this one has not heard of it.
+        goodbyes = view.ahead.union(w for w in self._writers.goodbyes if not view.is_over(w))
         return WriterSilence(
             self._topic, self._node, tuple(sorted(silent)), tuple(sorted(goodbyes))
         )

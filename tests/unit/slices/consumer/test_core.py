@@ -94,6 +94,10 @@ def test_a_cut_writer_is_read_to_its_end_and_then_no_longer_named() -> None:
     core.handle(ledger(1, w1=CutStage.COMPLETE), 0.0)
     assert core.latest(Position({1: 2})) == {1: 6}
     core.handle(ledger(2, w1=CutStage.CLEARED), 0.0)
+    # Not before every node has forgotten it, so that a balancer that does not know can be told.
+    for node in ("n1", "n2"):
+        assert core.latest(Position({1: 6, 2: 3})) == {1: 6, 2: 3}
+        core.handle(progress(node), 0.0)
     assert core.latest(Position({1: 6, 2: 3})) == {2: 3}
 
 
