@@ -114,10 +114,28 @@ ACTION_PLANS: Final = _kept("action-plans", messages.ActionOrder, 64)
 """Partition: the executor that shall do it."""
 ACTION_OUTCOMES: Final = _kept("action-outcomes", messages.ActionOutcome, 64)
 
+GATEWAYS: Final = _kept("gateways", messages.GatewayReport, 1, liveliness=True)
+ATTACHMENTS: Final = _kept("attachments", messages.Attachment, 1)
+POSITIONS: Final = Channel("evenflow/positions", messages.Positions)
+SETTLE_REQUESTS: Final = _kept("settle-requests", messages.SettleRequest, 64)
+"""Partition: the gateway that is asked."""
+SETTLE_ANSWERS: Final = _kept("settle-answers", messages.SettleAnswer, 64)
+"""Partition: the gateway that asked."""
+MAIL: Final = Channel("evenflow/mail", messages.Mail)
+"""Partition: the gateway."""
+MAIL_RECEIPTS: Final = Channel("evenflow/mail-receipts", messages.MailReceipt)
+"""Partition: the mailbox."""
+SEND_REQUESTS: Final = _kept("send-requests", messages.SendRequest, 64)
+"""Partition: the mailbox."""
+SEND_REPLIES: Final = _kept("send-replies", messages.SendReply, 64)
+MAILBOXES: Final = _kept("mailboxes", messages.MailboxReport, 1, liveliness=True)
+
 CONTROL: Final = (
     EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
     REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
     ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS, WRITER_REQUESTS,
+    GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS, SETTLE_ANSWERS, MAIL, MAIL_RECEIPTS,
+    SEND_REQUESTS, SEND_REPLIES, MAILBOXES,
 )  # fmt: skip
 """All channels but those of the items."""
 

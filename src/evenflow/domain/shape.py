@@ -38,6 +38,9 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.MapPage: (("owners", "terms"),),
     messages.PropertyReport: (("names", "values", "ranges"),),
     messages.EventNotice: (("names", "values", "times"),),
+    messages.Positions: (("nodes", "latitudes", "longitudes"),),
+    messages.Mail: (("nodes", "numbers", "previous"),),
+    messages.MailReceipt: (("nodes", "received"),),
 }
 """Fields that are columns of one table."""
 

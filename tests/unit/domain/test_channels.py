@@ -53,6 +53,8 @@ def test_what_announces_a_process_is_keyed_watched_and_kept() -> None:
         messages.Progress,
         messages.PropertyReport,
         messages.SliceCosts,
+        messages.GatewayReport,
+        messages.MailboxReport,
     }
     for channel in CONTROL:
         if channel.keyed:

@@ -34,11 +34,21 @@ message            from -> to              meaning
 ``EventNotice``    any process -> all      a local event began or ended there
 ``ActionOrder``    controller -> executor  do or undo one action of a plan
 ``ActionOutcome``  executor -> controller  it is done, or it is not and why
+``GatewayReport``  gateway -> everybody    where mobile nodes reach it, and how many it has
+``Attachment``     gateway -> everybody    a mobile node is attached here, or was
+``Positions``      gateway -> everybody    where mobile nodes are
+``SettleRequest``  gateway -> gateway      how far have you accepted the items of a node?
+``SettleAnswer``   gateway -> gateway      up to this number, and no further
+``Mail``           mailbox -> gateway      a message to mobile nodes that are attached there
+``MailReceipt``    gateway -> mailbox      which nodes have it, which have to be tried again
+``SendRequest``    any process -> mailbox  hold this message and deliver it
+``SendReply``      mailbox -> who asked    it is on disk, or it is refused and why
+``MailboxReport``  mailbox -> everybody    it is there, and how much waits
 =================  ======================  =====================================================
 
 They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,
-:mod:`~.serving` (topics that consumers read), :mod:`~.ending` (of writers), :mod:`~.balancing` and
-:mod:`~.autonomic`.
+:mod:`~.serving` (topics that consumers read), :mod:`~.ending` (of writers), :mod:`~.balancing`,
+:mod:`~.autonomic` and :mod:`~.mobile`.
 
 Items travel in :class:`evenflow.model.sample.Sample`. Every message may be lost, repeated, delayed
 or reordered: each carries what makes it safe to handle late or twice (a term, a number, a
@@ -72,6 +82,18 @@ from evenflow.model.messages.ending import (
     WriterSilence,
 )
 from evenflow.model.messages.handover import Ack, CacheChunk, Order, SliceState, Step
+from evenflow.model.messages.mobile import (
+    Attachment,
+    GatewayReport,
+    Mail,
+    MailboxReport,
+    MailReceipt,
+    Positions,
+    SendReply,
+    SendRequest,
+    SettleAnswer,
+    SettleRequest,
+)
 from evenflow.model.messages.serving import (
     CommitCopy,
     ConsumerCommit,
@@ -85,6 +107,7 @@ __all__ = [
     "Ack",
     "ActionOrder",
     "ActionOutcome",
+    "Attachment",
     "Beat",
     "CacheChunk",
     "Commit",
@@ -94,18 +117,27 @@ __all__ = [
     "CutStage",
     "EpochClose",
     "EventNotice",
+    "GatewayReport",
     "Ledger",
+    "Mail",
+    "MailReceipt",
+    "MailboxReport",
     "MapPage",
     "MoveReply",
     "MoveRequest",
     "NodeReport",
     "Order",
+    "Positions",
     "Progress",
     "PropertyReport",
     "Receipt",
     "Refusal",
     "ReplayAnswer",
     "ReplayRequest",
+    "SendReply",
+    "SendRequest",
+    "SettleAnswer",
+    "SettleRequest",
     "SliceCosts",
     "SliceLoads",
     "SliceReads",

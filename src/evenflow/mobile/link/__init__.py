@@ -1,0 +1,1 @@
+"""The link between a mobile node and its gateway: frames, QUIC, TLS over TCP."""

@@ -1,0 +1,157 @@
+"""What gateways, mailboxes and the PoA-Manager tell one another about mobile nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evenflow.model.wire import (
+    F64,
+    U64,
+    Bool,
+    F64s,
+    KeyText,
+    Number,
+    Numbers,
+    Octets,
+    Text,
+    Texts,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayReport:
+    """A gateway is there. Told when something changes, and as a heartbeat."""
+
+    gateway: KeyText
+    addresses: Texts
+    """Where mobile nodes reach it, best first: ``quic://host:port``, ``tls://host:port``."""
+    nodes: Number
+    """Mobile nodes attached to it."""
+    most_nodes: Number
+    """As many as it takes."""
+    draining: Bool
+    """Whether it takes no new nodes."""
+    forgotten: Texts
+    """Gateways that an operator has given up; their nodes' unsettled items are sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A mobile node is attached to a gateway, or was. Of a node the largest connection counts."""
+
+    gateway: KeyText
+    node: KeyText
+    connection: Number
+    attached: Bool
+    attributes: Text
+    """JSON object."""
+    time: F64
+    """Seconds since 1970, by the gateway's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Where mobile nodes of a gateway are; those that have moved since the last one."""
+
+    gateway: Text
+    nodes: Texts
+    latitudes: F64s
+    longitudes: F64s
+
+
+@dataclass(frozen=True, slots=True)
+class SettleRequest:
+    """How far have you accepted a node's items? From now on, accept none of older connections."""
+
+    gateway: Text
+    """Who asks."""
+    node: Text
+    run: Text
+    connection: Number
+    """The node's connection at who asks."""
+    topic: Text
+
+
+@dataclass(frozen=True, slots=True)
+class SettleAnswer:
+    """Up to this number, and no further."""
+
+    gateway: Text
+    """Who answers."""
+    node: Text
+    run: Text
+    connection: Number
+    """As in the request."""
+    topic: Text
+    number: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """A message of a mailbox to nodes that are attached to one gateway."""
+
+    mailbox: Text
+    nodes: Texts
+    numbers: Numbers
+    """For each node, the number of the message for it."""
+    previous: Numbers
+    """For each node, the message before that is still to be had; 0: none."""
+    sender: Text
+    group: Text
+    """The group it was sent to, ``*`` for all; empty when it is for one node."""
+    time: Number
+    """Microseconds since 1970 when it was sent."""
+    expires: Number
+    """Microseconds since 1970 after which nobody wants it."""
+    payload: Octets
+
+
+@dataclass(frozen=True, slots=True)
+class MailReceipt:
+    """What became of a mailbox's messages at a gateway."""
+
+    mailbox: Text
+    gateway: Text
+    nodes: Texts
+    received: Numbers
+    """For each node: it has everything up to this number."""
+    returned: Texts
+    """Nodes whose messages were not all taken: not attached here, or no room. Send them again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendRequest:
+    """A message to mobile nodes, for a mailbox to hold and deliver."""
+
+    request: U64
+    """Who asks knows it by this; repeated until it is answered, and held once."""
+    mailbox: Text
+    """The mailbox that is asked."""
+    nodes: Texts
+    group: Text
+    """A group of the configuration, or ``*`` for all nodes that are known."""
+    sender: Text
+    lifetime_s: F64
+    payload: Octets
+
+
+@dataclass(frozen=True, slots=True)
+class SendReply:
+    """The message is on the mailbox's disk, or is refused and why."""
+
+    request: U64
+    mailbox: Text
+    ok: Bool
+    reason: Text
+    recipients: Number
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxReport:
+    """A mailbox is there."""
+
+    mailbox: KeyText
+    messages: Number
+    """Messages that are not yet had by their nodes; one to many nodes counts for each."""
+    waiting: Number
+    """Nodes that have messages waiting."""
