@@ -123,7 +123,7 @@ class Connection(Protocol):
 
 
 Accept = Callable[[Connection], Awaitable[None]]
-"""What a listener does with a new connection, in a task of its own; then the connection is closed."""
+"""What a listener does with a new connection, in a task of its own; then the connection ends."""
 
 
 @dataclass(slots=True)
