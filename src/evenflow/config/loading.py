@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evenflow.config.access_section import AccessConfig
 from evenflow.config.loop_sections import (
     ElasticConfig,
     EventConfig,
@@ -46,7 +47,7 @@ COMMAND_LINE = "command line"
 
 _SINGLE: tuple[type[Section], ...] = (
     DomainConfig, PublisherConfig, NodeConfig, BalancerConfig, MonitorConfig, HistoryConfig,
-    ElasticConfig, StoreConfig,
+    ElasticConfig, StoreConfig, AccessConfig,
 )  # fmt: skip
 _NAMED: tuple[type[Section], ...] = (TopicConfig, GroupConfig, EventConfig, PlannerConfig)
 """Tables with tables in them, one for each name."""
@@ -66,6 +67,7 @@ class Config:
     history: HistoryConfig = field(default_factory=HistoryConfig)
     elastic: ElasticConfig = field(default_factory=ElasticConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
+    access: AccessConfig = field(default_factory=AccessConfig)
     groups: tuple[GroupConfig, ...] = ()
     events: tuple[EventConfig, ...] = ()
     planners: tuple[PlannerConfig, ...] = ()
@@ -119,6 +121,11 @@ class Config:
         """Where the balancer keeps what must outlive it, apart for each domain."""
         folder = (self.file.parent if self.file else Path()) / self.balancer.state_dir
         return folder / f"domain-{self.domain.id}"
+
+    @property
+    def access_folder(self) -> Path:
+        """Where the keys are, and which tokens are revoked."""
+        return (self.file.parent if self.file else Path()) / self.access.dir
 
     def as_tables(self) -> dict[str, Any]:
         """Return the configuration in the shape of its file."""
@@ -187,6 +194,7 @@ class Config:
             history=_section(HistoryConfig, "history", tables),
             elastic=_section(ElasticConfig, "elastic", tables),
             store=_section(StoreConfig, "store", tables),
+            access=_section(AccessConfig, "access", tables),
             groups=_named(GroupConfig, tables),
             events=_named(EventConfig, tables),
             planners=_planners(tables),

@@ -130,12 +130,14 @@ SEND_REQUESTS: Final = _kept("send-requests", messages.SendRequest, 64)
 SEND_REPLIES: Final = _kept("send-replies", messages.SendReply, 64)
 MAILBOXES: Final = _kept("mailboxes", messages.MailboxReport, 1, liveliness=True)
 
+REVOCATIONS: Final = _kept("revocations", messages.Revocation, 1)
+
 CONTROL: Final = (
     EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
     REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
     ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS, WRITER_REQUESTS,
     GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS, SETTLE_ANSWERS, MAIL, MAIL_RECEIPTS,
-    SEND_REQUESTS, SEND_REPLIES, MAILBOXES,
+    SEND_REQUESTS, SEND_REPLIES, MAILBOXES, REVOCATIONS,
 )  # fmt: skip
 """All channels but those of the items."""
 

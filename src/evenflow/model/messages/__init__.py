@@ -44,11 +44,12 @@ message            from -> to              meaning
 ``SendRequest``    any process -> mailbox  hold this message and deliver it
 ``SendReply``      mailbox -> who asked    it is on disk, or it is refused and why
 ``MailboxReport``  mailbox -> everybody    it is there, and how much waits
+``Revocation``     operator, door -> doors a token is not valid any more
 =================  ======================  =====================================================
 
 They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,
 :mod:`~.serving` (topics that consumers read), :mod:`~.ending` (of writers), :mod:`~.balancing`,
-:mod:`~.autonomic` and :mod:`~.mobile`.
+:mod:`~.autonomic`, :mod:`~.mobile` and :mod:`~.access`.
 
 Items travel in :class:`evenflow.model.sample.Sample`. Every message may be lost, repeated, delayed
 or reordered: each carries what makes it safe to handle late or twice (a term, a number, a
@@ -57,6 +58,7 @@ sequence).
 
 from __future__ import annotations
 
+from evenflow.model.messages.access import Revocation
 from evenflow.model.messages.autonomic import (
     ActionOrder,
     ActionOutcome,
@@ -134,6 +136,7 @@ __all__ = [
     "Refusal",
     "ReplayAnswer",
     "ReplayRequest",
+    "Revocation",
     "SendReply",
     "SendRequest",
     "SettleAnswer",
