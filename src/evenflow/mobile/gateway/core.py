@@ -47,6 +47,7 @@ from evenflow.model.messages import (
     GatewayReport,
     Mail,
     MailboxReport,
+    NodeOutcome,
     SettleAnswer,
     SettleRequest,
 )
@@ -112,7 +113,7 @@ class GatewayCore:
             out=out,
         )
         self.downlink = Downlink(name, sessions, settings, self._mailboxes.__contains__, out)
-        self.handovers = Handovers(name, sessions, out)
+        self.handovers = Handovers(name, sessions, self.neighbours.is_known, out)
         self.draining = Draining(sessions, self.handovers, self.neighbours, settings.drain_per_s)
         self.announcing = Announcing(name, addresses, sessions, settings, self._condition, out)
 
@@ -224,7 +225,7 @@ class GatewayCore:
                 if session.stage is Stage.ATTACHED:
                     self.announcing.on_moved(session)
             case frames.Outcome():
-                self.handovers.on_outcome(session, frame)
+                self.handovers.on_frame(session, frame)
         return ""
 
     # -- letting in --------------------------------------------------------------------------------
@@ -326,6 +327,8 @@ class GatewayCore:
                     self._end(fenced, "replaced", "the node goes on at another gateway", now)
             case SettleAnswer():
                 self.settling.on_answer(message)
+            case NodeOutcome():
+                self.handovers.on_outcome(message)
             case Attachment():
                 self._on_attachment(message, now)
             case GatewayReport():

@@ -223,10 +223,10 @@ class HandoverReceipt:
     """From the order to being usable at the new gateway."""
     in_flight: int
     """Items that were unsettled when it began."""
-    lost: int
-    """Numbers between the last item accepted here and the first that goes on at the new one."""
-    repeated: int
-    """Items accepted here that go to the new gateway all the same."""
+    lost: int | None
+    """Items that the node holds for accepted here and that are not; None: it did not say."""
+    repeated: int | None
+    """Items accepted here that the node sends to the new gateway all the same."""
 
 
 @dataclass(frozen=True, slots=True)

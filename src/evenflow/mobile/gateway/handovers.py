@@ -1,14 +1,14 @@
 """Mandatory handovers: orders of plans relayed to nodes, and what came of each.
 
 A plan names nodes of this gateway and where they shall go. Each is told, at the pace that the plan
-wants; its executor is in the client. It says ``Outcome`` before it leaves; where the old link is
-gone before that (break-before-make), the announcement of its new gateway stands in for it, after a
-moment in which the outcome may still come. When every node has an outcome, or the time is over, the
-order is answered as a whole, with a receipt for each node.
+wants; its executor is in the client. The node says ``Outcome`` where it is then, as a rule at the
+new gateway, which passes it on (:class:`~evenflow.model.messages.NodeOutcome`) to the one that the
+order names first. Where none comes, the announcement of the new gateway stands in for it after a
+moment. When every node has an outcome, or the time is over, the order is answered as a whole, with
+a receipt for each node.
 
-Lost and repeated are counted: the client says the number of the first item of each topic that goes
-to the new gateway; what lies between that and the last item accepted here is lost, what overlaps is
-repeated.
+Lost and repeated are counted: the node says how far this gateway has accepted as it knows, and goes
+on from there; what was accepted here is known here. The difference is lost, or repeated.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from evenflow.mobile.gateway.events import HandoverReceipt, Ordered, Send
+from evenflow.mobile.gateway.events import HandoverReceipt, Ordered, Send, Write
 from evenflow.mobile.link.frames import Handover
+from evenflow.model.messages import NodeOutcome
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evenflow.mobile.gateway.events import Action, HandoverOrder
     from evenflow.mobile.gateway.sessions import Session, Sessions
     from evenflow.mobile.link.frames import Outcome
@@ -44,7 +47,7 @@ class Going:
     """How far its items are accepted here; followed until it has left."""
     target: str = ""
     moved_at: float | None = None
-    outcome: Outcome | None = None
+    outcome: NodeOutcome | None = None
 
 
 @dataclass(slots=True)
@@ -68,11 +71,19 @@ class Handovers:
     Args:
         name: This gateway.
         sessions: The clients.
+        is_known: Whether another gateway is there.
         out: Where actions go.
     """
 
-    def __init__(self, name: str, sessions: Sessions, out: list[Action]) -> None:
+    def __init__(
+        self,
+        name: str,
+        sessions: Sessions,
+        is_known: Callable[[str], bool],
+        out: list[Action],
+    ) -> None:
         self._name = name
+        self._is_known = is_known
         self._sessions = sessions
         self._out = out
         self._orders: dict[str, Order] = {}
@@ -108,21 +119,44 @@ class Handovers:
             left = wanted.within_s - (now - order.began)
             order.going[node] = Going(now, session.connection, session.accepted)
             handover = Handover(
-                wanted.key, wanted.addresses, max(left, 0.001), wanted.make_before_break
+                f"{self._name} {wanted.key}",
+                wanted.addresses,
+                max(left, 0.001),
+                wanted.make_before_break,
             )
             self._out.append(Send(session.link, handover))
 
     # -- what comes of it --------------------------------------------------------------------------
 
-    def on_outcome(self, session: Session, outcome: Outcome) -> None:
-        """A node says what came of it; one that nobody waits for is old, and harmless."""
-        order = self._orders.get(outcome.order)
-        going = None if order is None else order.going.get(session.node)
+    def on_frame(self, session: Session, frame: Outcome) -> None:
+        """A node here says what came of an order, of this gateway or of another."""
+        outcome = NodeOutcome(
+            self._name,
+            session.node,
+            frame.order,
+            frame.ok,
+            frame.reason,
+            frame.milliseconds,
+            frame.in_flight,
+            tuple(frame.left),
+            tuple(frame.left.values()),
+        )
+        source = frame.order.partition(" ")[0]
+        if source == self._name:
+            self.on_outcome(outcome)
+        elif self._is_known(source):
+            self._out.append(Write(outcome, source))
+
+    def on_outcome(self, outcome: NodeOutcome) -> None:
+        """What came of an order for a node; one that nobody waits for is old, and harmless."""
+        order = self._orders.get(outcome.order.partition(" ")[2])
+        going = None if order is None else order.going.get(outcome.node)
         if order is None or going is None:
             return
         going.outcome = outcome
-        if going.target or not outcome.ok:
-            self._done(order, session.node, going)
+        if outcome.gateway != self._name:
+            going.target = outcome.gateway
+        self._done(order, outcome.node, going)
 
     def on_attached_elsewhere(self, there: Attachment, now: float) -> None:
         """A node is attached to another gateway."""
@@ -133,8 +167,6 @@ class Handovers:
                 continue
             if not going.target:
                 going.target, going.moved_at = gateway, now
-                if going.outcome is not None:
-                    self._done(order, node, going)
 
     def _done(self, order: Order, node: str, going: Going) -> None:
         del order.going[node]
@@ -144,7 +176,9 @@ class Handovers:
     def _receipt(self, order: Order, node: str, going: Going | None, reason: str) -> None:
         outcome = None if going is None else going.outcome
         ok = not reason and (outcome.ok if outcome is not None else True)
-        milliseconds, in_flight, lost, repeated = 0.0, 0, 0, 0
+        milliseconds, in_flight = 0.0, 0
+        lost: int | None = None
+        repeated: int | None = None
         if outcome is not None and going is not None:
             reason = reason or outcome.reason
             milliseconds, in_flight = outcome.milliseconds, outcome.in_flight
@@ -210,11 +244,13 @@ class Handovers:
         self._out.append(Ordered(order.order.key, not failed, reason, tuple(order.receipts)))
 
 
-def _counted(accepted: dict[str, int], outcome: Outcome) -> tuple[int, int]:
-    """Items between what was accepted here and what goes on elsewhere: lost, repeated."""
+def _counted(accepted: dict[str, int], outcome: NodeOutcome) -> tuple[int | None, int | None]:
+    """Items lost and repeated between here and the new gateway; None when the node did not say."""
     lost = repeated = 0
-    for topic, first in getattr(outcome, "next", {}).items():
-        gap = first - accepted.get(topic, 0) - 1
+    if accepted and not outcome.topics:
+        return None, None
+    for topic, left in zip(outcome.topics, outcome.left, strict=False):
+        gap = left - accepted.get(topic, 0)
         lost += max(0, gap)
         repeated += max(0, -gap)
     return lost, repeated

@@ -250,6 +250,16 @@ class Publisher:
         """The newest unit that the outbox has; -1 for none."""
         return -1 if self._outbox is None else self._outbox.newest_unit
 
+    def wait_for_unit(self, unit: int, timeout: float) -> bool:
+        """Wait until a unit is synced in the outbox; return whether it is.
+
+        Raises:
+            StorageError: The disk has failed; what is on it is known when the outbox is opened anew.
+        """
+        if self._outbox is None:
+            raise UsageError("a unit is published by way of an outbox: Publisher(outbox=FOLDER)")
+        return self._shell.wait_for_unit(unit, timeout)
+
     # -- what becomes of them ----------------------------------------------------------------------
 
     def flush(self, timeout: float | None = None) -> None:

@@ -135,6 +135,16 @@ class PublisherShell:
             self._wake_if_due()
         return True
 
+    def wait_for_unit(self, unit: int, timeout_s: float) -> bool:
+        """Wait until a unit is on disk; False when it was not in time."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._is_ended() or self._outlet.has_unit(unit), timeout_s
+            )
+            if not self._outlet.has_unit(unit):
+                self._check()
+            return self._outlet.has_unit(unit)
+
     def _added(self, *, first: bool, full: bool) -> list[str]:
         """Items were added: seal them, or see that somebody will; return whom to write to."""
         now = self._clock.monotonic()
