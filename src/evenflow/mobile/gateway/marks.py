@@ -1,13 +1,14 @@
 """How far each node's items are accepted, on disk: the marks of all topics in one SQLite file.
 
-The marks of a unit are written and synced before the unit itself goes to the outbox, with the unit's
-number and the marks before it. So after a crash between the two the marks are one step ahead, and
-the outbox says so: a mark whose unit is newer than the newest in the outbox is taken back to what it
-was before (:meth:`Marks.recover`). One unit of a topic is on its way at a time, so a mark is never
-more than one step ahead; one that is shows that marks and outbox do not belong together.
+The marks of a unit are written and synced before the unit itself goes to the outbox, with the
+unit's number and the marks before it. So after a crash between the two the marks are one step
+ahead, and the outbox says so: a mark whose unit is newer than the newest in the outbox is taken
+back to what it was before (:meth:`Marks.recover`). One unit of a topic is on its way at a time, so
+a mark is never more than one step ahead; one that is shows that marks and outbox do not belong
+together.
 
-The marks of a node's former run are deleted when it has had another one for ``KEEP_S``: nobody sends
-its items again.
+The marks of a node's former run are deleted when they are as old as ``KEEP_S`` and it has had
+another run since: nobody sends its items again.
 """
 
 from __future__ import annotations

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from evenflow.slices.publisher.hearing import Heard
     from evenflow.slices.publisher.units import Unit
 
-_ACK_POLL_S: Final = 0.005
-_CARE_POLL_S: Final = 0.005
+_POLL_S: Final = 0.005
 _IDLE_S: Final = 1.0
 _FAREWELL_S: Final = 0.5
 _FOREVER: Final = float("inf")
@@ -137,13 +136,11 @@ class PublisherShell:
 
     def wait_for_unit(self, unit: int, timeout_s: float) -> bool:
         """Wait until a unit is on disk; False when it was not in time."""
+        outlet = self._outlet
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._is_ended() or self._outlet.has_unit(unit), timeout_s
-            )
-            if not self._outlet.has_unit(unit):
-                self._check()
-            return self._outlet.has_unit(unit)
+            self._changed.wait_for(lambda: self._is_ended() or outlet.has_unit(unit), timeout_s)
+            self._check()
+            return outlet.has_unit(unit)
 
     def _added(self, *, first: bool, full: bool) -> list[str]:
         """Items were added: seal them, or see that somebody will; return whom to write to."""
@@ -158,7 +155,7 @@ class PublisherShell:
         if touched:
             now = self._clock.monotonic()
             self.owner_writers.drain(touched, now)
-            if self.owner_writers.needs_care and self._sleeps_until > now + _CARE_POLL_S:
+            if self.owner_writers.needs_care and self._sleeps_until > now + _POLL_S:
                 self._hearing.wake()
 
     def flush(self, timeout_s: float) -> bool:
@@ -185,7 +182,7 @@ class PublisherShell:
                 return False
             with self._changed:
                 self._check()
-                self._changed.wait(min(left, _ACK_POLL_S))
+                self._changed.wait(min(left, _POLL_S))
                 # Who waits for what had no owner does not wait until its owner asks for it.
                 now = self._clock.monotonic()
                 touched = self.owner_writers.put_unsent(serial, self.core.sealing.addressed, now)
@@ -198,7 +195,7 @@ class PublisherShell:
             self._closing = True
             self.core.epochs.hurry()
             self._hearing.wake()
-            self._changed.wait_for(self._is_over, timeout_s)
+            self._changed.wait_for(lambda: self._failure or not self.core.uncommitted, timeout_s)
             if self._failure is not None:
                 raise self._failure
             return self.core.uncommitted == 0
@@ -222,9 +219,6 @@ class PublisherShell:
             self.owner_writers.close()
             self._epochs.close()
 
-    def _is_over(self) -> bool:
-        return self.core.uncommitted == 0 or self._failure is not None
-
     def _is_announced(self, epoch: int) -> bool:
         """Whether everybody knows that an epoch is closed; needed of served topics alone."""
         if self.core.consumers is None:
@@ -233,8 +227,6 @@ class PublisherShell:
 
     def _wait_for_room(self, size: int, timeout_s: float) -> bool:
         self._check()
-        if self.core.has_room(size):
-            return True
         self._changed.wait_for(lambda: self._is_ended() or self.core.has_room(size), timeout_s)
         self._check()
         return self.core.has_room(size)
@@ -276,9 +268,9 @@ class PublisherShell:
             due = self.core.deadline()
             until = now + _IDLE_S if due is None else due
             if self.core.epochs.is_ending:
-                until = min(until, now + _ACK_POLL_S)
+                until = min(until, now + _POLL_S)
             if self.owner_writers.needs_care:
-                until = min(until, now + _CARE_POLL_S)
+                until = min(until, now + _POLL_S)
             self._sleeps_until = until
         return max(0.0, until - now)
 
