@@ -136,11 +136,10 @@ class PublisherShell:
 
     def wait_for_unit(self, unit: int, timeout_s: float) -> bool:
         """Wait until a unit is on disk; False when it was not in time."""
-        outlet = self._outlet
         with self._changed:
-            self._changed.wait_for(lambda: self._is_ended() or outlet.has_unit(unit), timeout_s)
+            self._changed.wait_for(lambda: self._is_ended() or self._outlet.has_unit(unit), timeout_s)
             self._check()
-            return outlet.has_unit(unit)
+            return self._outlet.has_unit(unit)
 
     def _added(self, *, first: bool, full: bool) -> list[str]:
         """Items were added: seal them, or see that somebody will; return whom to write to."""
@@ -264,8 +263,7 @@ class PublisherShell:
 
     def _pause(self) -> float:
         with self._changed:
-            now = self._clock.monotonic()
-            due = self.core.deadline()
+            now, due = self._clock.monotonic(), self.core.deadline()
             until = now + _IDLE_S if due is None else due
             if self.core.epochs.is_ending:
                 until = min(until, now + _POLL_S)
