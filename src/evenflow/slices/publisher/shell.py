@@ -136,10 +136,11 @@ class PublisherShell:
 
     def wait_for_unit(self, unit: int, timeout_s: float) -> bool:
         """Wait until a unit is on disk; False when it was not in time."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_ended() or self._outlet.has_unit(unit), timeout_s)
+        has, changed = self._outlet.has_unit, self._changed
+        with changed:
+            changed.wait_for(lambda: self._is_ended() or has(unit), timeout_s)
             self._check()
-            return self._outlet.has_unit(unit)
+            return has(unit)
 
     def _added(self, *, first: bool, full: bool) -> list[str]:
         """Items were added: seal them, or see that somebody will; return whom to write to."""
@@ -174,11 +175,9 @@ class PublisherShell:
             with self._lock:
                 # Under the lock: what was unsent and is being queued is neither for a moment.
                 safe = self._outlet.has_everything(serial)
-            if safe and self._is_announced(epoch):
-                return True
             left = deadline - self._clock.monotonic()
-            if left <= 0:
-                return False
+            if (done := safe and self._is_announced(epoch)) or left <= 0:
+                return done
             with self._changed:
                 self._check()
                 self._changed.wait(min(left, _POLL_S))
