@@ -11,8 +11,8 @@ kind                   arguments (JSON)                                      don
 ``mobile.forget``      gateway                                               it is remembered
 ====================== ===================================================== =====================
 
-Orders come in the thread of the executor service; the core runs in the gateway's loop. A handover is
-undone by nothing: where nodes shall be next is the next plan's business.
+Orders come in the thread of the executor service; the core runs in the gateway's loop. A handover
+is undone by nothing: where nodes shall be next is the next plan's business.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""A gateway at work: the :class:`~evenflow.mobile.gateway.core.GatewayCore` between links and domain.
+"""A gateway at work: its core between links and domain.
 
-One asyncio loop has the links and the core; whatever waits has a thread: the disk one for each topic
-(:mod:`~.unit_writer`), the domain two (:mod:`~.domain_port`). They talk to the loop by
-``call_soon_threadsafe``, and each hands over one thing at a time.
+One asyncio loop has the links and the :class:`~evenflow.mobile.gateway.core.GatewayCore`; whatever
+waits has a thread: the disk one for each topic (:mod:`~.unit_writer`), the domain two
+(:mod:`~.domain_port`). They talk to the loop by ``call_soon_threadsafe``, and each hands over one
+thing at a time.
 
 Folder of a gateway: ``marks.sqlite3`` and an outbox for each topic. It belongs to one process at a
 time (the outboxes are locked) and to one name: other gateways settle with it by its name, so it
@@ -102,6 +103,9 @@ class Gateway:
         self._listeners: list[Listener] = []
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._started = asyncio.Event()
+        self._writers: dict[str, UnitWriter] = {}
+        self._port: DomainPort | None = None
         self.on_ordered: Callable[[Ordered], object] = lambda _: None
         """Told what came of handover orders; in the loop's thread."""
         self._disk = ExitStack()
@@ -168,7 +172,9 @@ class Gateway:
             for topic, publisher in self._publishers.items()
         }
         self._port = DomainPort(self.name, self._participant, self._take, self._fail_soon)
+        self._handle(TimeOfDay(self._clock.wall(), self._admission.revoked()))
         self._tasks = [asyncio.create_task(self._tell_time()), asyncio.create_task(self._tidy())]
+        self._started.set()
 
     async def wait(self) -> None:
         """Wait until the gateway fails, and raise what it failed by."""
@@ -235,22 +241,14 @@ class Gateway:
 
     def _perform(self, action: Action) -> None:
         match action:
-            case Send(number, frame):
-                link = self._links.get(number)
+            case Send() | Pause() | Resume() | CloseLink():
+                link = self._links.get(action.link)
                 if link is not None:
-                    link.send(frame)
+                    _act(link, action)
             case Accept(topic):
                 self._writers[topic].write(action)
-            case Write():
+            case Write() if self._port is not None:
                 self._port.tell(action)
-            case Pause(number) | Resume(number):
-                link = self._links.get(number)
-                if link is not None:
-                    link.pause(paused=isinstance(action, Pause))
-            case CloseLink(number, reason, retry):
-                link = self._links.get(number)
-                if link is not None:
-                    link.close(reason, retry=retry)
             case HandoverReceipt():
                 _log.info("handover %s", action)
             case Ordered():
@@ -262,6 +260,7 @@ class Gateway:
 
     async def _serve(self, connection: Connection) -> None:
         """One client, until its connection is over."""
+        await self._started.wait()
         link = Link(next(self._numbers), connection)
         self._links[link.number] = link
         self._handle(LinkOpened(link.number, connection.transport, connection.peer))
@@ -330,13 +329,25 @@ class Gateway:
         await asyncio.to_thread(self._close_threads, commit_s)
 
     def _close_threads(self, commit_s: float) -> None:
-        for writer in getattr(self, "_writers", {}).values():
+        for writer in self._writers.values():
             writer.close()
-        if hasattr(self, "_port"):
+        if self._port is not None:
             self._port.close()
         for publisher in self._publishers.values():
             _leave(publisher, commit_s)
         self._disk.close()
+
+
+def _act(link: Link, action: Send | Pause | Resume | CloseLink) -> None:
+    match action:
+        case Send(_, frame):
+            link.send(frame)
+        case Pause():
+            link.pause(paused=True)
+        case Resume():
+            link.pause(paused=False)
+        case CloseLink(_, reason, retry):
+            link.close(reason, retry=retry)
 
 
 def _leave(publisher: Publisher, within_s: float = 0.0) -> None:
