@@ -28,13 +28,15 @@
     └── PeerError                what another process sent or refused
         ├── DecodeError          a damaged or foreign sample
         ├── MoveRefused          a move of slices that must not happen
-        └── ReadFailed           items that no serving node gives
+        ├── ReadFailed           items that no serving node gives
+        ├── LinkLost             a mobile node and its gateway have lost one another
+        └── AccessDenied         a token that does not open this door
 
 An error carries its context as attributes, and a message that says what to do. All of them survive
 pickling, so they can cross from a worker process to its parent.
 """
 
-from evenflow.errors.peers import DecodeError, MoveRefused, ReadFailed
+from evenflow.errors.peers import AccessDenied, DecodeError, LinkLost, MoveRefused, ReadFailed
 from evenflow.errors.root import EvenflowError, PeerError, UsageError, did_you_mean
 from evenflow.errors.running import (
     DeliveryTimeout,
@@ -63,6 +65,7 @@ from evenflow.errors.usage import (
 )
 
 __all__ = [
+    "AccessDenied",
     "AssignmentError",
     "ClosedError",
     "ConfigError",
@@ -73,6 +76,7 @@ __all__ = [
     "EvenflowError",
     "ExperimentError",
     "ExpressionError",
+    "LinkLost",
     "MissingExtra",
     "MoveRefused",
     "OutboxDamaged",
