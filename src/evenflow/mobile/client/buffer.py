@@ -163,9 +163,9 @@ class Buffer:
                 raise Contradiction(topic, number, self._known(topic).sent)
         self._wired_size = 0
         for queue in self.topics.values():
-            if queue.unsettled and queue.holder == gateway:
-                notes += self._settle(queue, accepted.get(queue.topic, 0))
             queue.wired = queue.safe
+            if queue.holder == gateway:
+                notes += self._settle(queue, accepted.get(queue.topic, 0))
         return notes
 
     def on_safe(self, gateway: str, topic: str, number: int) -> list[Note]:

@@ -192,6 +192,9 @@ class ClientCore(Connections):
             self._refuse(session, f"items of {frame.topic!r} are safe that were not sent", now)
 
     def _on_settled(self, session: Session, frame: Settled) -> None:
+        # An answer to a former connection may be older than what was sent there since.
+        if session is not self._current:
+            return
         if session.asked.pop((frame.gateway, frame.topic), None) is None:
             return
         try:
