@@ -37,6 +37,8 @@ class Session:
     window: int = 0
     """Bytes of unsafe items that its gateway takes."""
     topics: frozenset[str] = frozenset()
+    accepted: dict[str, int] = field(default_factory=dict)
+    """For each topic: how far its gateway has accepted, as far as the node knows."""
     asked: dict[tuple[str, str], float] = field(default_factory=dict)
     """When it was asked about another gateway and topic."""
 

@@ -36,7 +36,7 @@ from evenflow.mobile.link.frames import MOST_FRAME, MOST_ITEMS, Items
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
 
-ITEM_BYTES: Final = 64
+ITEM_BYTES: Final = 128
 """What an item counts beside its payload."""
 FRAME_BYTES: Final = 1 << 17
 """Payload after which a frame is full."""

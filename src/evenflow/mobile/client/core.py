@@ -169,6 +169,7 @@ class ClientCore(Connections):
         session.gateway, session.since = frame.gateway, now
         session.window = min(frame.in_flight, self.buffer.limits.size // 2)
         session.topics = frozenset(frame.topics)
+        session.accepted.update(frame.accepted)
         self.topics, self._alternatives = frame.topics, frame.alternatives
         self._switch(session, now)
         self._do(Attached(session.link, frame.gateway, session.address, frame.keep_alive_s))
@@ -188,6 +189,7 @@ class ClientCore(Connections):
     def _on_safe(self, session: Session, frame: Safe, now: float) -> None:
         try:
             self._do(*self.buffer.on_safe(session.gateway, frame.topic, frame.number))
+            session.accepted[frame.topic] = frame.number
         except Contradiction:
             self._refuse(session, f"items of {frame.topic!r} are safe that were not sent", now)
 
@@ -199,6 +201,8 @@ class ClientCore(Connections):
             return
         try:
             self._do(*self.buffer.on_settled(frame.gateway, frame.topic, frame.number))
+            if self.executor.move is not None and self.executor.move.origin == frame.gateway:
+                self.executor.move.left[frame.topic] = frame.number
         except Contradiction as found:
             self._break(found, frame.gateway)
 
@@ -224,7 +228,7 @@ class ClientCore(Connections):
             self._do(Send(session.link, outcome))
             return
         in_flight = self.buffer.unsettled_at(session.gateway)
-        self.executor.begin(frame, session.gateway, in_flight, now)
+        self.executor.begin(frame, session, in_flight, now)
         if frame.addresses[0] == session.address:
             self._do(self.executor.end(session.gateway, "", now))
             return
@@ -318,15 +322,17 @@ class ClientCore(Connections):
             self._do(Usable(now - since))
 
     def _finish_move(self, now: float) -> None:
-        """A handover is over when nothing is held up by the gateway that was left."""
+        """A handover is over when nothing is held up by the gateway that was left.
+
+        The outcome is told to the gateway where the node is then.
+        """
         move, session = self.executor.move, self._current
         if move is not None and move.welcomed and session is not None:
             if session.gateway != move.origin and self.buffer.unsettled_at(move.origin):
                 return
             self._do(self.executor.end(session.gateway, "", now))
-        teller = self._leaving or session
-        if self.executor.untold is not None and teller is not None:
-            self._do(Send(teller.link, self.executor.untold))
+        if self.executor.untold is not None and session is not None:
+            self._tell(self.executor.untold)
             self.executor.untold = None
         if self._leaving is not None and self.executor.move is None:
             self._do(Drop(self._leaving.link, LEFT))

@@ -17,6 +17,7 @@ from evenflow.mobile.client.events import Moved
 from evenflow.mobile.link.frames import Outcome
 
 if TYPE_CHECKING:
+    from evenflow.mobile.client.attaching import Session
     from evenflow.mobile.link.frames import Handover
 
 
@@ -33,6 +34,8 @@ class Move:
     """Until then the next gateway must have welcomed the node."""
     in_flight: int
     """Items that the old gateway had not made safe when it began."""
+    left: dict[str, int]
+    """For each topic: how far the old gateway has accepted, as far as the node knows."""
     gap_s: float = 0.0
     welcomed: bool = False
     """Whether the next gateway has taken the node."""
@@ -47,11 +50,12 @@ class Executor:
         """The outcome of the last one, until it is sent."""
         self.done = self.failed = 0
 
-    def begin(self, order: Handover, origin: str, in_flight: int, now: float) -> Move:
-        """Begin to carry out an order."""
+    def begin(self, order: Handover, old: Session, in_flight: int, now: float) -> None:
+        """Begin to carry out an order: leave this gateway."""
         expires = now + order.within_s
-        self.move = Move(order.order, order.addresses, origin, now, expires, in_flight)
-        return self.move
+        self.move = Move(
+            order.order, order.addresses, old.gateway, now, expires, in_flight, old.accepted
+        )
 
     def refuse(self, order: Handover, reason: str) -> Outcome:
         """Return the outcome of an order that is not begun."""
@@ -67,5 +71,6 @@ class Executor:
         ok = not reason
         self.done += ok
         self.failed += not ok
-        self.untold = Outcome(move.order, ok, reason[:1_000], took, move.in_flight)
+        left = dict(move.left)
+        self.untold = Outcome(move.order, ok, reason[:1_000], took, move.in_flight, left)
         return Moved(move.order, move.origin, target, ok, reason, took, move.in_flight, move.gap_s)
