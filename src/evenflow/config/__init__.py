@@ -1,7 +1,7 @@
 """The configuration: one TOML file, its sections as frozen dataclasses that check themselves.
 
-:class:`Config` is the whole (`loading`); `sections`, `loop_sections` and `mobile_sections` hold what
-may be written in it, `section` how a field states what it accepts.
+:class:`Config` is the whole (`loading`); `sections`, `loop_sections` and `mobile_sections` hold
+what may be written in it, `section` how a field states what it accepts.
 """
 
 from evenflow.config.loading import Config

@@ -24,24 +24,29 @@
     ├── DeliveryTimeout          a flush or close before the nodes had everything
     ├── WriterEnded              a publisher that comes back when it is long forgotten
     ├── SparkFailed              Spark did not start, or a query of it failed
+    ├── NoMailbox                nobody takes messages to mobile nodes
+    ├── SendTimeout              a mailbox did not answer: nobody knows whether it took a message
     ├── DomainError              the DDS domain failed or does not answer
     └── PeerError                what another process sent or refused
         ├── DecodeError          a damaged or foreign sample
         ├── MoveRefused          a move of slices that must not happen
-        └── ReadFailed           items that no serving node gives
+        ├── ReadFailed           items that no serving node gives
+        └── SendRefused          a message that a mailbox does not take
 
 An error carries its context as attributes, and a message that says what to do. All of them survive
 pickling, so they can cross from a worker process to its parent.
 """
 
-from evenflow.errors.peers import DecodeError, MoveRefused, ReadFailed
+from evenflow.errors.peers import DecodeError, MoveRefused, ReadFailed, SendRefused
 from evenflow.errors.root import EvenflowError, PeerError, UsageError, did_you_mean
 from evenflow.errors.running import (
     DeliveryTimeout,
     DomainError,
+    NoMailbox,
     OutboxDamaged,
     OutboxRefused,
     PublishTimeout,
+    SendTimeout,
     SparkFailed,
     StorageError,
     StoreTimeout,
@@ -75,6 +80,7 @@ __all__ = [
     "ExpressionError",
     "MissingExtra",
     "MoveRefused",
+    "NoMailbox",
     "OutboxDamaged",
     "OutboxRefused",
     "OverlayError",
@@ -83,6 +89,8 @@ __all__ = [
     "PublishTimeout",
     "ReadFailed",
     "RegistryError",
+    "SendRefused",
+    "SendTimeout",
     "SnapshotError",
     "SparkFailed",
     "StorageError",

@@ -64,3 +64,17 @@ class ReadFailed(PeerError):
             f"topic {topic!r}: {len(self.slices)} slices (first {min(self.slices, default=0)})"
             f" cannot be read: {reason}"
         )
+
+
+class SendRefused(PeerError):
+    """A message to mobile nodes that a mailbox does not take; it is not sent.
+
+    Attributes:
+        mailbox: The mailbox.
+        reason: Why, and what would be accepted.
+    """
+
+    def __init__(self, mailbox: str, reason: str) -> None:
+        self.mailbox = mailbox
+        self.reason = reason
+        super().__init__(f"mailbox {mailbox} refuses it: {reason}")

@@ -71,7 +71,7 @@ class Groups:
         return tuple(group.definition for group in self._groups.values())
 
     def members(self, name: str) -> set[str]:
-        """The nodes of a group now; not to be changed. `UnknownName` when there is no such group."""
+        """The nodes of a group now, not to be changed; `UnknownName` when there is none of it."""
         group = self._groups.get(name)
         if group is None:
             raise UnknownName("group", name, self._groups)

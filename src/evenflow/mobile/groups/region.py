@@ -5,9 +5,9 @@ What counts as inside is decided so:
 - Edges are straight lines on the map of latitude and longitude (not great circles).
 - Corners and points on an edge are inside.
 - An edge goes the short way around the earth: from longitude 179 to -179 it is 2 degrees long and
-  crosses the date line. So a region may lie over the date line without further words; one that shall
-  span more than half of the earth has corners in between. An edge of exactly 180 degrees could go
-  either way and is refused, and so is a region that goes around a pole.
+  crosses the date line. So a region may lie over the date line without further words; one that
+  shall span more than half of the earth has corners in between. An edge of exactly 180 degrees
+  could go either way and is refused, and so is a region that goes around a pole.
 - Longitude 180 and -180 are the same place.
 - Where a polygon crosses itself, what lies within an even number of its loops is outside.
 

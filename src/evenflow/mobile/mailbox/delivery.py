@@ -54,7 +54,7 @@ class Gateway:
     live: bool = False
     """Whether it was heard and is not gone."""
     nodes: dict[MobileNode, None] = field(default_factory=dict)
-    """Those attached to it now. (A dict: the order is that of arrival, and the same in each run.)"""
+    """Those attached to it now. (A dict keeps the order of arrival, the same in each run.)"""
     ready: dict[MobileNode, None] = field(default_factory=dict)
     """Those that may be sent something, in order."""
     flight: int = 0

@@ -16,24 +16,22 @@ Numbers of letters never come back, also when the letters are long forgotten (``
 Who throws the folder away gets a new id with the next one, so that nodes do not take its numbers
 for those of the old one.
 
-A disk without room refuses letters and nothing else: what could not be forgotten or noted is kept in
-memory and tried again. A forgotten letter's room is used again; the file does not shrink.
+A disk without room refuses letters and nothing else: what could not be forgotten or noted is kept
+in memory and tried again. A forgotten letter's room is used again; the file does not shrink.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
-import socket
 import sqlite3
-import time
 from collections import OrderedDict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.closing import Closing
 from evenflow.errors import StorageError
+from evenflow.mobile.mailbox.folder import lock_folder
 from evenflow.mobile.mailbox.records import KeptLetter, KnownNode, Memory
 from evenflow.mobile.mailbox.settings import REMEMBERED
 from evenflow.model.ids import NodeId
@@ -51,17 +49,16 @@ MOST_REQUESTS: Final = 200_000
 """Requests that are remembered, the newest ones."""
 CACHED: Final = 16 << 20
 """Bytes of letters that are kept in memory beside the disk, for being sent."""
-_SCHEMA: Final = (
-    "CREATE TABLE letters (number INTEGER PRIMARY KEY AUTOINCREMENT, sender TEXT NOT NULL,"
-    " audience TEXT NOT NULL, time INTEGER NOT NULL, expires INTEGER NOT NULL,"
-    " nodes TEXT NOT NULL, payload BLOB NOT NULL)",
-    "CREATE TABLE requests (id INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL,"
-    " number INTEGER NOT NULL, recipients INTEGER NOT NULL, UNIQUE (source, number))",
-    "CREATE TABLE nodes (name TEXT PRIMARY KEY, had INTEGER NOT NULL DEFAULT 0,"
-    " seen REAL NOT NULL DEFAULT 0, attributes TEXT NOT NULL DEFAULT '{}',"
-    " latitude REAL, longitude REAL) WITHOUT ROWID",
-    "CREATE TABLE meta (id TEXT NOT NULL)",
-)
+_LETTERS: Final = """CREATE TABLE letters (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, sender TEXT NOT NULL, audience TEXT NOT NULL,
+    time INTEGER NOT NULL, expires INTEGER NOT NULL, nodes TEXT NOT NULL, payload BLOB NOT NULL)"""
+_REQUESTS: Final = """CREATE TABLE requests (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL, number INTEGER NOT NULL,
+    recipients INTEGER NOT NULL, UNIQUE (source, number))"""
+_NODES: Final = """CREATE TABLE nodes (
+    name TEXT PRIMARY KEY, had INTEGER NOT NULL DEFAULT 0, seen REAL NOT NULL DEFAULT 0,
+    attributes TEXT NOT NULL DEFAULT '{}', latitude REAL, longitude REAL) WITHOUT ROWID"""
+_META: Final = "CREATE TABLE meta (id TEXT NOT NULL)"
 _SEPARATOR: Final = "\n"
 """Between the names of a letter's nodes; no name has white space."""
 
@@ -79,7 +76,7 @@ class MailDisk(Closing):
 
     def __init__(self, folder: Path, name: str) -> None:
         self.path = folder
-        self._lock = _locked(folder)
+        self._lock = lock_folder(folder)
         self._cache: OrderedDict[int, tuple[Any, ...]] = OrderedDict()
         self._cached = 0
         self._forget: set[int] = set()
@@ -110,9 +107,13 @@ class MailDisk(Closing):
         newest = self._base.execute("SELECT seq FROM sqlite_sequence WHERE name = 'letters'")
         return Memory(
             newest=int((newest.fetchone() or (0,))[0]),
-            letters=[KeptLetter(*row[:4], tuple(row[4].split(_SEPARATOR))) for row in letters],
+            letters=[
+                KeptLetter(number, sent, expires, octets, tuple(names.split(_SEPARATOR)))
+                for number, sent, expires, octets, names in letters
+            ],
             nodes=[
-                KnownNode(*row[:4], None if row[4] is None else (row[4], row[5])) for row in nodes
+                KnownNode(name, had, seen, attributes, None if y is None else (y, x))
+                for name, had, seen, attributes, y, x in nodes
             ],
             requests=[(int(row[0], 16), row[1], row[2]) for row in requests],
         )
@@ -171,6 +172,7 @@ class MailDisk(Closing):
     def note_had(self, node: str, number: int) -> None:
         """A node has everything up to a number."""
         self._had[node] = number
+        self._gone.discard(node)
 
     def note_node(self, node: KnownNode) -> None:
         """What is known of a node."""
@@ -266,7 +268,7 @@ class MailDisk(Closing):
         if version == 0:
             made = NodeId.of(name, secrets.token_hex(3))
             self._base.execute("BEGIN")
-            for statement in _SCHEMA:
+            for statement in (_LETTERS, _REQUESTS, _NODES, _META):
                 self._base.execute(statement)
             self._base.execute("INSERT INTO meta VALUES (?)", (made,))
             self._base.execute(f"PRAGMA user_version = {FORMAT}")
@@ -283,24 +285,3 @@ def _opened(file: Path) -> sqlite3.Connection:
     base.execute("PRAGMA synchronous = FULL")
     base.execute("SELECT count(*) FROM sqlite_master")
     return base
-
-
-def _locked(folder: Path) -> int:
-    """Lock a folder for this process, until it ends."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise StorageError(str(folder), f"cannot hold a mailbox: {error.strerror}") from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.pread(lock, 200, 0).decode(errors="replace").strip() or "a process"
-        os.close(lock)
-        raise StorageError(
-            str(folder), f"{holder} uses it: stop that one, or give another name"
-        ) from None
-    os.ftruncate(lock, 0)
-    since = time.strftime("%Y-%m-%d %H:%M:%S")
-    os.pwrite(lock, f"process {os.getpid()} on {socket.gethostname()} since {since}\n".encode(), 0)
-    return lock
