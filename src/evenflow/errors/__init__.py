@@ -24,26 +24,38 @@
     ├── DeliveryTimeout          a flush or close before the nodes had everything
     ├── WriterEnded              a publisher that comes back when it is long forgotten
     ├── SparkFailed              Spark did not start, or a query of it failed
+    ├── NoMailbox                nobody takes messages to mobile nodes
+    ├── SendTimeout              a mailbox did not answer: nobody knows whether it took a message
     ├── DomainError              the DDS domain failed or does not answer
     └── PeerError                what another process sent or refused
         ├── DecodeError          a damaged or foreign sample
         ├── MoveRefused          a move of slices that must not happen
         ├── ReadFailed           items that no serving node gives
         ├── LinkLost             a mobile node and its gateway have lost one another
-        └── AccessDenied         a token that does not open this door
+        ├── AccessDenied         a token that does not open this door
+        └── SendRefused          a message that a mailbox does not take
 
 An error carries its context as attributes, and a message that says what to do. All of them survive
 pickling, so they can cross from a worker process to its parent.
 """
 
-from evenflow.errors.peers import AccessDenied, DecodeError, LinkLost, MoveRefused, ReadFailed
+from evenflow.errors.peers import (
+    AccessDenied,
+    DecodeError,
+    LinkLost,
+    MoveRefused,
+    ReadFailed,
+    SendRefused,
+)
 from evenflow.errors.root import EvenflowError, PeerError, UsageError, did_you_mean
 from evenflow.errors.running import (
     DeliveryTimeout,
     DomainError,
+    NoMailbox,
     OutboxDamaged,
     OutboxRefused,
     PublishTimeout,
+    SendTimeout,
     SparkFailed,
     StorageError,
     StoreTimeout,
@@ -79,6 +91,7 @@ __all__ = [
     "LinkLost",
     "MissingExtra",
     "MoveRefused",
+    "NoMailbox",
     "OutboxDamaged",
     "OutboxRefused",
     "OverlayError",
@@ -87,6 +100,8 @@ __all__ = [
     "PublishTimeout",
     "ReadFailed",
     "RegistryError",
+    "SendRefused",
+    "SendTimeout",
     "SnapshotError",
     "SparkFailed",
     "StorageError",
