@@ -19,6 +19,7 @@
     ├── StorageError             a disk cannot be used
     │   ├── OutboxRefused        an outbox of somebody else, or in use
     │   └── OutboxDamaged        an outbox that cannot be read whole
+    ├── GatewayTimeout           no gateway took what a mobile node has in time
     ├── StoreTimeout             the overlay store did not answer in time
     ├── PublishTimeout           nobody commits: the stream is blocked for too long
     ├── DeliveryTimeout          a flush or close before the nodes had everything
@@ -30,6 +31,7 @@
     └── PeerError                what another process sent or refused
         ├── DecodeError          a damaged or foreign sample
         ├── MoveRefused          a move of slices that must not happen
+        ├── NodeRefused          a mobile node that no gateway takes
         ├── ReadFailed           items that no serving node gives
         ├── LinkLost             a mobile node and its gateway have lost one another
         ├── AccessDenied         a token that does not open this door
@@ -44,6 +46,7 @@ from evenflow.errors.peers import (
     DecodeError,
     LinkLost,
     MoveRefused,
+    NodeRefused,
     ReadFailed,
     SendRefused,
 )
@@ -51,6 +54,7 @@ from evenflow.errors.root import EvenflowError, PeerError, UsageError, did_you_m
 from evenflow.errors.running import (
     DeliveryTimeout,
     DomainError,
+    GatewayTimeout,
     NoMailbox,
     OutboxDamaged,
     OutboxRefused,
@@ -88,10 +92,12 @@ __all__ = [
     "EvenflowError",
     "ExperimentError",
     "ExpressionError",
+    "GatewayTimeout",
     "LinkLost",
     "MissingExtra",
     "MoveRefused",
     "NoMailbox",
+    "NodeRefused",
     "OutboxDamaged",
     "OutboxRefused",
     "OverlayError",

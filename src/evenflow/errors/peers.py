@@ -47,6 +47,24 @@ class MoveRefused(PeerError):
         super().__init__(f"{what}{where} refused: {reason}")
 
 
+class NodeRefused(PeerError):
+    """Every gateway refuses a mobile node: its token is wrong, expired or revoked.
+
+    Attributes:
+        node: The mobile node.
+        reason: What the gateway said.
+    """
+
+    def __init__(self, node: str, reason: str) -> None:
+        self.node = node
+        self.reason = reason
+        super().__init__(
+            f"node {node!r} is refused: {reason}. Ask the operator for a token"
+            f" ('evenflow token issue --subject {node}') and connect with it; a client that is"
+            " open goes on after set_token()"
+        )
+
+
 class ReadFailed(PeerError):
     """Items of a served topic that could not be read.
 

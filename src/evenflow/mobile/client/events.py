@@ -251,6 +251,7 @@ class NoteMark:
 
 Note = KeepItem | DropItem | NoteTopic | ForgetItems | NameTopic | NoteConnection | NoteMark
 
+NOTES = (KeepItem, DropItem, NoteTopic, ForgetItems, NameTopic, NoteConnection, NoteMark)
 LATE = (DropItem, ForgetItems, NameTopic)
 """Notes that may reach the disk later: a restart without them only asks again."""
 
