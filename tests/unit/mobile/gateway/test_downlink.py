@@ -16,13 +16,17 @@ def mail(*nodes: str, number: int = 1, previous: int = 0, payload: bytes = b"hi"
     return Mail("m1", nodes, (number,) * count, (previous,) * count, "op", "", 5, expires, payload)
 
 
+def box() -> MailboxReport:
+    return MailboxReport("m1", 0, 0, 0, 0, 1 << 20)
+
+
 def receipts(gateway: Harness) -> list[MailReceipt]:
     return written(gateway.wait(), MailReceipt)
 
 
 def test_a_message_is_passed_on_and_its_receipt_goes_to_the_mailbox():
     gateway = Harness()
-    gateway.hear(MailboxReport("m1", 0, 0))
+    gateway.hear(box())
     link = gateway.attach()
     (message,) = sent(gateway.hear(mail("car-1")), link)
     assert message == frames.Message("m1", 1, 0, "op", 5, "", b"hi")
@@ -86,7 +90,7 @@ def test_a_node_that_is_attached_elsewhere_gets_no_mail_here():
 
 def test_hello_tells_the_mailboxes_what_the_node_has_and_nobody_else():
     gateway = Harness()
-    gateway.hear(MailboxReport("m1", 0, 0))
+    gateway.hear(box())
     gateway.attach(received={"m1": 7, "invented": 3})
     assert receipts(gateway) == [MailReceipt("m1", "g1", ("car-1",), (7,), ())]
 
@@ -99,7 +103,17 @@ def test_what_has_expired_is_not_passed_on():
 
 def test_many_receipts_are_cut_into_pieces():
     gateway = Harness()
-    gateway.hear(MailboxReport("m1", 0, 0))
+    gateway.hear(box())
     for number in range(1_500):
         gateway.attach(f"car-{number}", received={"m1": 1})
     assert [len(one.nodes) for one in receipts(gateway)] == [1_000, 500]
+
+
+def test_a_message_that_follows_on_one_the_node_lacks_goes_back():
+    """It would fill the room of the one that is lacking, and the node would not take it."""
+    gateway = Harness()
+    link = gateway.attach(received={"m1": 3})
+    assert not sent(gateway.hear(mail("car-1", number=6, previous=5)), link)
+    assert receipts(gateway)[0].returned == ("car-1",)
+    assert sent(gateway.hear(mail("car-1", number=5, previous=3)), link)
+    assert sent(gateway.hear(mail("car-1", number=6, previous=5)), link)
