@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evenflow.config.access_section import AccessConfig
+from evenflow.config.gateway_section import GatewayConfig
 from evenflow.config.loop_sections import (
     ElasticConfig,
     EventConfig,
@@ -47,7 +49,7 @@ COMMAND_LINE = "command line"
 
 _SINGLE: tuple[type[Section], ...] = (
     DomainConfig, PublisherConfig, NodeConfig, BalancerConfig, MonitorConfig, HistoryConfig,
-    ElasticConfig, StoreConfig, MailboxConfig,
+    ElasticConfig, StoreConfig, AccessConfig, GatewayConfig, MailboxConfig,
 )  # fmt: skip
 _NAMED: tuple[type[Section], ...] = (
     TopicConfig, GroupConfig, EventConfig, PlannerConfig, MobileGroupConfig,
@@ -69,6 +71,8 @@ class Config:
     history: HistoryConfig = field(default_factory=HistoryConfig)
     elastic: ElasticConfig = field(default_factory=ElasticConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
+    access: AccessConfig = field(default_factory=AccessConfig)
+    gateway: GatewayConfig = field(default_factory=GatewayConfig)
     mailbox: MailboxConfig = field(default_factory=MailboxConfig)
     groups: tuple[GroupConfig, ...] = ()
     events: tuple[EventConfig, ...] = ()
@@ -126,10 +130,21 @@ class Config:
         return folder / f"domain-{self.domain.id}"
 
     @property
+    def gateway_folder(self) -> Path:
+        """Where gateways keep marks and outboxes, apart for each domain."""
+        folder = (self.file.parent if self.file else Path()) / self.gateway.state_dir
+        return folder / f"domain-{self.domain.id}"
+
+    @property
     def mail_folder(self) -> Path:
         """Where mailboxes keep messages, apart for each domain."""
         folder = (self.file.parent if self.file else Path()) / self.mailbox.state_dir
         return folder / f"domain-{self.domain.id}"
+
+    @property
+    def access_folder(self) -> Path:
+        """Where the keys are, and which tokens are revoked."""
+        return (self.file.parent if self.file else Path()) / self.access.dir
 
     def as_tables(self) -> dict[str, Any]:
         """Return the configuration in the shape of its file."""
@@ -198,6 +213,8 @@ class Config:
             history=_section(HistoryConfig, "history", tables),
             elastic=_section(ElasticConfig, "elastic", tables),
             store=_section(StoreConfig, "store", tables),
+            access=_section(AccessConfig, "access", tables),
+            gateway=_section(GatewayConfig, "gateway", tables),
             mailbox=_section(MailboxConfig, "mailbox", tables),
             groups=_named(GroupConfig, tables),
             events=_named(EventConfig, tables),

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import inspect
 import logging
 import secrets
 import time
-from collections import deque
-from math import inf
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from evenflow.errors import ClosedError, EvenflowError, GatewayTimeout, NodeRefused, StorageError
 from evenflow.mobile.client import events
@@ -32,7 +28,6 @@ from evenflow.mobile.client.settings import (
     encoded,
     stats_of,
 )
-from evenflow.mobile.client.wire import Wire
 from evenflow.mobile.link.connection import Trust
 from evenflow.mobile.link.dialing import open_link
 

@@ -96,9 +96,7 @@ class Client(Closing):
         timeout_s: float | None = None,
     ) -> None:
         """Publish an item; return when it is kept (with an outbox: on disk)."""
-        self._thread.do(
-            self._client.publish(payload, topic, time_us=time_us, timeout_s=timeout_s)
-        )
+        self._thread.do(self._client.publish(payload, topic, time_us=time_us, timeout_s=timeout_s))
 
     def on_message(self, handler: Handler) -> Handler:
         """Let a function have the messages to this node, one after the other; a decorator."""

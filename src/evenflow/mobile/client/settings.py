@@ -105,7 +105,9 @@ def checked_gateways(gateways: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(str(parse_link_address(one, "gateways")) for one in listed)
 
 
-def checked_attributes(attributes: Mapping[str, str | float | bool]) -> dict[str, str | float | bool]:
+def checked_attributes(
+    attributes: Mapping[str, str | float | bool],
+) -> dict[str, str | float | bool]:
     """Return attributes that may go on the wire, or raise `ConfigError`."""
     try:
         return msgspec.convert(dict(attributes), Described)
