@@ -30,13 +30,22 @@
         ├── DecodeError          a damaged or foreign sample
         ├── MoveRefused          a move of slices that must not happen
         ├── NodeRefused          a mobile node that no gateway takes
-        └── ReadFailed           items that no serving node gives
+        ├── ReadFailed           items that no serving node gives
+        ├── LinkLost             a mobile node and its gateway have lost one another
+        └── AccessDenied         a token that does not open this door
 
 An error carries its context as attributes, and a message that says what to do. All of them survive
 pickling, so they can cross from a worker process to its parent.
 """
 
-from evenflow.errors.peers import DecodeError, MoveRefused, NodeRefused, ReadFailed
+from evenflow.errors.peers import (
+    AccessDenied,
+    DecodeError,
+    LinkLost,
+    MoveRefused,
+    NodeRefused,
+    ReadFailed,
+)
 from evenflow.errors.root import EvenflowError, PeerError, UsageError, did_you_mean
 from evenflow.errors.running import (
     DeliveryTimeout,
@@ -66,6 +75,7 @@ from evenflow.errors.usage import (
 )
 
 __all__ = [
+    "AccessDenied",
     "AssignmentError",
     "ClosedError",
     "ConfigError",
@@ -77,6 +87,7 @@ __all__ = [
     "ExperimentError",
     "ExpressionError",
     "GatewayTimeout",
+    "LinkLost",
     "MissingExtra",
     "MoveRefused",
     "NodeRefused",

@@ -15,29 +15,26 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from evenflow.errors import PeerError
+from evenflow.errors import LinkLost
 from evenflow.mobile.link.frames import MOST_FRAME, FromGateway, FromNode
+
+__all__ = [
+    "SERVER_NAME",
+    "Accept",
+    "Connection",
+    "Counts",
+    "Credentials",
+    "Frame",
+    "Limits",
+    "LinkLost",
+    "Listener",
+    "Trust",
+]
 
 Frame = FromNode | FromGateway
 
 SERVER_NAME: Final = "server.evenflow.internal"
 """The name in the certificate of every gateway: trust rests on the CA, not on addresses."""
-
-
-class LinkLost(PeerError):
-    """A connection is over, or could not be made.
-
-    Attributes:
-        reason: Why; what the other side said in its `Bye`, if it said one.
-        retry: Whether another try can succeed: not with a refused token.
-        said: Whether the other side said so; otherwise the link was lost.
-    """
-
-    def __init__(self, reason: str, *, retry: bool = True, said: bool = False) -> None:
-        self.reason = reason
-        self.retry = retry
-        self.said = said
-        super().__init__(f"connection lost: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +63,11 @@ class Limits:
 
     frame_bytes: int = MOST_FRAME
     """Bytes of the largest frame that is taken; a larger one ends the connection."""
-    received_bytes: int = 1 << 18
-    """Bytes that came and were not taken; one frame may go beyond it."""
-    unsent_bytes: int = 1 << 18
+    first_frame_bytes: int = 1 << 17
+    """The same for the first frame, which comes from somebody unknown."""
+    received_bytes: int = 1 << 16
+    """Bytes that came and were not taken; one frame may go beyond it. QUIC has twice as much."""
+    unsent_bytes: int = 1 << 17
     """Bytes that were sent and are not acknowledged or with the kernel; one frame may go beyond."""
     connections: int = 20_000
     """Connections of a listener; more are refused."""
