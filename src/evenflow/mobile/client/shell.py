@@ -268,10 +268,10 @@ class ClientShell:
         if self._delivering is not None:
             self._delivering.cancel()
             await asyncio.gather(self._delivering, return_exceptions=True)
-        if self._ending:
-            await asyncio.wait(self._ending, timeout=CLOSE_S)
         for link in list(self._wires):
             self._drop(link, "the node ends")
+        if self._ending:
+            await asyncio.wait(self._ending, timeout=CLOSE_S)
         if self._disk is not None:
             if self._late and self._failure is None:
                 await asyncio.to_thread(self._disk.write, self._late)
