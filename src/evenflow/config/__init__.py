@@ -1,7 +1,7 @@
 """The configuration: one TOML file, its sections as frozen dataclasses that check themselves.
 
-:class:`Config` is the whole (`loading`); `sections` and `loop_sections` hold what may be written in
-it, `section` how a field states what it accepts.
+:class:`Config` is the whole (`loading`); `sections`, `loop_sections` and `mobile_sections` hold
+what may be written in it, `section` how a field states what it accepts.
 """
 
 from evenflow.config.loading import Config
@@ -14,6 +14,7 @@ from evenflow.config.loop_sections import (
     PlannerConfig,
     RuleConfig,
 )
+from evenflow.config.mobile_sections import MailboxConfig, MobileGroupConfig
 from evenflow.config.sections import (
     BalancerConfig,
     DomainConfig,
@@ -31,6 +32,8 @@ __all__ = [
     "EventConfig",
     "GroupConfig",
     "HistoryConfig",
+    "MailboxConfig",
+    "MobileGroupConfig",
     "MonitorConfig",
     "NodeConfig",
     "PlannerConfig",

@@ -26,6 +26,7 @@ from evenflow.config.loop_sections import (
     PlannerConfig,
     RuleConfig,
 )
+from evenflow.config.mobile_sections import MailboxConfig, MobileGroupConfig
 from evenflow.config.section import Section
 from evenflow.config.sections import (
     BalancerConfig,
@@ -46,9 +47,11 @@ COMMAND_LINE = "command line"
 
 _SINGLE: tuple[type[Section], ...] = (
     DomainConfig, PublisherConfig, NodeConfig, BalancerConfig, MonitorConfig, HistoryConfig,
-    ElasticConfig, StoreConfig,
+    ElasticConfig, StoreConfig, MailboxConfig,
 )  # fmt: skip
-_NAMED: tuple[type[Section], ...] = (TopicConfig, GroupConfig, EventConfig, PlannerConfig)
+_NAMED: tuple[type[Section], ...] = (
+    TopicConfig, GroupConfig, EventConfig, PlannerConfig, MobileGroupConfig,
+)  # fmt: skip
 """Tables with tables in them, one for each name."""
 S = TypeVar("S", bound=Section)
 
@@ -66,10 +69,12 @@ class Config:
     history: HistoryConfig = field(default_factory=HistoryConfig)
     elastic: ElasticConfig = field(default_factory=ElasticConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
+    mailbox: MailboxConfig = field(default_factory=MailboxConfig)
     groups: tuple[GroupConfig, ...] = ()
     events: tuple[EventConfig, ...] = ()
     planners: tuple[PlannerConfig, ...] = ()
     rules: tuple[RuleConfig, ...] = ()
+    mobile_groups: tuple[MobileGroupConfig, ...] = ()
     file: Path | None = None
     """File it was read from, when there was one."""
 
@@ -118,6 +123,12 @@ class Config:
     def state_folder(self) -> Path:
         """Where the balancer keeps what must outlive it, apart for each domain."""
         folder = (self.file.parent if self.file else Path()) / self.balancer.state_dir
+        return folder / f"domain-{self.domain.id}"
+
+    @property
+    def mail_folder(self) -> Path:
+        """Where mailboxes keep messages, apart for each domain."""
+        folder = (self.file.parent if self.file else Path()) / self.mailbox.state_dir
         return folder / f"domain-{self.domain.id}"
 
     def as_tables(self) -> dict[str, Any]:
@@ -187,9 +198,11 @@ class Config:
             history=_section(HistoryConfig, "history", tables),
             elastic=_section(ElasticConfig, "elastic", tables),
             store=_section(StoreConfig, "store", tables),
+            mailbox=_section(MailboxConfig, "mailbox", tables),
             groups=_named(GroupConfig, tables),
             events=_named(EventConfig, tables),
             planners=_planners(tables),
+            mobile_groups=_named(MobileGroupConfig, tables),
             rules=tuple(_section(RuleConfig, "rules", {"rules": rule}) for rule in rules),
             file=file,
         )

@@ -25,6 +25,8 @@
     ├── DeliveryTimeout          a flush or close before the nodes had everything
     ├── WriterEnded              a publisher that comes back when it is long forgotten
     ├── SparkFailed              Spark did not start, or a query of it failed
+    ├── NoMailbox                nobody takes messages to mobile nodes
+    ├── SendTimeout              a mailbox did not answer: nobody knows whether it took a message
     ├── DomainError              the DDS domain failed or does not answer
     └── PeerError                what another process sent or refused
         ├── DecodeError          a damaged or foreign sample
@@ -32,7 +34,8 @@
         ├── NodeRefused          a mobile node that no gateway takes
         ├── ReadFailed           items that no serving node gives
         ├── LinkLost             a mobile node and its gateway have lost one another
-        └── AccessDenied         a token that does not open this door
+        ├── AccessDenied         a token that does not open this door
+        └── SendRefused          a message that a mailbox does not take
 
 An error carries its context as attributes, and a message that says what to do. All of them survive
 pickling, so they can cross from a worker process to its parent.
@@ -45,15 +48,18 @@ from evenflow.errors.peers import (
     MoveRefused,
     NodeRefused,
     ReadFailed,
+    SendRefused,
 )
 from evenflow.errors.root import EvenflowError, PeerError, UsageError, did_you_mean
 from evenflow.errors.running import (
     DeliveryTimeout,
     DomainError,
     GatewayTimeout,
+    NoMailbox,
     OutboxDamaged,
     OutboxRefused,
     PublishTimeout,
+    SendTimeout,
     SparkFailed,
     StorageError,
     StoreTimeout,
@@ -90,6 +96,7 @@ __all__ = [
     "LinkLost",
     "MissingExtra",
     "MoveRefused",
+    "NoMailbox",
     "NodeRefused",
     "OutboxDamaged",
     "OutboxRefused",
@@ -99,6 +106,8 @@ __all__ = [
     "PublishTimeout",
     "ReadFailed",
     "RegistryError",
+    "SendRefused",
+    "SendTimeout",
     "SnapshotError",
     "SparkFailed",
     "StorageError",

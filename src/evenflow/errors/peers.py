@@ -110,3 +110,17 @@ class AccessDenied(PeerError):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(f"access denied: {reason}")
+
+
+class SendRefused(PeerError):
+    """A message to mobile nodes that a mailbox does not take; it is not sent.
+
+    Attributes:
+        mailbox: The mailbox.
+        reason: Why, and what would be accepted.
+    """
+
+    def __init__(self, mailbox: str, reason: str) -> None:
+        self.mailbox = mailbox
+        self.reason = reason
+        super().__init__(f"mailbox {mailbox} refuses it: {reason}")

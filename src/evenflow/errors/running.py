@@ -195,6 +195,38 @@ class SparkFailed(EvenflowError):
         super().__init__(f"Spark: {reason}" + (f"; its log ends:\n{log}" if log else ""))
 
 
+class NoMailbox(EvenflowError):
+    """Nobody takes messages to mobile nodes; the message is not sent.
+
+    Attributes:
+        waited_s: Seconds spent looking.
+    """
+
+    def __init__(self, waited_s: float) -> None:
+        self.waited_s = waited_s
+        super().__init__(
+            f"no mailbox is there (looked for {waited_s:.1f} s): start one with"
+            " 'evenflow mailbox --name NAME', or check domain.id and domain.interface"
+        )
+
+
+class SendTimeout(EvenflowError):
+    """A mailbox was given a message and did not answer: it may have taken it or not.
+
+    Attributes:
+        mailbox: The mailbox.
+        waited_s: Seconds spent waiting.
+    """
+
+    def __init__(self, mailbox: str, waited_s: float) -> None:
+        self.mailbox = mailbox
+        self.waited_s = waited_s
+        super().__init__(
+            f"mailbox {mailbox} has not answered for {waited_s:.1f} s: it may have taken the"
+            " message or not; see 'evenflow mailboxes'"
+        )
+
+
 class DomainError(EvenflowError):
     """The DDS domain failed, or nobody in it answers.
 

@@ -1,4 +1,4 @@
-"""What vehicles do as mobile nodes, and the books of it; what a fleet's processes tell one another."""
+"""What vehicles do as mobile nodes, and the books of it."""
 
 from __future__ import annotations
 

@@ -25,3 +25,6 @@ included; octets it keeps; topics it leads."""
 QUERY = ("batch_s", "tasks", "lag_epochs", "lag_items", "damaged_items")
 """Properties of a query of a served topic: seconds of its newest batch, tasks of it; closed epochs
 and items that it has not committed; items whose payload it could not decode."""
+GATEWAY = ("mobile_nodes", "mobile_items_s", "mobile_outbox_items", "mobile_held_bytes")
+"""Properties of a gateway: mobile nodes attached, items accepted a second, items in its outboxes
+that nobody has committed; bytes of items that are not safe yet and messages not acknowledged."""

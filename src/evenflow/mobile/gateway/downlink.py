@@ -1,9 +1,10 @@
 """Messages to nodes: passed on, within a bound; acknowledged, or given back.
 
 The mailbox holds a message until its node has it; a gateway only passes it on. It counts what a
-node has not acknowledged, and gives back what goes beyond the bound or is for a node that is not
-attached here: the mailbox sends it again, to where the node is then. Nothing rests on a message
-that a gateway loses.
+node has not acknowledged, and gives back what goes beyond the bound, what is for a node that is not
+attached here, and what follows on a message that the node neither has nor was passed on (the node
+would not take it, and it would fill the room of the one that is lacking). The mailbox sends it
+again, to where the node is then. Nothing rests on a message that a gateway loses.
 
 Acknowledgements of all nodes gather for a moment and go to each mailbox together.
 """
@@ -29,6 +30,8 @@ RECEIPT_S: Final = 0.01
 """How long acknowledgements gather."""
 MOST_NODES: Final = 1_000
 """Nodes in one receipt."""
+MOST_MAILBOXES: Final = 1_000
+"""Mailboxes of a node that are kept in mind; as many as its greeting can name."""
 MESSAGE_BYTES: Final = 256
 """What a message costs besides its payload."""
 
@@ -71,7 +74,7 @@ class Downlink:
             return
         for node, number, previous in zip(mail.nodes, mail.numbers, mail.previous, strict=False):
             session = self._sessions.attached(node)
-            if session is None or not self._has_room(session, len(mail.payload)):
+            if session is None or not self._takes(session, mail, number, previous):
                 self._give_back(mail.mailbox, node, now)
                 continue
             self._hold(session, mail.mailbox, number, len(mail.payload) + MESSAGE_BYTES)
@@ -81,11 +84,14 @@ class Downlink:
             self.passed_on += 1
             self._out.append(Send(session.link, message))
 
-    def _has_room(self, session: Session, size: int) -> bool:
-        size += MESSAGE_BYTES
+    def _takes(self, session: Session, mail: Mail, number: int, previous: int) -> bool:
+        waiting = session.mail.get(mail.mailbox, {})
+        if previous > session.received.get(mail.mailbox, 0) and previous not in waiting:
+            return False
+        size = len(mail.payload) + MESSAGE_BYTES - waiting.get(number, 0)
         # One message alone always fits: it would be given back for ever.
-        alone = session.mail_bytes == 0 or session.mail_bytes + size <= self._settings.mail_bytes
-        return alone and self.held + size <= self._settings.mail_buffer_bytes
+        fits = session.mail_bytes == 0 or session.mail_bytes + size <= self._settings.mail_bytes
+        return fits and self.held + size <= self._settings.mail_buffer_bytes
 
     def _hold(self, session: Session, mailbox: str, number: int, size: int) -> None:
         waiting = session.mail.setdefault(mailbox, {})
@@ -102,6 +108,7 @@ class Downlink:
     def acknowledge(self, session: Session, received: Mapping[str, int], now: float) -> None:
         """A node has everything of some mailboxes up to some numbers."""
         for mailbox, number in received.items():
+            self._note(session, mailbox, number)
             waiting = session.mail.get(mailbox, {})
             for one in [one for one in waiting if one <= number]:
                 size = waiting.pop(one)
@@ -111,6 +118,12 @@ class Downlink:
                 known = self._received.setdefault(mailbox, {})
                 known[session.node] = max(number, known.get(session.node, 0))
                 self._gather(now)
+
+    @staticmethod
+    def _note(session: Session, mailbox: str, number: int) -> None:
+        known = session.received
+        if mailbox in known or len(known) < MOST_MAILBOXES:
+            known[mailbox] = max(number, known.get(mailbox, 0))
 
     def drop(self, session: Session, now: float) -> None:
         """A node is here no more: what it has not acknowledged goes back."""

@@ -59,6 +59,8 @@ class Session:
     mail: dict[str, dict[int, int]] = field(default_factory=dict)
     """Bytes of the messages it has not acknowledged, by mailbox and number."""
     mail_bytes: int = 0
+    received: dict[str, int] = field(default_factory=dict)
+    """For each mailbox: everything up to this number is had."""
     questions: dict[tuple[str, str], float] = field(default_factory=dict)
     """Gateways and topics it has asked about, and when to ask again."""
     announced: bool = False

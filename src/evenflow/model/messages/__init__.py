@@ -45,6 +45,8 @@ message            from -> to              meaning
 ``SendRequest``    any process -> mailbox  hold this message and deliver it
 ``SendReply``      mailbox -> who asked    it is on disk, or it is refused and why
 ``MailboxReport``  mailbox -> everybody    it is there, and how much waits
+``GroupRequest``   any process -> mailbox  which mobile nodes are in this group?
+``GroupMembers``   mailbox -> who asked    these are
 =================  ======================  =====================================================
 
 They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,
@@ -86,6 +88,8 @@ from evenflow.model.messages.handover import Ack, CacheChunk, Order, SliceState,
 from evenflow.model.messages.mobile import (
     Attachment,
     GatewayReport,
+    GroupMembers,
+    GroupRequest,
     Mail,
     MailboxReport,
     MailReceipt,
@@ -120,6 +124,8 @@ __all__ = [
     "EpochClose",
     "EventNotice",
     "GatewayReport",
+    "GroupMembers",
+    "GroupRequest",
     "Ledger",
     "Mail",
     "MailReceipt",

@@ -1,0 +1,417 @@
+"""A mailbox, its gateways and nodes and a messenger in one process, under random schedules.
+
+The cores of mailbox and messenger are the real ones. Disk, gateways and nodes are models of what
+``docs/mobile.md`` says of them. Every message may be late, lost or repeated, in any order; nodes
+move, gateways die, the mailbox is killed and started again, and loses what it had not synced.
+
+:meth:`MailWorld.check` is what has to hold in the end, :meth:`MailWorld.check_books` at any time.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evenflow.domain.channels import Gone
+from evenflow.errors import NoMailbox, SendRefused
+from evenflow.mobile.groups.groups import Groups
+from evenflow.mobile.mailbox import actions as mailbox_actions
+from evenflow.mobile.mailbox.actions import Keep, Kept, NotKept, NotPosted
+from evenflow.mobile.mailbox.core import MailboxCore
+from evenflow.mobile.mailbox.delivery import Post
+from evenflow.mobile.mailbox.records import KeptLetter, KnownNode, Memory
+from evenflow.mobile.mailbox.settings import MailboxSettings
+from evenflow.mobile.messenger import core as messenger_core
+from evenflow.mobile.messenger.core import Message, MessengerCore, Sent
+from evenflow.model.messages import Attachment, GatewayReport, MailboxReport, MailReceipt
+
+if TYPE_CHECKING:
+    from random import Random
+
+MAILBOX = "m1~000001"
+WALL = 1_800_000_000.0
+FOREVER_S = 1e6
+
+
+class SimDisk:
+    """What outlives a mailbox; notes only if they were flushed."""
+
+    def __init__(self) -> None:
+        self.letters: dict[int, Keep] = {}
+        self.kept: list[Keep] = []
+        """All that was ever kept, for the books."""
+        self.had: dict[str, int] = {}
+        self.nodes: set[str] = set()
+        self.notes: list[Any] = []
+
+    def flush(self) -> None:
+        for note in self.notes:
+            match note:
+                case mailbox_actions.Forget(numbers):
+                    for number in numbers:
+                        self.letters.pop(number, None)
+                case mailbox_actions.NoteHad(node, number):
+                    self.had[node] = number
+                case mailbox_actions.NoteNodes(nodes):
+                    self.nodes.update(nodes)
+        self.notes.clear()
+
+    def memory(self) -> Memory:
+        newest = max((one.number for one in self.kept), default=0)
+        names = sorted({*self.nodes, *self.had})
+        return Memory(
+            newest,
+            [
+                KeptLetter(one.number, one.time, one.expires, len(one.payload), one.nodes)
+                for one in self.letters.values()
+            ],
+            [KnownNode(name, self.had.get(name, 0), WALL) for name in names],
+            [(one.source, one.request, len(one.nodes)) for one in self.kept],
+        )
+
+
+@dataclass(slots=True)
+class SimNode:
+    """A mobile node: takes a message only if it has the one before."""
+
+    name: str
+    connection: int = 0
+    gateway: str = ""
+    received: int = 0
+    got: list[tuple[int, bytes]] = field(default_factory=list)
+
+    def take(self, number: int, previous: int, payload: bytes) -> None:
+        if previous <= self.received < number:
+            self.received = number
+            self.got.append((number, payload))
+
+
+@dataclass(slots=True)
+class SimGateway:
+    """A gateway: holds messages for the nodes that are attached, within a bound.
+
+    It takes only what follows on something that the node has or that it holds: others would fill it
+    and could never be given away.
+    """
+
+    name: str
+    alive: bool = True
+    attached: dict[str, int] = field(default_factory=dict)
+    held: dict[str, dict[int, tuple[int, int, bytes]]] = field(default_factory=dict)
+    most: int = 4
+
+
+class MailWorld:
+    """Everything, under virtual time."""
+
+    def __init__(
+        self, rng: Random, *, nodes: int = 4, gateways: int = 3, settings: MailboxSettings
+    ) -> None:
+        self.rng = rng
+        self.now = 0.0
+        self.settings = settings
+        self.disk = SimDisk()
+        self.nodes = {name: SimNode(name) for name in (f"car-{n}" for n in range(nodes))}
+        self.gateways = {name: SimGateway(name) for name in (f"gw-{n}" for n in range(gateways))}
+        self.messenger = MessengerCore(rng.getrandbits(64), "dispatch", 0.0)
+        self.results: dict[int, Any] = {}
+        self.tickets: dict[int, Message] = {}
+        self.disk_is_full = False
+        self.calm = False
+        """Whether nothing is lost, late or repeated any more."""
+        self.core: MailboxCore | None = None
+        self._air: list[tuple[float, int, str, Any]] = []
+        self._sequence = 0
+        self._in_order: dict[Any, float] = {}
+        self.start_mailbox()
+        for gateway in self.gateways.values():
+            self._to_mailbox(self._report(gateway), key=gateway.name)
+
+    @property
+    def wall(self) -> float:
+        return WALL + self.now
+
+    # -- what may happen --------------------------------------------------------------------------
+
+    def send(self, nodes: tuple[str, ...], group: str, lifetime_s: float) -> None:
+        ticket = len(self.tickets) + 1
+        message = Message(f"{ticket}".encode(), nodes, group, lifetime_s)
+        self.tickets[ticket] = message
+        self._messenger(messenger_core.Submit(ticket, message, self.now + 60.0))
+
+    def attach(self, name: str, gateway: str) -> None:
+        """A node connects to a gateway; its old one finds out by and by."""
+        node = self.nodes[name]
+        if not self.gateways[gateway].alive:
+            return
+        old, node.gateway = node.gateway, gateway
+        node.connection += 1
+        self.gateways[gateway].attached[name] = node.connection
+        self.gateways[gateway].held.pop(name, None)
+        self._announce(gateway, name, attached=True)
+        # What the node has is told to the mailbox with the Hello.
+        self._to_mailbox(MailReceipt(MAILBOX, gateway, (name,), (node.received,), ()))
+        if old and old != gateway:
+            self._later(old, ("leave", name, node.connection))
+
+    def detach(self, name: str) -> None:
+        node = self.nodes[name]
+        old, node.gateway = node.gateway, ""
+        if old:
+            self._later(old, ("leave", name, node.connection + 1))
+
+    def kill_gateway(self, name: str) -> None:
+        gateway = self.gateways[name]
+        if not gateway.alive:
+            return
+        gateway.alive = False
+        for node in self.nodes.values():
+            if node.gateway == name:
+                node.gateway = ""
+        attached, gateway.attached, gateway.held = list(gateway.attached), {}, {}
+        self._to_mailbox(Gone(GatewayReport, (name,)), key=name)
+        for one in attached:
+            self._to_mailbox(Gone(Attachment, (name, one)), key=(name, one))
+
+    def start_gateway(self, name: str) -> None:
+        gateway = self.gateways[name]
+        gateway.alive = True
+        self._to_mailbox(self._report(gateway), key=name)
+
+    def kill_mailbox(self) -> None:
+        """``kill -9``: what was not flushed is lost, or a part of it."""
+        self.core = None
+        if self.rng.random() < 0.5:
+            self.disk.flush()
+        self.disk.notes.clear()
+        self._messenger(Gone(MailboxReport, (MAILBOX,)))
+
+    def start_mailbox(self) -> None:
+        if self.core is not None:
+            return
+        self.core = MailboxCore(MAILBOX, self.settings, Groups(), self.disk.memory())
+        self._messenger(self.core.report())
+        for gateway in self.gateways.values():
+            if gateway.alive:
+                self._to_mailbox(self._report(gateway), key=gateway.name)
+                for name in gateway.attached:
+                    self._announce(gateway.name, name, attached=True)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass; everything that is due happens."""
+        end = self.now + seconds
+        while self._air and self._air[0][0] <= end:
+            when, _, to, what = heapq.heappop(self._air)
+            self._pass(when)
+            self._arrive(to, what)
+        self._pass(end)
+
+    def _pass(self, when: float) -> None:
+        while self.now < when:
+            self.now = min(when, self.now + 0.25)
+            self._messenger(messenger_core.Tick())
+            self._mailbox(mailbox_actions.Tick())
+            self.check_books()
+
+    def heal(self) -> None:
+        """All come back, nothing is lost any more; then wait until everything has arrived."""
+        self.calm = True
+        self.disk_is_full = False
+        self.start_mailbox()
+        for name in self.gateways:
+            if not self.gateways[name].alive:
+                self.start_gateway(name)
+        for name, node in self.nodes.items():
+            if not node.gateway:
+                self.attach(name, self.rng.choice(list(self.gateways)))
+        self.advance(4 * self.settings.longest_pause_s + 120.0)
+
+    # -- what has to hold -------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """In the end: each message once, in order, to whom it is for."""
+        kept = [int(one.payload) for one in self.disk.kept]
+        assert len(kept) == len(set(kept)), "a message is held twice"
+        assert kept == sorted(kept), "messages of a sender are not in order"
+        assert self.messenger.unanswered == 0
+        for ticket, result in self.results.items():
+            if isinstance(result, Sent):
+                assert ticket in kept, "said to be on disk, and is not"
+            elif isinstance(result, NoMailbox | SendRefused):
+                assert ticket not in kept, "said to be refused, and is held"
+        assert set(self.results) == set(self.tickets)
+        for node in self.nodes.values():
+            numbers = [number for number, _ in node.got]
+            assert numbers == sorted(set(numbers)), f"{node.name}: twice, or out of order"
+            due = [one for one in self.disk.kept if node.name in one.nodes]
+            assert set(numbers) <= {one.number for one in due}, "somebody else's message"
+            lasting = [one.number for one in due if one.expires > (self.wall + 60) * 1e6]
+            lacking = set(lasting) - set(numbers)
+            assert not lacking, f"{node.name} has not got {sorted(lacking)}"
+        assert self.core is not None
+        assert len(self.core.letters) == self.core.letters.messages == 0
+        assert self.core.letters.octets == self.core.letters.waiting == 0
+        self.disk.flush()
+        assert not self.disk.letters, "the disk keeps what nobody waits for"
+
+    def check_books(self) -> None:
+        """At any time: the counts are what they count, and within their bounds."""
+        if self.core is None:
+            return
+        letters, delivery = self.core.letters, self.core.delivery
+        nodes = list(self.core.directory)
+        assert letters.messages == sum(len(node.queue) for node in nodes)
+        assert letters.waiting == sum(bool(node.queue) for node in nodes)
+        for gateway in delivery._gateways.values():  # noqa: SLF001
+            counts = [bisect_right(node.queue, node.sent) for node in gateway.nodes]
+            assert gateway.flight == sum(counts) <= self.settings.gateway_window
+            assert gateway.octets == sum(node.flight_octets for node in gateway.nodes)
+            assert max(counts, default=0) <= self.settings.node_window
+        for node in nodes:
+            assert len(node.queue) <= self.settings.node_messages
+            under_way = node.queue[: bisect_right(node.queue, node.sent)]
+            assert node.flight_octets == sum(letters[number].octets for number in under_way)
+            assert node.gateway or not node.sent
+
+    # -- between them -----------------------------------------------------------------------------
+
+    def _arrive(self, to: str, what: Any) -> None:
+        if to == "mailbox":
+            self._mailbox(what)
+        elif to == "messenger":
+            self._messenger(what)
+        else:
+            self._gateway(self.gateways[to], what)
+
+    def _mailbox(self, event: Any) -> None:
+        if self.core is None:
+            return
+        self._perform(self.core.handle(event, self.now, self.wall))
+        if self.core is not None:
+            self._perform(self.core.post(self.now))
+        if self.rng.random() < 0.3:
+            self.disk.flush()
+
+    def _perform(self, actions: list[Any]) -> None:
+        assert self.core is not None
+        for action in actions:
+            match action:
+                case Keep():
+                    self._keep(action)
+                case Post():
+                    if not self.calm and self.rng.random() < 0.05:
+                        self._perform(self.core.handle(NotPosted(action), self.now, self.wall))
+                    else:
+                        self._later(action.gateway, action)
+                case mailbox_actions.Reply(message):
+                    self._later("messenger", message)
+                case _:
+                    self.disk.notes.append(action)
+            if self.core is None:
+                return
+
+    def _keep(self, keep: Keep) -> None:
+        assert self.core is not None
+        if self.disk_is_full:
+            refused = NotKept(keep.number, "the disk is full")
+            self._perform(self.core.handle(refused, self.now, self.wall))
+            return
+        self.disk.letters[keep.number] = keep
+        self.disk.kept.append(keep)
+        if not self.calm and self.rng.random() < 0.02:
+            self.kill_mailbox()  # between the disk and the answer
+            return
+        self._perform(self.core.handle(Kept(keep.number), self.now, self.wall))
+
+    def _messenger(self, event: Any) -> None:
+        failed = False
+        for action in self.messenger.handle(event, self.now):
+            match action:
+                case messenger_core.Write(request):
+                    failed = failed or (not self.calm and self.rng.random() < 0.05)
+                    if failed:
+                        self.messenger.handle(messenger_core.NotWritten(request.number), self.now)
+                    else:
+                        self._to_mailbox(request)
+                case messenger_core.Done(ticket, result):
+                    assert ticket not in self.results
+                    self.results[ticket] = result
+
+    def _gateway(self, gateway: SimGateway, what: Any) -> None:
+        if not gateway.alive:
+            return
+        match what:
+            case Post():
+                self._take_in(gateway, what)
+            case ("leave", name, connection):
+                if gateway.attached.get(name, connection) < connection:
+                    del gateway.attached[name]
+                    gateway.held.pop(name, None)
+                    self._announce(gateway.name, name, attached=False)
+            case ("give", name):
+                self._give(gateway, name)
+
+    def _take_in(self, gateway: SimGateway, post: Post) -> None:
+        letter = self.disk.letters.get(post.number)
+        if letter is None:
+            return
+        returned = []
+        for name, previous in zip(post.nodes, post.previous, strict=True):
+            held = gateway.held.setdefault(name, {})
+            has_room = len(held) < gateway.most or post.number in held
+            follows = previous in held or previous <= self.nodes[name].received
+            if name in gateway.attached and has_room and follows:
+                held[post.number] = (previous, letter.expires, letter.payload)
+                self._later(gateway.name, ("give", name))
+            else:
+                returned.append(name)
+        if returned:
+            self._to_mailbox(MailReceipt(MAILBOX, gateway.name, (), (), tuple(returned)))
+
+    def _give(self, gateway: SimGateway, name: str) -> None:
+        """Give a node what is held for it, as far as the connection lasts."""
+        node = self.nodes[name]
+        held = gateway.held.get(name, {})
+        connected = node.gateway == gateway.name
+        if not connected or gateway.attached.get(name) != node.connection:
+            return
+        for number in sorted(held):
+            if not self.calm and self.rng.random() < 0.1:
+                return
+            previous, expires, payload = held[number]
+            if expires > self.wall * 1e6:
+                node.take(number, previous, payload)
+            if expires <= self.wall * 1e6 or number <= node.received:
+                del held[number]
+        receipt = MailReceipt(MAILBOX, gateway.name, (name,), (node.received,), ())
+        self._to_mailbox(receipt)
+
+    def _announce(self, gateway: str, name: str, *, attached: bool) -> None:
+        connection = self.gateways[gateway].attached.get(name, 0)
+        said = Attachment(gateway, name, connection, attached, "{}", self.wall)
+        self._to_mailbox(said, key=(gateway, name))
+
+    @staticmethod
+    def _report(gateway: SimGateway) -> GatewayReport:
+        return GatewayReport(gateway.name, (), len(gateway.attached), 100, False, ())  # noqa: FBT003
+
+    def _to_mailbox(self, message: Any, key: Any = None) -> None:
+        self._later("mailbox", message, key)
+
+    def _later(self, to: str, what: Any, key: Any = None) -> None:
+        """Send; states (with a key) arrive in order and are not lost, all else may be."""
+        if key is None and not self.calm:
+            if self.rng.random() < 0.1:
+                return
+            if self.rng.random() < 0.1:
+                self._put(self.now + self.rng.expovariate(0.5), to, what)
+        when = self.now + (0.001 if self.calm else self.rng.expovariate(10.0))
+        if key is not None:
+            when = self._in_order[key] = max(when, self._in_order.get(key, 0.0) + 1e-6)
+        self._put(when, to, what)
+
+    def _put(self, when: float, to: str, what: Any) -> None:
+        self._sequence += 1
+        heapq.heappush(self._air, (when, self._sequence, to, what))

@@ -1,0 +1,82 @@
+"""Random schedules: each message once, in order, whatever happens to anybody."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenflow.mobile.mailbox.settings import MailboxSettings
+from evenflow.testing.mail_world import FOREVER_S, MailWorld
+
+SMALL = MailboxSettings(
+    node_messages=12, node_window=3, gateway_window=5, longest_pause_s=4.0, longest_s=1e7
+)
+WIDE = MailboxSettings(longest_pause_s=4.0, longest_s=1e7)
+
+
+def something_happens(world: MailWorld) -> None:
+    rng = world.rng
+    node = rng.choice(list(world.nodes))
+    gateway = rng.choice(list(world.gateways))
+    match rng.choices(range(10), (8, 4, 1, 0.7, 1.5, 0.7, 1.5, 14, 0.3, 0.7))[0]:
+        case 0:
+            lifetime_s = FOREVER_S if rng.random() < 0.7 else rng.uniform(0.05, 3.0)
+            some = tuple(rng.sample(list(world.nodes), rng.randint(1, 3)))
+            world.send(*(((), "*") if rng.random() < 0.3 else (some, "")), lifetime_s)
+        case 1:
+            world.attach(node, gateway)
+        case 2:
+            world.detach(node)
+        case 3:
+            world.kill_gateway(gateway)
+        case 4:
+            world.start_gateway(gateway)
+        case 5:
+            if world.core is not None:
+                world.kill_mailbox()
+        case 6:
+            world.start_mailbox()
+        case 7:
+            world.advance(rng.choice((0.01, 0.1, 0.5)))
+        case 8:
+            world.advance(rng.uniform(1.0, 10.0))
+        case 9:
+            world.disk_is_full = not world.disk_is_full
+    world.check_books()
+
+
+def run(seed: int, settings: MailboxSettings, steps: int = 150) -> MailWorld:
+    world = MailWorld(Random(seed), settings=settings)
+    for _ in range(steps):
+        something_happens(world)
+    world.heal()
+    world.check()
+    return world
+
+
+@given(st.integers(0, 1 << 40), st.sampled_from([SMALL, WIDE]))
+def test_each_message_once_and_in_order(seed: int, settings: MailboxSettings) -> None:
+    run(seed, settings)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("part", range(4))
+def test_many_schedules(part: int) -> None:
+    for seed in range(part * 100, part * 100 + 100):
+        run(seed, SMALL if seed % 2 else WIDE)
+
+
+def test_the_schedules_reach_everything() -> None:
+    """The random schedules are of use only if all that may happen happens in them."""
+    worlds = [run(seed, SMALL) for seed in range(12)]
+    cores = [world.core for world in worlds if world.core is not None]
+    assert sum(len(world.disk.kept) for world in worlds) > 100
+    assert sum(core.delivery.repeated for core in cores) > 10
+    assert sum(core.delivery.returned for core in cores) > 10
+    assert {type(one).__name__ for world in worlds for one in world.results.values()} >= {
+        "Sent",
+        "SendRefused",
+    }
