@@ -118,9 +118,10 @@ def checked_attributes(
 def checked_place(latitude: float, longitude: float) -> tuple[float, float]:
     """Return a position that may go on the wire, or raise `ConfigError`."""
     try:
-        return msgspec.convert((latitude, longitude), Place)
+        place: tuple[float, float] = msgspec.convert((latitude, longitude), Place)
     except msgspec.ValidationError as error:
         raise ConfigError("position", (latitude, longitude), str(error)) from None
+    return place
 
 
 def encoded(payload: Payload, most_bytes: int) -> bytes:

@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import logging
 from collections import deque
+from collections.abc import Awaitable, Callable
 from math import inf
 from typing import TYPE_CHECKING, Final
 
@@ -24,17 +25,16 @@ from evenflow.errors import (
 )
 from evenflow.mobile.client import events
 from evenflow.mobile.client.wire import Wire
+from evenflow.mobile.link.frames import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from evenflow.mobile.client.core import ClientCore
     from evenflow.mobile.client.disk import ClientDisk
     from evenflow.mobile.client.wire import Dialler
-    from evenflow.mobile.link.frames import Message
 
-    Handler = Callable[[Message], Awaitable[None] | None]
-    Watcher = Callable[[events.Action], None]
+Handler = Callable[[Message], Awaitable[None] | None]
+"""What an application does with a message."""
+Watcher = Callable[[events.Action], None]
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +49,16 @@ class ClientShell:
         core: The rules.
         dialler: Makes links.
         disk: What survives the process; None: nothing does.
+        watcher: Is told what was done, for who measures.
     """
 
-    def __init__(self, core: ClientCore, dialler: Dialler, disk: ClientDisk | None) -> None:
+    def __init__(
+        self,
+        core: ClientCore,
+        dialler: Dialler,
+        disk: ClientDisk | None,
+        watcher: Watcher | None = None,
+    ) -> None:
         self._core = core
         self._dialler = dialler
         self._disk = disk
@@ -67,11 +74,13 @@ class ClientShell:
         self._waiting: set[asyncio.Future[None]] = set()
         self._in_hand: deque[Message] = deque()
         self._handler: Handler | None = None
+        self._door = asyncio.Lock()
+        """Who waits for room waits here, in turn."""
         self._delivering: asyncio.Task[None] | None = None
         self._failed_messages = 0
         self._failure: EvenflowError | None = None
         self._closed = False
-        self._watcher: Watcher | None = None
+        self._watcher = watcher
 
     async def start(self, timeout_s: float) -> None:
         """Begin to look for a gateway, and wait for one for so long."""
@@ -87,6 +96,8 @@ class ClientShell:
 
     def _tell(self, event: events.Event) -> None:
         """Tell the core what happened, and do what it wants."""
+        if isinstance(event, events.Unlinked):
+            self._wires.pop(event.link, None)
         self._do(self._core.handle(event, self._loop.time()))
 
     def _do(self, actions: list[events.Action]) -> None:
@@ -265,10 +276,10 @@ class ClientShell:
         if self._delivering is not None:
             self._delivering.cancel()
             await asyncio.gather(self._delivering, return_exceptions=True)
-        if self._ending:
-            await asyncio.wait(self._ending, timeout=CLOSE_S)
         for link in list(self._wires):
             self._drop(link, "the node ends")
+        if self._ending:
+            await asyncio.wait(self._ending, timeout=CLOSE_S)
         if self._disk is not None:
             if self._late and self._failure is None:
                 await asyncio.to_thread(self._disk.write, self._late)
