@@ -25,7 +25,14 @@ from evenflow.mobile.mailbox.records import KeptLetter, KnownNode, Memory
 from evenflow.mobile.mailbox.settings import MailboxSettings
 from evenflow.mobile.messenger import core as messenger_core
 from evenflow.mobile.messenger.core import Message, MessengerCore, Sent
-from evenflow.model.messages import Attachment, GatewayReport, MailboxReport, MailReceipt
+from evenflow.model.messages import (
+    Attachment,
+    GatewayReport,
+    MailboxReport,
+    MailReceipt,
+    SendReply,
+    SendRequest,
+)
 
 if TYPE_CHECKING:
     from random import Random
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
 MAILBOX = "m1~000001"
 WALL = 1_800_000_000.0
 FOREVER_S = 1e6
+TICK_S = 0.05
 
 
 class SimDisk:
@@ -122,6 +130,8 @@ class MailWorld:
         self.calm = False
         """Whether nothing is lost, late or repeated any more."""
         self.core: MailboxCore | None = None
+        self.lives: list[MailboxCore] = []
+        """The mailbox's former ones."""
         self._air: list[tuple[float, int, str, Any]] = []
         self._sequence = 0
         self._in_order: dict[Any, float] = {}
@@ -182,10 +192,15 @@ class MailWorld:
 
     def kill_mailbox(self) -> None:
         """``kill -9``: what was not flushed is lost, or a part of it."""
+        assert self.core is not None
+        self.lives.append(self.core)
         self.core = None
         if self.rng.random() < 0.5:
             self.disk.flush()
         self.disk.notes.clear()
+        # What was written to it, or by it, goes with its reader and its writer; states are kept.
+        self._air = [one for one in self._air if not isinstance(one[3], SendRequest | SendReply)]
+        heapq.heapify(self._air)
         self._messenger(Gone(MailboxReport, (MAILBOX,)))
 
     def start_mailbox(self) -> None:
@@ -202,15 +217,11 @@ class MailWorld:
     def advance(self, seconds: float) -> None:
         """Let time pass; everything that is due happens."""
         end = self.now + seconds
-        while self._air and self._air[0][0] <= end:
-            when, _, to, what = heapq.heappop(self._air)
-            self._pass(when)
-            self._arrive(to, what)
-        self._pass(end)
-
-    def _pass(self, when: float) -> None:
-        while self.now < when:
-            self.now = min(when, self.now + 0.25)
+        while self.now < end:
+            self.now = min(end, self.now + TICK_S)
+            while self._air and self._air[0][0] <= self.now:
+                _, _, to, what = heapq.heappop(self._air)
+                self._arrive(to, what)
             self._messenger(messenger_core.Tick())
             self._mailbox(mailbox_actions.Tick())
             self.check_books()
@@ -226,7 +237,15 @@ class MailWorld:
         for name, node in self.nodes.items():
             if not node.gateway:
                 self.attach(name, self.rng.choice(list(self.gateways)))
-        self.advance(4 * self.settings.longest_pause_s + 120.0)
+        self.advance(1.0)
+        deadline = self.now + 4 * self.settings.longest_pause_s + 120.0
+        while self.now < deadline and not self._is_quiet():
+            self.advance(1.0)
+
+    def _is_quiet(self) -> bool:
+        assert self.core is not None
+        waiting = self.messenger.unanswered or len(self.core.letters)
+        return not waiting and not self._air
 
     # -- what has to hold -------------------------------------------------------------------------
 
