@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evenflow.domain.channels import Gone
@@ -21,8 +20,7 @@ from evenflow.mobile.mailbox import actions as mailbox_actions
 from evenflow.mobile.mailbox.actions import Keep, Kept, NotKept, NotPosted
 from evenflow.mobile.mailbox.core import MailboxCore
 from evenflow.mobile.mailbox.delivery import Post
-from evenflow.mobile.mailbox.records import KeptLetter, KnownNode, Memory
-from evenflow.mobile.mailbox.settings import MailboxSettings
+from evenflow.mobile.mailbox.sources import TOO_OLD
 from evenflow.mobile.messenger import core as messenger_core
 from evenflow.mobile.messenger.core import Message, MessengerCore, Sent
 from evenflow.model.messages import (
@@ -34,81 +32,16 @@ from evenflow.model.messages import (
     SendRequest,
 )
 
+from evenflow.testing.mail_models import WALL, SimDisk, SimGateway, SimNode
+
 if TYPE_CHECKING:
     from random import Random
 
+    from evenflow.mobile.mailbox.settings import MailboxSettings
+
 MAILBOX = "m1~000001"
-WALL = 1_800_000_000.0
 FOREVER_S = 1e6
 TICK_S = 0.05
-
-
-class SimDisk:
-    """What outlives a mailbox; notes only if they were flushed."""
-
-    def __init__(self) -> None:
-        self.letters: dict[int, Keep] = {}
-        self.kept: list[Keep] = []
-        """All that was ever kept, for the books."""
-        self.had: dict[str, int] = {}
-        self.nodes: set[str] = set()
-        self.notes: list[Any] = []
-
-    def flush(self) -> None:
-        for note in self.notes:
-            match note:
-                case mailbox_actions.Forget(numbers):
-                    for number in numbers:
-                        self.letters.pop(number, None)
-                case mailbox_actions.NoteHad(node, number):
-                    self.had[node] = number
-                case mailbox_actions.NoteNodes(nodes):
-                    self.nodes.update(nodes)
-        self.notes.clear()
-
-    def memory(self) -> Memory:
-        newest = max((one.number for one in self.kept), default=0)
-        names = sorted({*self.nodes, *self.had})
-        return Memory(
-            newest,
-            [
-                KeptLetter(one.number, one.time, one.expires, len(one.payload), one.nodes)
-                for one in self.letters.values()
-            ],
-            [KnownNode(name, self.had.get(name, 0), WALL) for name in names],
-            [(one.source, one.request, len(one.nodes)) for one in self.kept],
-        )
-
-
-@dataclass(slots=True)
-class SimNode:
-    """A mobile node: takes a message only if it has the one before."""
-
-    name: str
-    connection: int = 0
-    gateway: str = ""
-    received: int = 0
-    got: list[tuple[int, bytes]] = field(default_factory=list)
-
-    def take(self, number: int, previous: int, payload: bytes) -> None:
-        if previous <= self.received < number:
-            self.received = number
-            self.got.append((number, payload))
-
-
-@dataclass(slots=True)
-class SimGateway:
-    """A gateway: holds messages for the nodes that are attached, within a bound.
-
-    It takes only what follows on something that the node has or that it holds: others would fill it
-    and could never be given away.
-    """
-
-    name: str
-    alive: bool = True
-    attached: dict[str, int] = field(default_factory=dict)
-    held: dict[str, dict[int, tuple[int, int, bytes]]] = field(default_factory=dict)
-    most: int = 4
 
 
 class MailWorld:
@@ -141,11 +74,21 @@ class MailWorld:
 
     @property
     def wall(self) -> float:
+        """The time of day."""
         return WALL + self.now
+
+    def some_node(self) -> str:
+        """Any node."""
+        return self.rng.choice(list(self.nodes))
+
+    def some_gateway(self) -> str:
+        """Any gateway."""
+        return self.rng.choice(list(self.gateways))
 
     # -- what may happen --------------------------------------------------------------------------
 
     def send(self, nodes: tuple[str, ...], group: str, lifetime_s: float) -> None:
+        """Somebody sends a message."""
         ticket = len(self.tickets) + 1
         message = Message(f"{ticket}".encode(), nodes, group, lifetime_s)
         self.tickets[ticket] = message
@@ -167,12 +110,14 @@ class MailWorld:
             self._later(old, ("leave", name, node.connection))
 
     def detach(self, name: str) -> None:
+        """A node loses its connection."""
         node = self.nodes[name]
         old, node.gateway = node.gateway, ""
         if old:
             self._later(old, ("leave", name, node.connection + 1))
 
     def kill_gateway(self, name: str) -> None:
+        """A gateway dies with all that it holds."""
         gateway = self.gateways[name]
         if not gateway.alive:
             return
@@ -186,6 +131,7 @@ class MailWorld:
             self._to_mailbox(Gone(Attachment, (name, one)), key=(name, one))
 
     def start_gateway(self, name: str) -> None:
+        """A gateway is there again."""
         gateway = self.gateways[name]
         gateway.alive = True
         self._to_mailbox(self._report(gateway), key=name)
@@ -204,6 +150,7 @@ class MailWorld:
         self._messenger(Gone(MailboxReport, (MAILBOX,)))
 
     def start_mailbox(self) -> None:
+        """The mailbox is there again, with what is on its disk."""
         if self.core is not None:
             return
         self.core = MailboxCore(MAILBOX, self.settings, Groups(), self.disk.memory())
@@ -260,6 +207,7 @@ class MailWorld:
                 assert ticket in kept, "said to be on disk, and is not"
             elif isinstance(result, NoMailbox | SendRefused):
                 assert ticket not in kept, "said to be refused, and is held"
+                assert TOO_OLD.reason not in str(result), "refused without a reason"
         assert set(self.results) == set(self.tickets)
         for node in self.nodes.values():
             numbers = [number for number, _ in node.got]
@@ -314,11 +262,12 @@ class MailWorld:
             self.disk.flush()
 
     def _perform(self, actions: list[Any]) -> None:
-        assert self.core is not None
         for action in actions:
+            if self.core is None:  # killed while it was at it
+                return
             match action:
                 case Keep():
-                    self._keep(action)
+                    self._keep(self.core, action)
                 case Post():
                     if not self.calm and self.rng.random() < 0.05:
                         self._perform(self.core.handle(NotPosted(action), self.now, self.wall))
@@ -328,21 +277,18 @@ class MailWorld:
                     self._later("messenger", message)
                 case _:
                     self.disk.notes.append(action)
-            if self.core is None:
-                return
 
-    def _keep(self, keep: Keep) -> None:
-        assert self.core is not None
+    def _keep(self, core: MailboxCore, keep: Keep) -> None:
         if self.disk_is_full:
             refused = NotKept(keep.number, "the disk is full")
-            self._perform(self.core.handle(refused, self.now, self.wall))
+            self._perform(core.handle(refused, self.now, self.wall))
             return
         self.disk.letters[keep.number] = keep
         self.disk.kept.append(keep)
         if not self.calm and self.rng.random() < 0.02:
             self.kill_mailbox()  # between the disk and the answer
             return
-        self._perform(self.core.handle(Kept(keep.number), self.now, self.wall))
+        self._perform(core.handle(Kept(keep.number), self.now, self.wall))
 
     def _messenger(self, event: Any) -> None:
         failed = False

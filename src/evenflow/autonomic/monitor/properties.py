@@ -25,3 +25,6 @@ included; octets it keeps; topics it leads."""
 QUERY = ("batch_s", "tasks", "lag_epochs", "lag_items", "damaged_items")
 """Properties of a query of a served topic: seconds of its newest batch, tasks of it; closed epochs
 and items that it has not committed; items whose payload it could not decode."""
+MAILBOX = ("mail_messages", "mail_nodes", "mail_bytes", "mail_oldest_s")
+"""Properties of a mailbox: messages that mobile nodes are still to have, nodes that wait for some,
+bytes that they take, seconds since the oldest was sent."""
