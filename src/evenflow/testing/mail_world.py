@@ -4,25 +4,22 @@ The cores of mailbox and messenger are the real ones. Disk, gateways and nodes a
 ``docs/mobile.md`` says of them. Every message may be late, lost or repeated, in any order; nodes
 move, gateways die, the mailbox is killed and started again, and loses what it had not synced.
 
-:meth:`MailWorld.check` is what has to hold in the end, :meth:`MailWorld.check_books` at any time.
+What has to hold is in :mod:`~evenflow.testing.mail_checks`.
 """
 
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from evenflow.domain.channels import Gone
-from evenflow.errors import NoMailbox, SendRefused
 from evenflow.mobile.groups.groups import Groups
 from evenflow.mobile.mailbox import actions as mailbox_actions
 from evenflow.mobile.mailbox.actions import Keep, Kept, NotKept, NotPosted
 from evenflow.mobile.mailbox.core import MailboxCore
 from evenflow.mobile.mailbox.delivery import Post
-from evenflow.mobile.mailbox.sources import TOO_OLD
 from evenflow.mobile.messenger import core as messenger_core
-from evenflow.mobile.messenger.core import Message, MessengerCore, Sent
+from evenflow.mobile.messenger.core import Message, MessengerCore
 from evenflow.model.messages import (
     Attachment,
     GatewayReport,
@@ -31,7 +28,7 @@ from evenflow.model.messages import (
     SendReply,
     SendRequest,
 )
-
+from evenflow.testing.mail_checks import check_books
 from evenflow.testing.mail_models import WALL, SimDisk, SimGateway, SimNode
 
 if TYPE_CHECKING:
@@ -171,7 +168,7 @@ class MailWorld:
                 self._arrive(to, what)
             self._messenger(messenger_core.Tick())
             self._mailbox(mailbox_actions.Tick())
-            self.check_books()
+            check_books(self)
 
     def heal(self) -> None:
         """All come back, nothing is lost any more; then wait until everything has arrived."""
@@ -193,54 +190,6 @@ class MailWorld:
         assert self.core is not None
         waiting = self.messenger.unanswered or len(self.core.letters)
         return not waiting and not self._air
-
-    # -- what has to hold -------------------------------------------------------------------------
-
-    def check(self) -> None:
-        """In the end: each message once, in order, to whom it is for."""
-        kept = [int(one.payload) for one in self.disk.kept]
-        assert len(kept) == len(set(kept)), "a message is held twice"
-        assert kept == sorted(kept), "messages of a sender are not in order"
-        assert self.messenger.unanswered == 0
-        for ticket, result in self.results.items():
-            if isinstance(result, Sent):
-                assert ticket in kept, "said to be on disk, and is not"
-            elif isinstance(result, NoMailbox | SendRefused):
-                assert ticket not in kept, "said to be refused, and is held"
-                assert TOO_OLD.reason not in str(result), "refused without a reason"
-        assert set(self.results) == set(self.tickets)
-        for node in self.nodes.values():
-            numbers = [number for number, _ in node.got]
-            assert numbers == sorted(set(numbers)), f"{node.name}: twice, or out of order"
-            due = [one for one in self.disk.kept if node.name in one.nodes]
-            assert set(numbers) <= {one.number for one in due}, "somebody else's message"
-            lasting = [one.number for one in due if one.expires > (self.wall + 60) * 1e6]
-            lacking = set(lasting) - set(numbers)
-            assert not lacking, f"{node.name} has not got {sorted(lacking)}"
-        assert self.core is not None
-        assert len(self.core.letters) == self.core.letters.messages == 0
-        assert self.core.letters.octets == self.core.letters.waiting == 0
-        self.disk.flush()
-        assert not self.disk.letters, "the disk keeps what nobody waits for"
-
-    def check_books(self) -> None:
-        """At any time: the counts are what they count, and within their bounds."""
-        if self.core is None:
-            return
-        letters, delivery = self.core.letters, self.core.delivery
-        nodes = list(self.core.directory)
-        assert letters.messages == sum(len(node.queue) for node in nodes)
-        assert letters.waiting == sum(bool(node.queue) for node in nodes)
-        for gateway in delivery._gateways.values():  # noqa: SLF001
-            counts = [bisect_right(node.queue, node.sent) for node in gateway.nodes]
-            assert gateway.flight == sum(counts) <= self.settings.gateway_window
-            assert gateway.octets == sum(node.flight_octets for node in gateway.nodes)
-            assert max(counts, default=0) <= self.settings.node_window
-        for node in nodes:
-            assert len(node.queue) <= self.settings.node_messages
-            under_way = node.queue[: bisect_right(node.queue, node.sent)]
-            assert node.flight_octets == sum(letters[number].octets for number in under_way)
-            assert node.gateway or not node.sent
 
     # -- between them -----------------------------------------------------------------------------
 
@@ -297,9 +246,7 @@ class MailWorld:
                 case messenger_core.Write(request):
                     failed = failed or (not self.calm and self.rng.random() < 0.05)
                     if failed:
-                        self.messenger.handle(
-                            messenger_core.NotWritten(request.number), self.now
-                        )
+                        self.messenger.handle(messenger_core.NotWritten(request.number), self.now)
                     else:
                         self._to_mailbox(request)
                 case messenger_core.Done(ticket, result):

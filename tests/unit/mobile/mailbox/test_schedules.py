@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.mobile.mailbox.settings import MailboxSettings
+from evenflow.testing.mail_checks import check, check_books
 from evenflow.testing.mail_world import FOREVER_S, MailWorld
 
 SMALL = MailboxSettings(
@@ -52,9 +53,9 @@ def run(seed: int, settings: MailboxSettings, steps: int = 150) -> MailWorld:
     for _ in range(steps):
         [happening] = world.rng.choices(list(HAPPENINGS), list(HAPPENINGS.values()))
         happening(world)
-        world.check_books()
+        check_books(world)
     world.heal()
-    world.check()
+    check(world)
     return world
 
 
