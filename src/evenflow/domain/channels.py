@@ -121,6 +121,8 @@ SETTLE_REQUESTS: Final = _kept("settle-requests", messages.SettleRequest, 64)
 """Partition: the gateway that is asked."""
 SETTLE_ANSWERS: Final = _kept("settle-answers", messages.SettleAnswer, 64)
 """Partition: the gateway that asked."""
+NODE_OUTCOMES: Final = _kept("node-outcomes", messages.NodeOutcome, 64)
+"""Partition: the gateway that ordered it."""
 MAIL: Final = Channel("evenflow/mail", messages.Mail, blocking_s=0.05)
 """Partition: the gateway."""
 MAIL_RECEIPTS: Final = Channel("evenflow/mail-receipts", messages.MailReceipt)
@@ -137,8 +139,8 @@ CONTROL: Final = (
     EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
     REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
     ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS, WRITER_REQUESTS,
-    GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS, SETTLE_ANSWERS, MAIL, MAIL_RECEIPTS,
-    SEND_REQUESTS, SEND_REPLIES, MAILBOXES, GROUP_REQUESTS, GROUP_MEMBERS,
+    GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS, SETTLE_ANSWERS, NODE_OUTCOMES, MAIL,
+    MAIL_RECEIPTS, SEND_REQUESTS, SEND_REPLIES, MAILBOXES, GROUP_REQUESTS, GROUP_MEMBERS,
 )  # fmt: skip
 """All channels but those of the items."""
 

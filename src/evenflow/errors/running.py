@@ -70,6 +70,24 @@ class StoreTimeout(EvenflowError):
         super().__init__(f"{operation}: no answer after {waited_s:.1f} s: {reason}")
 
 
+class GatewayTimeout(EvenflowError):
+    """A mobile node waited too long: for a gateway, for room, or for its items to be safe.
+
+    Attributes:
+        operation: What was tried ("connect", "publish", "flush", "close").
+        waited_s: Seconds spent waiting.
+        reason: What it waited for, and why, as far as the node can tell.
+        items: Items that are not safe.
+    """
+
+    def __init__(self, operation: str, waited_s: float, reason: str, *, items: int = 0) -> None:
+        self.operation = operation
+        self.waited_s = waited_s
+        self.reason = reason
+        self.items = items
+        super().__init__(f"{operation}: after {waited_s:.1f} s {reason}")
+
+
 class PublishTimeout(EvenflowError):
     """Publishing was blocked by full retention for longer than the limit.
 

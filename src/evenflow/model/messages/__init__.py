@@ -39,6 +39,7 @@ message            from -> to              meaning
 ``Positions``      gateway -> everybody    where mobile nodes are
 ``SettleRequest``  gateway -> gateway      how far have you accepted the items of a node?
 ``SettleAnswer``   gateway -> gateway      up to this number, and no further
+``NodeOutcome``    gateway -> gateway      what came of a handover that the other has ordered
 ``Mail``           mailbox -> gateway      a message to mobile nodes that are attached there
 ``MailReceipt``    gateway -> mailbox      which nodes have it, which have to be tried again
 ``SendRequest``    any process -> mailbox  hold this message and deliver it
@@ -92,6 +93,7 @@ from evenflow.model.messages.mobile import (
     Mail,
     MailboxReport,
     MailReceipt,
+    NodeOutcome,
     Positions,
     SendReply,
     SendRequest,
@@ -131,6 +133,7 @@ __all__ = [
     "MapPage",
     "MoveReply",
     "MoveRequest",
+    "NodeOutcome",
     "NodeReport",
     "Order",
     "Positions",

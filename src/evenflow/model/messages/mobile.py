@@ -87,6 +87,25 @@ class SettleAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeOutcome:
+    """What a node says of a handover; from the gateway where it is to the one that ordered it."""
+
+    gateway: Text
+    """Where the node is."""
+    node: Text
+    order: Text
+    ok: Bool
+    reason: Text
+    milliseconds: F64
+    """From the order to being usable at the new gateway."""
+    in_flight: Number
+    """Items that were unsettled when it began."""
+    topics: Texts
+    left: Numbers
+    """For each topic: how far the old gateway has accepted, as the node knows."""
+
+
+@dataclass(frozen=True, slots=True)
 class Mail:
     """A message of a mailbox to nodes that are attached to one gateway."""
 
