@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import inspect
-import logging
 import secrets
 import time
-from collections import deque
-from math import inf
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
-from evenflow.errors import ClosedError, EvenflowError, GatewayTimeout, NodeRefused, StorageError
+from evenflow.errors import (
+    ClosedError,
+    ConfigError,
+    EvenflowError,
+    GatewayTimeout,
+    NodeRefused,
+    StorageError,
+)
 from evenflow.mobile.client import events
 from evenflow.mobile.client.buffer import Contradiction
 from evenflow.mobile.client.connections import Identity
@@ -32,20 +35,16 @@ from evenflow.mobile.client.settings import (
     encoded,
     stats_of,
 )
-from evenflow.mobile.client.wire import Wire
+from evenflow.mobile.client.shell import ClientShell, Handler
 from evenflow.mobile.link.connection import Trust
 from evenflow.mobile.link.dialing import open_link
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
     from evenflow.mobile.client.reaching import Patience
-    from evenflow.mobile.link.frames import Message
-
-    Handler = Callable[[Message], Awaitable[None] | None]
-
-log = logging.getLogger(__name__)
+    from evenflow.mobile.link.connection import Connection
 
 MOST_ITEMS: Final = 100_000
 MOST_BYTES: Final = 64 << 20

@@ -1,7 +1,7 @@
 """The client that blocks: the one for asyncio, in a thread of its own.
 
-It may be used from any thread. Handlers of messages run in a thread too, one message after the other,
-and may publish.
+It may be used from any thread. Handlers of messages run in a thread too, one message after the
+other, and may publish.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from evenflow.mobile.client.reaching import Patience
     from evenflow.mobile.client.settings import ClientStats, Payload
+    from evenflow.mobile.client.shell import Handler as AsyncHandler
     from evenflow.mobile.link.connection import Trust
     from evenflow.mobile.link.frames import Message
 
@@ -96,9 +97,7 @@ class Client(Closing):
         timeout_s: float | None = None,
     ) -> None:
         """Publish an item; return when it is kept (with an outbox: on disk)."""
-        self._thread.do(
-            self._client.publish(payload, topic, time_us=time_us, timeout_s=timeout_s)
-        )
+        self._thread.do(self._client.publish(payload, topic, time_us=time_us, timeout_s=timeout_s))
 
     def on_message(self, handler: Handler) -> Handler:
         """Let a function have the messages to this node, one after the other; a decorator."""
@@ -147,8 +146,8 @@ class Client(Closing):
         finally:
             self._thread.end()
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        self.close(10.0 if kind is None else 0.0)
+    def __exit__(self, *raised: object) -> None:
+        self.close(0.0 if any(raised) else 10.0)
 
 
 class _LoopThread:
@@ -186,7 +185,7 @@ class _LoopThread:
             self._loop.close()
 
 
-def _in_thread(handler: Handler) -> aio.Handler:
+def _in_thread(handler: Handler) -> AsyncHandler:
     """Run a handler outside the loop, so that it may block, and publish."""
 
     async def handle(message: Message) -> None:

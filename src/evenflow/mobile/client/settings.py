@@ -105,7 +105,9 @@ def checked_gateways(gateways: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(str(parse_link_address(one, "gateways")) for one in listed)
 
 
-def checked_attributes(attributes: Mapping[str, str | float | bool]) -> dict[str, str | float | bool]:
+def checked_attributes(
+    attributes: Mapping[str, str | float | bool],
+) -> dict[str, str | float | bool]:
     """Return attributes that may go on the wire, or raise `ConfigError`."""
     try:
         return msgspec.convert(dict(attributes), Described)
@@ -116,9 +118,10 @@ def checked_attributes(attributes: Mapping[str, str | float | bool]) -> dict[str
 def checked_place(latitude: float, longitude: float) -> tuple[float, float]:
     """Return a position that may go on the wire, or raise `ConfigError`."""
     try:
-        return msgspec.convert((latitude, longitude), Place)
+        place: tuple[float, float] = msgspec.convert((latitude, longitude), Place)
     except msgspec.ValidationError as error:
         raise ConfigError("position", (latitude, longitude), str(error)) from None
+    return place
 
 
 def encoded(payload: Payload, most_bytes: int) -> bytes:

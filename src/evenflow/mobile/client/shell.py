@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import logging
 from collections import deque
+from collections.abc import Awaitable, Callable
 from math import inf
 from typing import TYPE_CHECKING, Final
 
@@ -24,17 +25,16 @@ from evenflow.errors import (
 )
 from evenflow.mobile.client import events
 from evenflow.mobile.client.wire import Wire
+from evenflow.mobile.link.frames import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from evenflow.mobile.client.core import ClientCore
     from evenflow.mobile.client.disk import ClientDisk
     from evenflow.mobile.client.wire import Dialler
-    from evenflow.mobile.link.frames import Message
 
-    Handler = Callable[[Message], Awaitable[None] | None]
-    Watcher = Callable[[events.Action], None]
+Handler = Callable[[Message], Awaitable[None] | None]
+"""What an application does with a message."""
+Watcher = Callable[[events.Action], None]
 
 log = logging.getLogger(__name__)
 
@@ -67,11 +67,14 @@ class ClientShell:
         self._waiting: set[asyncio.Future[None]] = set()
         self._in_hand: deque[Message] = deque()
         self._handler: Handler | None = None
+        self._door = asyncio.Lock()
+        """Who waits for room waits here, in turn."""
         self._delivering: asyncio.Task[None] | None = None
         self._failed_messages = 0
         self._failure: EvenflowError | None = None
         self._closed = False
-        self._watcher: Watcher | None = None
+        self.watcher: Watcher | None = None
+        """Is told what was done; for who measures."""
 
     async def start(self, timeout_s: float) -> None:
         """Begin to look for a gateway, and wait for one for so long."""
@@ -135,8 +138,8 @@ class ClientShell:
                 self._failure = OutboxRefused(self._core.identity.node, reason)
             case _:
                 pass
-        if self._watcher is not None:
-            self._watcher(action)
+        if self.watcher is not None:
+            self.watcher(action)
 
     def _on_attached(self, link: int, every_s: float) -> None:
         wire = self._wires.get(link)

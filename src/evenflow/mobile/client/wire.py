@@ -1,7 +1,7 @@
 """One link of a client, from the dial to its end, as tasks of an event loop.
 
-It hands what happens to the core as events. Frames that cannot go out yet wait here; there are never
-many: the core sends no more items than the gateway's window, and of the node's attributes and
+It hands what happens to the core as events. Frames that cannot go out yet wait here; there are
+never many: the core sends no more items than the gateway's window, and of the node's attributes and
 position only the newest waits.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from evenflow.errors import EvenflowError, LinkLost
 from evenflow.mobile.client.events import Arrived, Linked, Unlinked
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evenflow.mobile.client.events import Dial, Event
     from evenflow.mobile.link.connection import Connection
-    from evenflow.mobile.link.frames import FromNode
+    from evenflow.mobile.link.frames import FromGateway, FromNode
 
     Dialler = Callable[[str, float], Awaitable[Connection]]
 
@@ -51,7 +51,7 @@ class Wire:
             self._tell(Linked(self._link))
             while True:
                 frame = await self._connection.receive()
-                self._tell(Arrived(self._link, frame))  # type: ignore[arg-type] - by the link's codec
+                self._tell(Arrived(self._link, cast("FromGateway", frame)))
         except LinkLost as lost:
             self._tell(Unlinked(self._link, lost.reason, lost.retry, lost.said))
         except EvenflowError as error:  # an address, or a CA file, that cannot be used
