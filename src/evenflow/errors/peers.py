@@ -47,6 +47,24 @@ class MoveRefused(PeerError):
         super().__init__(f"{what}{where} refused: {reason}")
 
 
+class NodeRefused(PeerError):
+    """Every gateway refuses a mobile node: its token is wrong, expired or revoked.
+
+    Attributes:
+        node: The mobile node.
+        reason: What the gateway said.
+    """
+
+    def __init__(self, node: str, reason: str) -> None:
+        self.node = node
+        self.reason = reason
+        super().__init__(
+            f"node {node!r} is refused: {reason}. Ask the operator for a token"
+            f" ('evenflow token issue --subject {node}') and connect with it; a client that is"
+            " open goes on after set_token()"
+        )
+
+
 class ReadFailed(PeerError):
     """Items of a served topic that could not be read.
 
@@ -92,3 +110,17 @@ class AccessDenied(PeerError):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(f"access denied: {reason}")
+
+
+class SendRefused(PeerError):
+    """A message to mobile nodes that a mailbox does not take; it is not sent.
+
+    Attributes:
+        mailbox: The mailbox.
+        reason: Why, and what would be accepted.
+    """
+
+    def __init__(self, mailbox: str, reason: str) -> None:
+        self.mailbox = mailbox
+        self.reason = reason
+        super().__init__(f"mailbox {mailbox} refuses it: {reason}")

@@ -123,7 +123,7 @@ class Position(_Frame, frozen=True):
 
 
 class Outcome(_Frame, frozen=True):
-    """What came of a ``Handover``."""
+    """What came of a ``Handover``; to the gateway where the node is then, which passes it on."""
 
     order: Text
     ok: bool
@@ -132,6 +132,8 @@ class Outcome(_Frame, frozen=True):
     """From the order to being usable at the new gateway."""
     in_flight: Number
     """Items that were unsettled when it began."""
+    left: Marks = {}
+    """For each topic: how far the old gateway has accepted, as the node knows. It compares."""
 
 
 class Ping(_Frame, frozen=True):

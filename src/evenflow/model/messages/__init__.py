@@ -4,8 +4,7 @@ Who says what to whom (one evenflow topic; ``docs/protocol.md`` tells the whole 
 
 =================  ======================  =====================================================
 message            from -> to              meaning
-=================  ======================  =====================================================
-``EpochClose``     publisher -> nodes      newest number of every slice that has uncommitted items
+=================  ======================  ==============================================``EpochClose``     publisher -> nodes      newest number of every slice that has uncommitted items
 ``ReplayRequest``  node -> publisher       "I own these slices since this term; resend what I lack"
 ``ReplayAnswer``   publisher -> node       where the numbers start (all below are committed)
 ``Commit``         node -> publisher       processed up to these numbers; forget them
@@ -39,11 +38,14 @@ message            from -> to              meaning
 ``Positions``      gateway -> everybody    where mobile nodes are
 ``SettleRequest``  gateway -> gateway      how far have you accepted the items of a node?
 ``SettleAnswer``   gateway -> gateway      up to this number, and no further
+``NodeOutcome``    gateway -> gateway      what came of a handover that the other has ordered
 ``Mail``           mailbox -> gateway      a message to mobile nodes that are attached there
 ``MailReceipt``    gateway -> mailbox      which nodes have it, which have to be tried again
 ``SendRequest``    any process -> mailbox  hold this message and deliver it
 ``SendReply``      mailbox -> who asked    it is on disk, or it is refused and why
 ``MailboxReport``  mailbox -> everybody    it is there, and how much waits
+``GroupRequest``   any process -> mailbox  which mobile nodes are in this group?
+``GroupMembers``   mailbox -> who asked    these are
 ``Revocation``     operator, door -> doors a token is not valid any more
 =================  ======================  =====================================================
 
@@ -87,9 +89,12 @@ from evenflow.model.messages.handover import Ack, CacheChunk, Order, SliceState,
 from evenflow.model.messages.mobile import (
     Attachment,
     GatewayReport,
+    GroupMembers,
+    GroupRequest,
     Mail,
     MailboxReport,
     MailReceipt,
+    NodeOutcome,
     Positions,
     SendReply,
     SendRequest,
@@ -120,6 +125,8 @@ __all__ = [
     "EpochClose",
     "EventNotice",
     "GatewayReport",
+    "GroupMembers",
+    "GroupRequest",
     "Ledger",
     "Mail",
     "MailReceipt",
@@ -127,6 +134,7 @@ __all__ = [
     "MapPage",
     "MoveReply",
     "MoveRequest",
+    "NodeOutcome",
     "NodeReport",
     "Order",
     "Positions",
