@@ -75,6 +75,7 @@ HIDDEN: Final = {
 SHELL_PACKAGES: Final = ("__init__", "__main__", "cli", "fleet", "apps", "clock", "processes")
 SHELLS: Final = frozenset(
     """
+    access.keys access.register access.revocation
     autonomic.agent autonomic.execute.node_starter autonomic.execute.service
     autonomic.monitor.sensors
     autonomic.knowledge.history autonomic.knowledge.journal

@@ -16,7 +16,7 @@ from evenflow.autonomic.analyze.balancer_events import BalancerEvent
 from evenflow.autonomic.analyze.distributed_events import Aggregate, CompositeDetector, Quorum
 from evenflow.autonomic.analyze.local_events import EventDefinition, EventDetector, Phase
 from evenflow.autonomic.monitor.monitors import OperationRanges
-from evenflow.autonomic.monitor.properties import BROKER, GATEWAY, MACHINE, NODE, QUERY
+from evenflow.autonomic.monitor.properties import BROKER, GATEWAY, MACHINE, MAILBOX, NODE, QUERY
 from evenflow.autonomic.plan.planning import Place, Rule, Verb
 from evenflow.balance import ALGORITHMS
 from evenflow.errors import ConfigError, did_you_mean
@@ -63,7 +63,7 @@ def design(config: Config) -> Design:
         ExpressionError: An expression is faulty; says where.
         ConfigError: Something names what does not exist.
     """
-    known = (*MACHINE, *NODE, *BROKER, *QUERY, *GATEWAY)
+    known = (*MACHINE, *NODE, *BROKER, *QUERY, *GATEWAY, *MAILBOX)
     properties = tuple(dict.fromkeys((*known, *config.monitor.ranges)))
     bounds = {**DEFAULT_RANGES, **config.monitor.ranges}
     groups = {EVERYBODY: "*", **{group.name: group.nodes for group in config.groups}}

@@ -4,6 +4,7 @@
 what may be written in it, `section` how a field states what it accepts.
 """
 
+from evenflow.config.access_section import AccessConfig
 from evenflow.config.loading import Config
 from evenflow.config.loop_sections import (
     ElasticConfig,
@@ -25,6 +26,7 @@ from evenflow.config.sections import (
 )
 
 __all__ = [
+    "AccessConfig",
     "BalancerConfig",
     "Config",
     "DomainConfig",

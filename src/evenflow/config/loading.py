@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evenflow.config.access_section import AccessConfig
 from evenflow.config.loop_sections import (
     ElasticConfig,
     EventConfig,
@@ -47,7 +48,7 @@ COMMAND_LINE = "command line"
 
 _SINGLE: tuple[type[Section], ...] = (
     DomainConfig, PublisherConfig, NodeConfig, BalancerConfig, MonitorConfig, HistoryConfig,
-    ElasticConfig, StoreConfig, MailboxConfig,
+    ElasticConfig, StoreConfig, AccessConfig, MailboxConfig,
 )  # fmt: skip
 _NAMED: tuple[type[Section], ...] = (
     TopicConfig, GroupConfig, EventConfig, PlannerConfig, MobileGroupConfig,
@@ -70,6 +71,7 @@ class Config:
     elastic: ElasticConfig = field(default_factory=ElasticConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
     mailbox: MailboxConfig = field(default_factory=MailboxConfig)
+    access: AccessConfig = field(default_factory=AccessConfig)
     groups: tuple[GroupConfig, ...] = ()
     events: tuple[EventConfig, ...] = ()
     planners: tuple[PlannerConfig, ...] = ()
@@ -130,6 +132,11 @@ class Config:
         """Where mailboxes keep messages, apart for each domain."""
         folder = (self.file.parent if self.file else Path()) / self.mailbox.state_dir
         return folder / f"domain-{self.domain.id}"
+
+    @property
+    def access_folder(self) -> Path:
+        """Where the keys are, and which tokens are revoked."""
+        return (self.file.parent if self.file else Path()) / self.access.dir
 
     def as_tables(self) -> dict[str, Any]:
         """Return the configuration in the shape of its file."""
@@ -199,6 +206,7 @@ class Config:
             elastic=_section(ElasticConfig, "elastic", tables),
             store=_section(StoreConfig, "store", tables),
             mailbox=_section(MailboxConfig, "mailbox", tables),
+            access=_section(AccessConfig, "access", tables),
             groups=_named(GroupConfig, tables),
             events=_named(EventConfig, tables),
             planners=_planners(tables),

@@ -135,12 +135,15 @@ GROUP_REQUESTS: Final = Channel("evenflow/group-requests", messages.GroupRequest
 """Partition: the mailbox."""
 GROUP_MEMBERS: Final = Channel("evenflow/group-members", messages.GroupMembers)
 
+REVOCATIONS: Final = _kept("revocations", messages.Revocation, 1)
+
 CONTROL: Final = (
     EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
     REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
     ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS, WRITER_REQUESTS,
     GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS, SETTLE_ANSWERS, NODE_OUTCOMES, MAIL,
     MAIL_RECEIPTS, SEND_REQUESTS, SEND_REPLIES, MAILBOXES, GROUP_REQUESTS, GROUP_MEMBERS,
+    REVOCATIONS,
 )  # fmt: skip
 """All channels but those of the items."""
 

@@ -10,6 +10,9 @@ when it connects::
         car.publish({"speed": 12.5})
 
 :func:`connect_async` is the same for asyncio.
+
+:class:`Messenger` and :class:`AsyncMessenger` are the other side: programs in the domain send to
+mobile nodes with them. They do load DDS.
 """
 
 from __future__ import annotations
@@ -25,13 +28,19 @@ if TYPE_CHECKING:
     from evenflow.mobile.client.settings import ClientStats
     from evenflow.mobile.link.connection import Trust
     from evenflow.mobile.link.frames import Message
+    from evenflow.mobile.messenger.aio import AsyncMessenger
+    from evenflow.mobile.messenger.core import Sent
+    from evenflow.mobile.messenger.messenger import Messenger
 
 __all__ = [
     "AsyncClient",
+    "AsyncMessenger",
     "Client",
     "ClientStats",
     "Message",
+    "Messenger",
     "Patience",
+    "Sent",
     "Trust",
     "connect",
     "connect_async",
@@ -39,10 +48,13 @@ __all__ = [
 
 _LATER = {
     "AsyncClient": ("client.aio", "AsyncClient"),
+    "AsyncMessenger": ("messenger.aio", "AsyncMessenger"),
     "Client": ("client.blocking", "Client"),
     "ClientStats": ("client.settings", "ClientStats"),
     "Message": ("link.frames", "Message"),
+    "Messenger": ("messenger.messenger", "Messenger"),
     "Patience": ("client.reaching", "Patience"),
+    "Sent": ("messenger.core", "Sent"),
     "Trust": ("link.connection", "Trust"),
     "connect": ("client.blocking", "connect"),
     "connect_async": ("client.aio", "connect"),

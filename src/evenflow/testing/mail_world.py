@@ -4,103 +4,41 @@ The cores of mailbox and messenger are the real ones. Disk, gateways and nodes a
 ``docs/mobile.md`` says of them. Every message may be late, lost or repeated, in any order; nodes
 move, gateways die, the mailbox is killed and started again, and loses what it had not synced.
 
-:meth:`MailWorld.check` is what has to hold in the end, :meth:`MailWorld.check_books` at any time.
+What has to hold is in :mod:`~evenflow.testing.mail_checks`.
 """
 
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_right
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evenflow.domain.channels import Gone
-from evenflow.errors import NoMailbox, SendRefused
 from evenflow.mobile.groups.groups import Groups
 from evenflow.mobile.mailbox import actions as mailbox_actions
 from evenflow.mobile.mailbox.actions import Keep, Kept, NotKept, NotPosted
 from evenflow.mobile.mailbox.core import MailboxCore
 from evenflow.mobile.mailbox.delivery import Post
-from evenflow.mobile.mailbox.records import KeptLetter, KnownNode, Memory
-from evenflow.mobile.mailbox.settings import MailboxSettings
 from evenflow.mobile.messenger import core as messenger_core
-from evenflow.mobile.messenger.core import Message, MessengerCore, Sent
-from evenflow.model.messages import Attachment, GatewayReport, MailboxReport, MailReceipt
+from evenflow.mobile.messenger.core import Message, MessengerCore
+from evenflow.model.messages import (
+    Attachment,
+    GatewayReport,
+    MailboxReport,
+    MailReceipt,
+    SendReply,
+    SendRequest,
+)
+from evenflow.testing.mail_checks import check_books
+from evenflow.testing.mail_models import WALL, SimDisk, SimGateway, SimNode
 
 if TYPE_CHECKING:
     from random import Random
 
+    from evenflow.mobile.mailbox.settings import MailboxSettings
+
 MAILBOX = "m1~000001"
-WALL = 1_800_000_000.0
 FOREVER_S = 1e6
-
-
-class SimDisk:
-    """What outlives a mailbox; notes only if they were flushed."""
-
-    def __init__(self) -> None:
-        self.letters: dict[int, Keep] = {}
-        self.kept: list[Keep] = []
-        """All that was ever kept, for the books."""
-        self.had: dict[str, int] = {}
-        self.nodes: set[str] = set()
-        self.notes: list[Any] = []
-
-    def flush(self) -> None:
-        for note in self.notes:
-            match note:
-                case mailbox_actions.Forget(numbers):
-                    for number in numbers:
-                        self.letters.pop(number, None)
-                case mailbox_actions.NoteHad(node, number):
-                    self.had[node] = number
-                case mailbox_actions.NoteNodes(nodes):
-                    self.nodes.update(nodes)
-        self.notes.clear()
-
-    def memory(self) -> Memory:
-        newest = max((one.number for one in self.kept), default=0)
-        names = sorted({*self.nodes, *self.had})
-        return Memory(
-            newest,
-            [
-                KeptLetter(one.number, one.time, one.expires, len(one.payload), one.nodes)
-                for one in self.letters.values()
-            ],
-            [KnownNode(name, self.had.get(name, 0), WALL) for name in names],
-            [(one.source, one.request, len(one.nodes)) for one in self.kept],
-        )
-
-
-@dataclass(slots=True)
-class SimNode:
-    """A mobile node: takes a message only if it has the one before."""
-
-    name: str
-    connection: int = 0
-    gateway: str = ""
-    received: int = 0
-    got: list[tuple[int, bytes]] = field(default_factory=list)
-
-    def take(self, number: int, previous: int, payload: bytes) -> None:
-        if previous <= self.received < number:
-            self.received = number
-            self.got.append((number, payload))
-
-
-@dataclass(slots=True)
-class SimGateway:
-    """A gateway: holds messages for the nodes that are attached, within a bound.
-
-    It takes only what follows on something that the node has or that it holds: others would fill it
-    and could never be given away.
-    """
-
-    name: str
-    alive: bool = True
-    attached: dict[str, int] = field(default_factory=dict)
-    held: dict[str, dict[int, tuple[int, int, bytes]]] = field(default_factory=dict)
-    most: int = 4
+TICK_S = 0.05
 
 
 class MailWorld:
@@ -122,6 +60,8 @@ class MailWorld:
         self.calm = False
         """Whether nothing is lost, late or repeated any more."""
         self.core: MailboxCore | None = None
+        self.lives: list[MailboxCore] = []
+        """The mailbox's former ones."""
         self._air: list[tuple[float, int, str, Any]] = []
         self._sequence = 0
         self._in_order: dict[Any, float] = {}
@@ -131,11 +71,21 @@ class MailWorld:
 
     @property
     def wall(self) -> float:
+        """The time of day."""
         return WALL + self.now
+
+    def some_node(self) -> str:
+        """Any node."""
+        return self.rng.choice(list(self.nodes))
+
+    def some_gateway(self) -> str:
+        """Any gateway."""
+        return self.rng.choice(list(self.gateways))
 
     # -- what may happen --------------------------------------------------------------------------
 
     def send(self, nodes: tuple[str, ...], group: str, lifetime_s: float) -> None:
+        """Somebody sends a message."""
         ticket = len(self.tickets) + 1
         message = Message(f"{ticket}".encode(), nodes, group, lifetime_s)
         self.tickets[ticket] = message
@@ -157,12 +107,14 @@ class MailWorld:
             self._later(old, ("leave", name, node.connection))
 
     def detach(self, name: str) -> None:
+        """A node loses its connection."""
         node = self.nodes[name]
         old, node.gateway = node.gateway, ""
         if old:
             self._later(old, ("leave", name, node.connection + 1))
 
     def kill_gateway(self, name: str) -> None:
+        """A gateway dies with all that it holds."""
         gateway = self.gateways[name]
         if not gateway.alive:
             return
@@ -176,19 +128,26 @@ class MailWorld:
             self._to_mailbox(Gone(Attachment, (name, one)), key=(name, one))
 
     def start_gateway(self, name: str) -> None:
+        """A gateway is there again."""
         gateway = self.gateways[name]
         gateway.alive = True
         self._to_mailbox(self._report(gateway), key=name)
 
     def kill_mailbox(self) -> None:
         """``kill -9``: what was not flushed is lost, or a part of it."""
+        assert self.core is not None
+        self.lives.append(self.core)
         self.core = None
         if self.rng.random() < 0.5:
             self.disk.flush()
         self.disk.notes.clear()
+        # What was written to it, or by it, goes with its reader and its writer; states are kept.
+        self._air = [one for one in self._air if not isinstance(one[3], SendRequest | SendReply)]
+        heapq.heapify(self._air)
         self._messenger(Gone(MailboxReport, (MAILBOX,)))
 
     def start_mailbox(self) -> None:
+        """The mailbox is there again, with what is on its disk."""
         if self.core is not None:
             return
         self.core = MailboxCore(MAILBOX, self.settings, Groups(), self.disk.memory())
@@ -202,18 +161,14 @@ class MailWorld:
     def advance(self, seconds: float) -> None:
         """Let time pass; everything that is due happens."""
         end = self.now + seconds
-        while self._air and self._air[0][0] <= end:
-            when, _, to, what = heapq.heappop(self._air)
-            self._pass(when)
-            self._arrive(to, what)
-        self._pass(end)
-
-    def _pass(self, when: float) -> None:
-        while self.now < when:
-            self.now = min(when, self.now + 0.25)
+        while self.now < end:
+            self.now = min(end, self.now + TICK_S)
+            while self._air and self._air[0][0] <= self.now:
+                _, _, to, what = heapq.heappop(self._air)
+                self._arrive(to, what)
             self._messenger(messenger_core.Tick())
             self._mailbox(mailbox_actions.Tick())
-            self.check_books()
+            check_books(self)
 
     def heal(self) -> None:
         """All come back, nothing is lost any more; then wait until everything has arrived."""
@@ -226,54 +181,15 @@ class MailWorld:
         for name, node in self.nodes.items():
             if not node.gateway:
                 self.attach(name, self.rng.choice(list(self.gateways)))
-        self.advance(4 * self.settings.longest_pause_s + 120.0)
+        self.advance(1.0)
+        deadline = self.now + 4 * self.settings.longest_pause_s + 120.0
+        while self.now < deadline and not self._is_quiet():
+            self.advance(1.0)
 
-    # -- what has to hold -------------------------------------------------------------------------
-
-    def check(self) -> None:
-        """In the end: each message once, in order, to whom it is for."""
-        kept = [int(one.payload) for one in self.disk.kept]
-        assert len(kept) == len(set(kept)), "a message is held twice"
-        assert kept == sorted(kept), "messages of a sender are not in order"
-        assert self.messenger.unanswered == 0
-        for ticket, result in self.results.items():
-            if isinstance(result, Sent):
-                assert ticket in kept, "said to be on disk, and is not"
-            elif isinstance(result, NoMailbox | SendRefused):
-                assert ticket not in kept, "said to be refused, and is held"
-        assert set(self.results) == set(self.tickets)
-        for node in self.nodes.values():
-            numbers = [number for number, _ in node.got]
-            assert numbers == sorted(set(numbers)), f"{node.name}: twice, or out of order"
-            due = [one for one in self.disk.kept if node.name in one.nodes]
-            assert set(numbers) <= {one.number for one in due}, "somebody else's message"
-            lasting = [one.number for one in due if one.expires > (self.wall + 60) * 1e6]
-            lacking = set(lasting) - set(numbers)
-            assert not lacking, f"{node.name} has not got {sorted(lacking)}"
+    def _is_quiet(self) -> bool:
         assert self.core is not None
-        assert len(self.core.letters) == self.core.letters.messages == 0
-        assert self.core.letters.octets == self.core.letters.waiting == 0
-        self.disk.flush()
-        assert not self.disk.letters, "the disk keeps what nobody waits for"
-
-    def check_books(self) -> None:
-        """At any time: the counts are what they count, and within their bounds."""
-        if self.core is None:
-            return
-        letters, delivery = self.core.letters, self.core.delivery
-        nodes = list(self.core.directory)
-        assert letters.messages == sum(len(node.queue) for node in nodes)
-        assert letters.waiting == sum(bool(node.queue) for node in nodes)
-        for gateway in delivery._gateways.values():  # noqa: SLF001
-            counts = [bisect_right(node.queue, node.sent) for node in gateway.nodes]
-            assert gateway.flight == sum(counts) <= self.settings.gateway_window
-            assert gateway.octets == sum(node.flight_octets for node in gateway.nodes)
-            assert max(counts, default=0) <= self.settings.node_window
-        for node in nodes:
-            assert len(node.queue) <= self.settings.node_messages
-            under_way = node.queue[: bisect_right(node.queue, node.sent)]
-            assert node.flight_octets == sum(letters[number].octets for number in under_way)
-            assert node.gateway or not node.sent
+        waiting = self.messenger.unanswered or len(self.core.letters)
+        return not waiting and not self._air
 
     # -- between them -----------------------------------------------------------------------------
 
@@ -295,11 +211,12 @@ class MailWorld:
             self.disk.flush()
 
     def _perform(self, actions: list[Any]) -> None:
-        assert self.core is not None
         for action in actions:
+            if self.core is None:  # killed while it was at it
+                return
             match action:
                 case Keep():
-                    self._keep(action)
+                    self._keep(self.core, action)
                 case Post():
                     if not self.calm and self.rng.random() < 0.05:
                         self._perform(self.core.handle(NotPosted(action), self.now, self.wall))
@@ -309,21 +226,18 @@ class MailWorld:
                     self._later("messenger", message)
                 case _:
                     self.disk.notes.append(action)
-            if self.core is None:
-                return
 
-    def _keep(self, keep: Keep) -> None:
-        assert self.core is not None
+    def _keep(self, core: MailboxCore, keep: Keep) -> None:
         if self.disk_is_full:
             refused = NotKept(keep.number, "the disk is full")
-            self._perform(self.core.handle(refused, self.now, self.wall))
+            self._perform(core.handle(refused, self.now, self.wall))
             return
         self.disk.letters[keep.number] = keep
         self.disk.kept.append(keep)
         if not self.calm and self.rng.random() < 0.02:
             self.kill_mailbox()  # between the disk and the answer
             return
-        self._perform(self.core.handle(Kept(keep.number), self.now, self.wall))
+        self._perform(core.handle(Kept(keep.number), self.now, self.wall))
 
     def _messenger(self, event: Any) -> None:
         failed = False

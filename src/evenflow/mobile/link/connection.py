@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
+from evenflow.access.names import SERVER_NAME
 from evenflow.errors import LinkLost
 from evenflow.mobile.link.frames import MOST_FRAME, FromGateway, FromNode
 
 __all__ = [
-    "SERVER_NAME",
     "Accept",
     "Connection",
     "Counts",
@@ -32,9 +32,6 @@ __all__ = [
 ]
 
 Frame = FromNode | FromGateway
-
-SERVER_NAME: Final = "server.evenflow.internal"
-"""The name in the certificate of every gateway: trust rests on the CA, not on addresses."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,6 +155,7 @@ class Delivery:
         for letter in self._letters.expired(wall_us):
             for node in letter.recipients:
                 self._drop(node, letter.number, letter.octets)
+            self._letters.forget(letter)
 
     def _drop(self, node: MobileNode, number: int, octets: int) -> None:
         place = self._letters.remove(node, number)

@@ -140,17 +140,16 @@ class Letters:
             letter = self._letters[number]
             letter.waiting -= 1
             if not letter.waiting:
-                self._forget(letter)
+                self.forget(letter)
 
     def expired(self, wall_us: int) -> list[Letter]:
-        """Take out what has expired by now."""
+        """What has expired by now; :meth:`remove` it from the queues, then :meth:`forget` it."""
         found = []
         while self._expiries and self._expiries[0][0] <= wall_us:
             _, number = heapq.heappop(self._expiries)
             letter = self._letters.get(number)
             if letter is not None:
                 found.append(letter)
-                self._forget(letter)
         return found
 
     def remove(self, node: MobileNode, number: int) -> int:
@@ -167,7 +166,8 @@ class Letters:
         if count and not node.queue:
             self.waiting -= 1
 
-    def _forget(self, letter: Letter) -> None:
+    def forget(self, letter: Letter) -> None:
+        """Nobody waits for a letter any more."""
         del self._letters[letter.number]
         self.octets -= letter.cost
         self.forgotten.append(letter.number)

@@ -7,7 +7,8 @@ by its number: it is not above the highest that was taken.
 
 What was kept is written down with its request, so a mailbox that was killed between the two answers
 as before. A refusal leaves no trace on disk: who has not heard of it repeats the request, and it
-is looked at anew.
+is looked at anew. (What was written to a mailbox that is killed does not reach its next life: the
+channel keeps nothing for late readers. So who has heard of a refusal can rely on it.)
 """
 
 from __future__ import annotations

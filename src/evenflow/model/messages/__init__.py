@@ -4,8 +4,7 @@ Who says what to whom (one evenflow topic; ``docs/protocol.md`` tells the whole 
 
 =================  ======================  =====================================================
 message            from -> to              meaning
-=================  ======================  =====================================================
-``EpochClose``     publisher -> nodes      newest number of every slice that has uncommitted items
+=================  ======================  ==============================================``EpochClose``     publisher -> nodes      newest number of every slice that has uncommitted items
 ``ReplayRequest``  node -> publisher       "I own these slices since this term; resend what I lack"
 ``ReplayAnswer``   publisher -> node       where the numbers start (all below are committed)
 ``Commit``         node -> publisher       processed up to these numbers; forget them
@@ -47,11 +46,11 @@ message            from -> to              meaning
 ``MailboxReport``  mailbox -> everybody    it is there, and how much waits
 ``GroupRequest``   any process -> mailbox  which mobile nodes are in this group?
 ``GroupMembers``   mailbox -> who asked    these are
-=================  ======================  =====================================================
-
+``Revocation``     operator, door -> doors a token is not valid any more
+=================  ======================  ==============================================
 They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,
 :mod:`~.serving` (topics that consumers read), :mod:`~.ending` (of writers), :mod:`~.balancing`,
-:mod:`~.autonomic` and :mod:`~.mobile`.
+:mod:`~.autonomic`, :mod:`~.mobile` and :mod:`~.access`.
 
 Items travel in :class:`evenflow.model.sample.Sample`. Every message may be lost, repeated, delayed
 or reordered: each carries what makes it safe to handle late or twice (a term, a number, a
@@ -60,6 +59,7 @@ sequence).
 
 from __future__ import annotations
 
+from evenflow.model.messages.access import Revocation
 from evenflow.model.messages.autonomic import (
     ActionOrder,
     ActionOutcome,
@@ -143,6 +143,7 @@ __all__ = [
     "Refusal",
     "ReplayAnswer",
     "ReplayRequest",
+    "Revocation",
     "SendReply",
     "SendRequest",
     "SettleAnswer",
