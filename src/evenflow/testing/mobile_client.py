@@ -64,20 +64,26 @@ class ClientNotes:
                 del self.items[sequence]
             case events.NoteTopic(topic):
                 self.topics[topic] = note
-            case events.ForgetItems(topic, sequence, safe, sent, holder):
-                self.topics[topic] = events.NoteTopic(topic, safe, sent, holder)
-                for number in [
-                    n for n, one in self.items.items() if one.topic == topic and n <= sequence
-                ]:
-                    del self.items[number]
+            case events.ForgetItems():
+                self._forget(note)
             case events.NameTopic(topic):
-                for number, one in self.items.items():
-                    if not one.topic:
-                        self.items[number] = events.KeepItem(number, topic, one.time, one.payload)
+                self._name(topic)
             case events.NoteConnection(number):
                 self.connection = number
             case events.NoteMark(mailbox, number):
                 self.marks[mailbox] = number
+
+    def _forget(self, note: events.ForgetItems) -> None:
+        self.topics[note.topic] = events.NoteTopic(note.topic, note.safe, note.sent, note.holder)
+        items = self.items.values()
+        old = [one for one in items if one.topic == note.topic and one.sequence <= note.sequence]
+        for item in old:
+            del self.items[item.sequence]
+
+    def _name(self, topic: str) -> None:
+        for number, one in self.items.items():
+            if not one.topic:
+                self.items[number] = events.KeepItem(number, topic, one.time, one.payload)
 
 
 class SimClient(Process):

@@ -34,10 +34,16 @@ class _Ends:
         self.link = link
         self.client = client
         self.client_link = client_link
+        self._life = client.life
         self.gateway = gateway
         self.made = False
         self.said: tuple[str, bool] | None = None
         """What the gateway said when it hung up, and whether to try again."""
+
+    @property
+    def has_client(self) -> bool:
+        """Whether the client that dialled it still lives, and no later one in its place."""
+        return self.client.alive and self.client.life == self._life
 
 
 class MobileCluster:
@@ -125,6 +131,9 @@ class MobileCluster:
     def _make(self, ends: _Ends) -> None:
         ends.made = True
         ends.gateway.on_link(ends.link.number)
+        if not ends.has_client:
+            self.cut_link(ends.link.number)
+            return
         ends.link.carry(
             up=False, do=lambda: ends.client.on_linked(ends.client_link, ends.link.number)
         )
@@ -140,7 +149,8 @@ class MobileCluster:
 
         ends = self._links[number]
         arrived = Arrived(ends.client_link, frame)
-        ends.link.carry(up=False, do=lambda: ends.client.tell(arrived))
+        if ends.has_client:
+            ends.link.carry(up=False, do=lambda: ends.client.tell(arrived))
 
     def hang_up(self, number: int, reason: str, *, retry: bool) -> None:
         """A gateway ends a link and says why; that may arrive or not."""
@@ -160,6 +170,8 @@ class MobileCluster:
             if up:
                 if ends.made:
                     ends.gateway.on_lost(number)
+            elif not ends.has_client:
+                pass
             elif ends.said is not None:
                 reason, retry = ends.said
                 ends.client.on_unlinked(ends.client_link, reason, retry=retry, said=True)

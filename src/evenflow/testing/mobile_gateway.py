@@ -61,7 +61,7 @@ class Everybody:
     def check(self, hello: Hello, topics: Iterable[str]) -> Verdict:
         """Who says so may attach."""
         del hello
-        return Verdict(topics=tuple(topics), token_id="t")
+        return Verdict(topics=tuple(topics))
 
 
 class SimGateway(Process):

@@ -4,7 +4,8 @@ Who says what to whom (one evenflow topic; ``docs/protocol.md`` tells the whole 
 
 =================  ======================  =====================================================
 message            from -> to              meaning
-=================  ======================  ==============================================``EpochClose``     publisher -> nodes      newest number of every slice that has uncommitted items
+=================  ======================  =====================================================
+``EpochClose``     publisher -> nodes      newest number of every slice that has uncommitted items
 ``ReplayRequest``  node -> publisher       "I own these slices since this term; resend what I lack"
 ``ReplayAnswer``   publisher -> node       where the numbers start (all below are committed)
 ``Commit``         node -> publisher       processed up to these numbers; forget them
@@ -47,7 +48,8 @@ message            from -> to              meaning
 ``GroupRequest``   any process -> mailbox  which mobile nodes are in this group?
 ``GroupMembers``   mailbox -> who asked    these are
 ``Revocation``     operator, door -> doors a token is not valid any more
-=================  ======================  ==============================================
+=================  ======================  =====================================================
+
 They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,
 :mod:`~.serving` (topics that consumers read), :mod:`~.ending` (of writers), :mod:`~.balancing`,
 :mod:`~.autonomic`, :mod:`~.mobile` and :mod:`~.access`.
