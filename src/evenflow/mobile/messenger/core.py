@@ -34,7 +34,7 @@ WINDOW: Final = 32
 LOOK_S: Final = 0.3
 """How long to look for further mailboxes when the first one is seen."""
 NOBODY_S: Final = 3.0
-"""When no mailbox is seen for so long, there is none."""
+"""When no mailbox was ever seen for so long, there is none; one that was there may come back."""
 REPEAT_S: Final = 0.5
 """When an answer is late."""
 RETRY_S: Final = 0.02
@@ -139,7 +139,7 @@ class MessengerCore:
         self._number = 0
         self._pending: OrderedDict[int, _Pending] = OrderedDict()
         self._mailboxes: set[str] = set()
-        self._alone_since = now
+        self._started = now
         self._seen_since = inf
         self._next_write = -inf
         self._repeat = Backoff(REPEAT_S)
@@ -184,9 +184,8 @@ class MessengerCore:
                 self._next_repeat = now  # it is back: ask at once
 
     def _on_gone(self, gone: Gone, now: float) -> None:
+        del now
         self._mailboxes.discard(gone.key[0])
-        if not self._mailboxes:
-            self._alone_since = now
 
     def _on_reply(self, reply: SendReply, now: float) -> None:
         if reply.source != self.source:
@@ -214,14 +213,12 @@ class MessengerCore:
                 pending.mailbox = ""
 
     def _on_tick(self, _: Tick, now: float) -> None:
-        nobody = not self._mailboxes and now - self._alone_since >= NOBODY_S
+        nobody = self._seen_since == inf and now - self._started >= NOBODY_S
         for pending in list(self._pending.values()):
             waited = now - pending.since
             if pending.mailbox and now >= pending.deadline:
                 self._give_up(pending, SendTimeout(pending.mailbox, waited))
-            elif not pending.mailbox and (
-                now >= pending.deadline or (nobody and not self._is_waiting())
-            ):
+            elif not pending.mailbox and (nobody or now >= pending.deadline):
                 self._give_up(pending, NoMailbox(waited))
 
     def _give_up(self, pending: _Pending, error: EvenflowError) -> None:
