@@ -34,7 +34,7 @@ WINDOW: Final = 32
 LOOK_S: Final = 0.3
 """How long to look for further mailboxes when the first one is seen."""
 NOBODY_S: Final = 3.0
-"""When no mailbox was ever seen for so long, there is none; one that was there may come back."""
+"""How long to wait for a first mailbox; for one that was there, until the time is up."""
 REPEAT_S: Final = 0.5
 """When an answer is late."""
 RETRY_S: Final = 0.02
@@ -128,10 +128,9 @@ class MessengerCore:
     Args:
         source: 64 random bits.
         sender: Name of the sender.
-        now: The time.
     """
 
-    def __init__(self, source: int, sender: str, now: float) -> None:
+    def __init__(self, source: int, sender: str) -> None:
         self.sender = sender
         self.source = source
         self.mailbox = ""
@@ -139,7 +138,6 @@ class MessengerCore:
         self._number = 0
         self._pending: OrderedDict[int, _Pending] = OrderedDict()
         self._mailboxes: set[str] = set()
-        self._started = now
         self._seen_since = inf
         self._next_write = -inf
         self._repeat = Backoff(REPEAT_S)
@@ -213,12 +211,13 @@ class MessengerCore:
                 pending.mailbox = ""
 
     def _on_tick(self, _: Tick, now: float) -> None:
-        nobody = self._seen_since == inf and now - self._started >= NOBODY_S
         for pending in list(self._pending.values()):
             waited = now - pending.since
             if pending.mailbox and now >= pending.deadline:
                 self._give_up(pending, SendTimeout(pending.mailbox, waited))
-            elif not pending.mailbox and (nobody or now >= pending.deadline):
+            elif not pending.mailbox and (
+                now >= pending.deadline or (waited >= NOBODY_S and self._seen_since == inf)
+            ):
                 self._give_up(pending, NoMailbox(waited))
 
     def _give_up(self, pending: _Pending, error: EvenflowError) -> None:
