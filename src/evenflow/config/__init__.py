@@ -5,6 +5,7 @@ what may be written in it, `section` how a field states what it accepts.
 """
 
 from evenflow.config.access_section import AccessConfig
+from evenflow.config.gateway_section import GatewayConfig
 from evenflow.config.loading import Config
 from evenflow.config.loop_sections import (
     ElasticConfig,
@@ -32,6 +33,7 @@ __all__ = [
     "DomainConfig",
     "ElasticConfig",
     "EventConfig",
+    "GatewayConfig",
     "GroupConfig",
     "HistoryConfig",
     "MailboxConfig",

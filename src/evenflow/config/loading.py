@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenflow.config.access_section import AccessConfig
+from evenflow.config.gateway_section import GatewayConfig
 from evenflow.config.loop_sections import (
     ElasticConfig,
     EventConfig,
@@ -48,7 +49,7 @@ COMMAND_LINE = "command line"
 
 _SINGLE: tuple[type[Section], ...] = (
     DomainConfig, PublisherConfig, NodeConfig, BalancerConfig, MonitorConfig, HistoryConfig,
-    ElasticConfig, StoreConfig, AccessConfig, MailboxConfig,
+    ElasticConfig, StoreConfig, AccessConfig, GatewayConfig, MailboxConfig,
 )  # fmt: skip
 _NAMED: tuple[type[Section], ...] = (
     TopicConfig, GroupConfig, EventConfig, PlannerConfig, MobileGroupConfig,
@@ -70,8 +71,9 @@ class Config:
     history: HistoryConfig = field(default_factory=HistoryConfig)
     elastic: ElasticConfig = field(default_factory=ElasticConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
-    mailbox: MailboxConfig = field(default_factory=MailboxConfig)
     access: AccessConfig = field(default_factory=AccessConfig)
+    gateway: GatewayConfig = field(default_factory=GatewayConfig)
+    mailbox: MailboxConfig = field(default_factory=MailboxConfig)
     groups: tuple[GroupConfig, ...] = ()
     events: tuple[EventConfig, ...] = ()
     planners: tuple[PlannerConfig, ...] = ()
@@ -125,6 +127,12 @@ class Config:
     def state_folder(self) -> Path:
         """Where the balancer keeps what must outlive it, apart for each domain."""
         folder = (self.file.parent if self.file else Path()) / self.balancer.state_dir
+        return folder / f"domain-{self.domain.id}"
+
+    @property
+    def gateway_folder(self) -> Path:
+        """Where gateways keep marks and outboxes, apart for each domain."""
+        folder = (self.file.parent if self.file else Path()) / self.gateway.state_dir
         return folder / f"domain-{self.domain.id}"
 
     @property
@@ -205,8 +213,9 @@ class Config:
             history=_section(HistoryConfig, "history", tables),
             elastic=_section(ElasticConfig, "elastic", tables),
             store=_section(StoreConfig, "store", tables),
-            mailbox=_section(MailboxConfig, "mailbox", tables),
             access=_section(AccessConfig, "access", tables),
+            gateway=_section(GatewayConfig, "gateway", tables),
+            mailbox=_section(MailboxConfig, "mailbox", tables),
             groups=_named(GroupConfig, tables),
             events=_named(EventConfig, tables),
             planners=_planners(tables),

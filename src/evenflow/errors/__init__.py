@@ -36,7 +36,6 @@
         ├── LinkLost             a mobile node and its gateway have lost one another
         ├── AccessDenied         a token that does not open this door
         └── SendRefused          a message that a mailbox does not take
-        └── AccessDenied         a token that does not open this door
 
 An error carries its context as attributes, and a message that says what to do. All of them survive
 pickling, so they can cross from a worker process to its parent.

@@ -35,7 +35,7 @@ from evenflow.mobile.client.settings import (
     encoded,
     stats_of,
 )
-from evenflow.mobile.client.shell import ClientShell, Handler
+from evenflow.mobile.client.shell import ClientShell, Handler, Watcher
 from evenflow.mobile.link.connection import Trust
 from evenflow.mobile.link.dialing import open_link
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from evenflow.mobile.client.reaching import Patience
+    from evenflow.mobile.client.wire import Dialler
     from evenflow.mobile.link.connection import Connection
 
 MOST_ITEMS: Final = 100_000
@@ -67,6 +68,8 @@ async def connect(
     on_message: Handler | None = None,
     timeout_s: float = 30.0,
     patience: Patience | None = None,
+    dialler: Dialler | None = None,
+    watcher: Watcher | None = None,
 ) -> AsyncClient:
     """Attach a mobile node to a gateway.
 
@@ -85,6 +88,8 @@ async def connect(
         timeout_s: How long to wait for a gateway; 0 goes on without one, and tries in the
             background.
         patience: Waiting times of reconnection and handover.
+        dialler: Makes links in place of the usual way, for simulations.
+        watcher: Is told everything that the client does, for measurements.
 
     Raises:
         NodeRefused: The gateways refuse the token.
@@ -120,7 +125,7 @@ async def connect(
             raise StorageError(str(outbox), "its items and numbers do not fit together") from None
         raise
     trusted = trust if isinstance(trust, Trust) else Trust(str(trust))
-    client = AsyncClient(core, partial(_dial, trusted), disk)
+    client = AsyncClient(core, dialler or partial(_dial, trusted), disk, watcher)
     client.on_message(on_message)
     await client.start(timeout_s)
     return client
@@ -144,6 +149,11 @@ class AsyncClient(ClientShell):
     def gateway(self) -> str:
         """The gateway that the node is attached to; empty when it is not."""
         return self._core.gateway
+
+    @property
+    def kept(self) -> int:
+        """Items that no gateway has made safe yet."""
+        return self._core.buffer.items
 
     async def publish(
         self,

@@ -49,9 +49,16 @@ class ClientShell:
         core: The rules.
         dialler: Makes links.
         disk: What survives the process; None: nothing does.
+        watcher: Is told what was done, for who measures.
     """
 
-    def __init__(self, core: ClientCore, dialler: Dialler, disk: ClientDisk | None) -> None:
+    def __init__(
+        self,
+        core: ClientCore,
+        dialler: Dialler,
+        disk: ClientDisk | None,
+        watcher: Watcher | None = None,
+    ) -> None:
         self._core = core
         self._dialler = dialler
         self._disk = disk
@@ -73,8 +80,7 @@ class ClientShell:
         self._failed_messages = 0
         self._failure: EvenflowError | None = None
         self._closed = False
-        self.watcher: Watcher | None = None
-        """Is told what was done; for who measures."""
+        self._watcher = watcher
 
     async def start(self, timeout_s: float) -> None:
         """Begin to look for a gateway, and wait for one for so long."""
@@ -90,6 +96,8 @@ class ClientShell:
 
     def _tell(self, event: events.Event) -> None:
         """Tell the core what happened, and do what it wants."""
+        if isinstance(event, events.Unlinked):
+            self._wires.pop(event.link, None)
         self._do(self._core.handle(event, self._loop.time()))
 
     def _do(self, actions: list[events.Action]) -> None:
@@ -138,8 +146,8 @@ class ClientShell:
                 self._failure = OutboxRefused(self._core.identity.node, reason)
             case _:
                 pass
-        if self.watcher is not None:
-            self.watcher(action)
+        if self._watcher is not None:
+            self._watcher(action)
 
     def _on_attached(self, link: int, every_s: float) -> None:
         wire = self._wires.get(link)
@@ -268,10 +276,10 @@ class ClientShell:
         if self._delivering is not None:
             self._delivering.cancel()
             await asyncio.gather(self._delivering, return_exceptions=True)
-        if self._ending:
-            await asyncio.wait(self._ending, timeout=CLOSE_S)
         for link in list(self._wires):
             self._drop(link, "the node ends")
+        if self._ending:
+            await asyncio.wait(self._ending, timeout=CLOSE_S)
         if self._disk is not None:
             if self._late and self._failure is None:
                 await asyncio.to_thread(self._disk.write, self._late)

@@ -22,6 +22,8 @@ class Verdict:
     denied: str = ""
     """Why it is refused; empty when it is not."""
     topics: tuple[str, ...] = ()
+    receives: bool = True
+    """Whether it may receive messages."""
     token_id: str = ""
     expires: float = float("inf")
     """Seconds since 1970."""

@@ -241,7 +241,7 @@ class GatewayCore:
             return
         session.hello = hello
         session.token_id, session.expires = verdict.token_id, verdict.expires
-        session.topics = verdict.topics
+        session.topics, session.receives = verdict.topics, verdict.receives
         session.attributes, session.place = json.dumps(hello.attributes), hello.position
         session.stage = Stage.ARRIVING
         former = self.sessions.enter(session)

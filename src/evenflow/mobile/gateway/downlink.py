@@ -86,6 +86,8 @@ class Downlink:
 
     def _takes(self, session: Session, mail: Mail, number: int, previous: int) -> bool:
         waiting = session.mail.get(mail.mailbox, {})
+        if not session.receives:
+            return False
         if previous > session.received.get(mail.mailbox, 0) and previous not in waiting:
             return False
         size = len(mail.payload) + MESSAGE_BYTES - waiting.get(number, 0)

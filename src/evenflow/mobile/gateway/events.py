@@ -77,7 +77,7 @@ class TimeOfDay:
     wall: float
     """Seconds since 1970."""
     revoked: frozenset[str]
-    """Ids of the tokens that were revoked."""
+    """Ids of the tokens that were revoked since it was last told."""
 
 
 @dataclass(frozen=True, slots=True)

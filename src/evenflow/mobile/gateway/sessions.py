@@ -45,6 +45,8 @@ class Session:
     expires: float = 0.0
     topics: tuple[str, ...] = ()
     """Topics that it may publish to, the default one first."""
+    receives: bool = True
+    """Whether messages to it are passed on."""
     attributes: str = "{}"
     place: tuple[float, float] | None = None
     accepted: dict[str, int] = field(default_factory=dict)

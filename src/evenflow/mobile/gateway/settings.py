@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evenflow.config import GatewayConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +27,8 @@ class GatewaySettings:
     """The same, of all nodes together."""
     most_nodes: int = 20_000
     """Nodes that are attached at most."""
-    keep_alive_s: float = 20.0
-    """How often a client must be heard where the link has no keep-alive; thrice that is dead."""
+    keep_alive_s: float = 5.0
+    """Seconds of silence after which a client shows that it is there."""
     hello_s: float = 10.0
     """How long a link may say nothing at first."""
     settle_s: float = 1.0
@@ -39,3 +43,23 @@ class GatewaySettings:
     """Nodes a second that are told to leave a draining gateway."""
     leave_s: float = 10.0
     """How long a node that is attached elsewhere may keep its old connection."""
+
+    @classmethod
+    def from_config(cls, config: GatewayConfig) -> GatewaySettings:
+        """What the configuration says."""
+        return cls(
+            linger_s=config.linger_ms / 1e3,
+            unit_bytes=config.unit_bytes,
+            in_flight_bytes=config.in_flight_bytes,
+            buffer_bytes=config.buffer_bytes,
+            mail_bytes=config.mail_bytes,
+            mail_buffer_bytes=config.mail_buffer_bytes,
+            most_nodes=config.most_nodes,
+            keep_alive_s=config.keep_alive_s,
+            hello_s=config.hello_s,
+            settle_s=config.settle_s,
+            report_s=config.report_s,
+            positions_s=config.positions_ms / 1e3,
+            drain_per_s=config.drain_per_s,
+            leave_s=config.leave_s,
+        )

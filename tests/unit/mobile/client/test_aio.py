@@ -309,28 +309,47 @@ def test_an_outbox_is_one_clients_at_a_time(gateway: Gateway, tmp_path: Path) ->
     run(work())
 
 
-def test_a_full_disk_ends_the_client_with_its_reason(
-    gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_ends_the_client_with_its_reason(gateway: Gateway, tmp_path: Path) -> None:
+    kept = []
+
     async def work() -> None:
         car = await connected(outbox=tmp_path)
-        await car.publish(b"1")
-        await car.flush()
         assert car._disk is not None
-        car._disk._db.execute("PRAGMA max_page_count = 1")
+        car._disk._db.execute("PRAGMA max_page_count = 40")
+        gateway.accepting = False
         with pytest.raises(StorageError, match="the disk is full"):
-            for _ in range(1_000):
-                await car.publish(b"x" * 10_000)
+            for number in range(1_000):
+                payload = b"%d" % number + b"x" * 10_000
+                await car.publish(payload)
+                kept.append(payload)
         with pytest.raises(StorageError, match="the disk is full"):
             await car.publish(b"2")
-        sent = len(gateway.items)
         await car.close()
-        assert len(gateway.items) == sent
 
     run(work())
     disk = ClientDisk(tmp_path, "car-7")
-    assert len(disk.load().items) + len(gateway.items) >= len(gateway.items)
+    assert [item.payload for item in disk.load().items] == kept
+    assert kept
+    assert [payload for _, _, payload in gateway.items] == kept[: len(gateway.items)]
     disk.close()
+
+
+@pytest.mark.parametrize("junk", [b"junk" * 2_000, b""])
+def test_a_damaged_outbox_says_so(gateway: Gateway, tmp_path: Path, junk: bytes) -> None:
+    run(_publish_offline(gateway, tmp_path))
+    file = tmp_path / "client.sqlite"
+    whole = file.read_bytes()
+    file.write_bytes(junk + whole[len(junk) :] if junk else whole[: len(whole) // 2])
+    with pytest.raises(StorageError, match=r"damaged|disk"):
+        run(_publish_offline(gateway, tmp_path))
+
+
+async def _publish_offline(gateway: Gateway, outbox: Path) -> None:
+    gateway.reachable = False
+    car = await connected(outbox=outbox, timeout_s=0)
+    for _ in range(100):
+        await car.publish(b"x" * 500)
+    await car.close(0)
 
 
 # -- blocking --------------------------------------------------------------------------------------
