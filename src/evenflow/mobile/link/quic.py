@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
 from qh3.quic import events
@@ -21,12 +22,11 @@ from evenflow.mobile.link.framing import BadFrame
 from evenflow.mobile.link.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import msgspec
 
     from evenflow.mobile.link.connection import Counts, Frame, Limits
     from evenflow.mobile.link.frames import Bye
+    from evenflow.mobile.link.paths import Host
     from evenflow.mobile.link.quic_state import QuicState
 
 STREAM: Final = 0
@@ -36,8 +36,6 @@ RETRY_CODE: Final = 0xEF00
 FINAL_CODE: Final = 0xEF01
 """Error code of a `Bye` after which it cannot."""
 
-Host = tuple[str, int]
-
 _log = logging.getLogger(__name__)
 
 
@@ -46,8 +44,6 @@ class QuicSession(Session):
 
     Args:
         state: The state machine.
-        send_datagram: What carries a datagram to an address, or drops it.
-        peer: Address of the other side.
         decoder: What the other side may send.
         limits: How much is held, and how long is waited.
         counts: The books of the listener that it belongs to.
@@ -58,40 +54,45 @@ class QuicSession(Session):
     def __init__(
         self,
         state: QuicState,
-        send_datagram: Callable[[bytes, Host], None],
-        peer: Host,
         decoder: msgspec.msgpack.Decoder[Frame],
         limits: Limits,
         counts: Counts,
     ) -> None:
         super().__init__(decoder, limits, counts)
         self.state = state
-        self._send_datagram = send_datagram
-        self._address = peer
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Handle | None = None
         self._heard = self._loop.time()
 
+    @property
+    @abstractmethod
+    def address(self) -> Host:
+        """Where the other side is."""
+
+    @abstractmethod
+    def _send(self, data: bytes) -> None:
+        """Carry a datagram to the other side, or drop it."""
+
     # -- called by who has the socket --------------------------------------------------------------
 
     def datagram(self, data: bytes, sender: Host) -> None:
         """Take a datagram; `flush` must follow."""
+        now = self._loop.time()
         try:
-            self.state.receive_datagram(data, sender, now=self._loop.time())
+            if self.state.take(data, sender, now):
+                self._heard = now
+                self._on_authentic(sender, len(data))
         except Exception as error:  # noqa: BLE001 - whatever a peer can provoke ends its connection
             self._broken(error)
-        self._heard = self._loop.time()
-        if sender != self._address:
-            self._on_moved(sender)
         self._take_events()
 
     def flush(self) -> None:
         """Send what is due, and be woken when more is."""
         self._flushing = None
         try:
-            for data, address in self.state.datagrams_to_send(self._loop.time()):
-                self._send_datagram(data, address)
+            for data, _ in self.state.datagrams_to_send(self._loop.time()):
+                self._send(data)
         except QuicConnectionError as error:
             self._broken(error)
         self._arm()
@@ -102,6 +103,8 @@ class QuicSession(Session):
     def _take_events(self) -> None:
         while (event := self.state.next_event()) is not None:
             self._on_event(event)
+        if not self.over and (closed := self.state.closed) is not None:
+            self._on_closed(closed)
 
     def _on_event(self, event: Any) -> None:
         if isinstance(event, events.StreamDataReceived):
@@ -115,9 +118,11 @@ class QuicSession(Session):
         elif isinstance(event, (events.StreamReset, events.StopSendingReceived)):
             self.refuse(BadFrame("the stream was broken off"))
         elif isinstance(event, events.ConnectionTerminated):
-            self._on_terminated(event)
+            self._on_closed(event)
+            self._on_terminated()
 
-    def _on_terminated(self, event: events.ConnectionTerminated) -> None:
+    def _on_closed(self, event: events.ConnectionTerminated) -> None:
+        """The other side has ended it, or QUIC has."""
         if event.error_code in {RETRY_CODE, FINAL_CODE}:
             retry = event.error_code == RETRY_CODE
             self.end(event.reason_phrase[:1_000] or "goodbye", retry=retry, said=True)
@@ -127,13 +132,15 @@ class QuicSession(Session):
             self.end(f"nothing heard for {self._limits.idle_s:g} s")
         else:
             self.end(event.reason_phrase[:1_000] or f"QUIC error {event.error_code:#x}")
+
+    def _on_terminated(self) -> None:
+        """Nothing of it is sent or answered any more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _on_moved(self, address: Host) -> None:
-        self._address = address
-        self._counts.migrated += 1
+    def _on_authentic(self, sender: Host, size: int) -> None:
+        """A packet came that only the other side can have made."""
 
     def _broken(self, error: Exception) -> None:
         _log.debug("connection of %s: %r", self.peer, error)
@@ -163,7 +170,7 @@ class QuicSession(Session):
     @property
     def peer(self) -> str:
         """Address of the other side; it changes when a client moves."""
-        return f"quic://{self._address[0]}:{self._address[1]}"
+        return f"quic://{self.address[0]}:{self.address[1]}"
 
     @property
     def unsent_bytes(self) -> int:

@@ -19,13 +19,15 @@ from evenflow.errors import LinkLost
 from evenflow.mobile.link.connection import Counts
 from evenflow.mobile.link.frames import Pong
 from evenflow.mobile.link.framing import FROM_GATEWAY, encode
-from evenflow.mobile.link.quic import STREAM, Host, QuicSession
+from evenflow.mobile.link.quic import STREAM, QuicSession
 from evenflow.mobile.link.quic_state import QuicState, client_configuration
 
 if TYPE_CHECKING:
     from typing import Any
 
     from evenflow.mobile.link.connection import Limits, Trust
+    from evenflow.mobile.link.frames import Bye
+    from evenflow.mobile.link.paths import Host
 
 MOST_REFUSED: Final = 3
 """So often the kernel may say that nobody is there."""
@@ -38,7 +40,7 @@ class QuicClient(QuicSession):
 
     def __init__(self, gateway: Host, trust: Trust, limits: Limits) -> None:
         state = QuicState(configuration=client_configuration(trust, limits))
-        super().__init__(state, self._to_gateway, gateway, FROM_GATEWAY, limits, Counts())
+        super().__init__(state, FROM_GATEWAY, limits, Counts())
         self._gateway = gateway
         self._socket: socket.socket | None = None
         self._refused = 0
@@ -79,7 +81,12 @@ class QuicClient(QuicSession):
             self._socket.close()
             self._socket = None
 
-    def _to_gateway(self, data: bytes, address: Host) -> None:  # noqa: ARG002 - there is only one
+    @property
+    def address(self) -> Host:
+        """Where the gateway is."""
+        return self._gateway
+
+    def _send(self, data: bytes) -> None:
         if self._socket is None:
             return
         try:
@@ -109,6 +116,7 @@ class QuicClient(QuicSession):
             self._refused += 1
             if self._refused >= MOST_REFUSED and not self.over:
                 self.end("nobody listens there")
+                self.drop()
         # No route, no network: a dead spot. QUIC waits, up to the idle time.
 
     # -- events ------------------------------------------------------------------------------------
@@ -120,7 +128,7 @@ class QuicClient(QuicSession):
             super()._on_event(event)
 
     def end(self, reason: str, *, retry: bool = True, said: bool = False) -> None:
-        """The connection is over; the socket goes when QUIC has said goodbye."""
+        """The connection is over; the socket goes when goodbye is said."""
         super().end(reason, retry=retry, said=said)
         if not self._ready.done():
             self._ready.set_result(None)
@@ -128,17 +136,25 @@ class QuicClient(QuicSession):
             self._alive.cancel()
             self._alive = None
 
-    def _on_terminated(self, event: events.ConnectionTerminated) -> None:
-        super()._on_terminated(event)
+    def _on_closed(self, event: events.ConnectionTerminated) -> None:
+        super()._on_closed(event)
+        self.drop()
+
+    def _finish(self, bye: Bye) -> None:
+        super()._finish(bye)
         self.drop()
 
     def drop(self) -> None:
         """Give up socket and timers; nothing is sent any more."""
-        for timer in (self._timer, self._alive):
-            if timer is not None:
-                timer.cancel()
-        self._timer = self._alive = None
         self._drop_socket()
+        self._on_terminated()
+        if self._alive is not None:
+            self._alive.cancel()
+            self._alive = None
+
+    def _arm(self) -> None:
+        if self._socket is not None:
+            super()._arm()
 
     # -- moving and staying alive ------------------------------------------------------------------
 
@@ -146,7 +162,9 @@ class QuicClient(QuicSession):
         """Go on from another port, or from another address of this host."""
         self.check()
         self._take_socket(local_host)
-        with contextlib.suppress(QuicConnectionError):  # no spare id: the old one serves as well
+        with contextlib.suppress(
+            QuicConnectionError, ValueError
+        ):  # no spare id: the old one serves
             self.state.change_connection_id()  # who watches both paths cannot tell it is us
         self.state.send_ping(0)
         self.flush()

@@ -26,7 +26,8 @@ from qh3.quic.packet import QuicPacketType
 
 from evenflow.mobile.link.accepting import Door
 from evenflow.mobile.link.framing import FROM_NODE
-from evenflow.mobile.link.quic import Host, QuicSession
+from evenflow.mobile.link.paths import Host, Paths
+from evenflow.mobile.link.quic import QuicSession
 from evenflow.mobile.link.quic_state import (
     ID_BYTES,
     QuicState,
@@ -55,17 +56,33 @@ class QuicServerSession(QuicSession):
     """The gateway's end of a connection over QUIC."""
 
     def __init__(self, listener: QuicListener, state: QuicState, peer: Host) -> None:
-        super().__init__(
-            state, listener.send_datagram, peer, FROM_NODE, listener.limits, listener.counts
-        )
+        super().__init__(state, FROM_NODE, listener.limits, listener.counts)
         self._listener = listener
+        self._paths = Paths(peer)
         self.ids: set[bytes] = set()
         self.begun = False
         """Whether the client has said anything: then it is somebody's to serve."""
         self._loop.call_later(listener.limits.handshake_s, self._check_begun)
 
+    @property
+    def address(self) -> Host:
+        """Where the client is now."""
+        return self._paths.target
+
+    def _send(self, data: bytes) -> None:
+        if self._paths.may_send(len(data), self._loop.time()):
+            self._listener.send_datagram(data, self._paths.target)
+
+    def _on_authentic(self, sender: Host, size: int) -> None:
+        ping = self._paths.on_packet(sender, size, self._loop.time())
+        if ping:
+            self.state.send_ping(ping)
+
     def _on_event(self, event: Any) -> None:
-        if isinstance(event, events.ConnectionIdIssued):
+        if isinstance(event, events.PingAcknowledged):
+            if self._paths.on_proof(event.uid, self._loop.time()):
+                self._counts.migrated += 1
+        elif isinstance(event, events.ConnectionIdIssued):
             self._listener.know(event.connection_id, self)
         elif isinstance(event, events.ConnectionIdRetired):
             self._listener.forget(event.connection_id, self)
@@ -79,8 +96,8 @@ class QuicServerSession(QuicSession):
             self.begun = True
             self._listener.on_begun(self)
 
-    def _on_terminated(self, event: events.ConnectionTerminated) -> None:
-        super()._on_terminated(event)
+    def _on_terminated(self) -> None:
+        super()._on_terminated()
         self._listener.on_gone(self)
 
     def _check_begun(self) -> None:

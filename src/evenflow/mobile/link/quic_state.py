@@ -19,11 +19,14 @@ from qh3.quic.connection import QuicConnection
 from qh3.tls import ExtensionType
 
 if TYPE_CHECKING:
+    from qh3.quic.events import ConnectionTerminated
     from qh3.quic.tls_bridge import QuicTlsBridge
 
     from evenflow.mobile.link.connection import Credentials, Limits, Trust
 
 ALPN: Final = "evenflow-mobile/1"
+SPARE_IDS: Final = 8
+"""Connection ids that a client keeps, to take another one when it moves."""
 ID_BYTES: Final = 8
 """Length of the connection ids that we give out."""
 
@@ -50,6 +53,25 @@ class QuicState(QuicConnection):
         if self._core is None:
             return 0
         return int(self.get_send_buffer_size()) + int(self._core.bytes_in_flight)
+
+    def take(self, data: bytes, sender: Any, now: float) -> bool:
+        """Take a datagram; return whether the other side made it, and it is not a copy.
+
+        The core sees one address for ever, that of the first datagram: see `paths`.
+        """
+        address = self._remote_addr or sender
+        if not self._handshake_complete:
+            self.receive_datagram(data, address, now)
+            return False
+        core = self._require_core()
+        report = self._call_core(core.receive_datagram, data, address, now, len(data))
+        self._drain_core()
+        return report[2] > 0
+
+    @property
+    def closed(self) -> ConnectionTerminated | None:
+        """How the connection ended, at once; qh3's own event comes when the last echo is over."""
+        return self._close_event
 
     def pause(self) -> None:
         """Take nothing more from the core: the other side gets no credit."""
@@ -106,6 +128,7 @@ def _configuration(limits: Limits, *, is_client: bool) -> QuicConfiguration:
         max_data=limits.received_bytes,
         max_stream_data=limits.received_bytes,
         probe_datagram_size=False,
+        active_connection_id_limit=SPARE_IDS if is_client else None,
     )
 
 

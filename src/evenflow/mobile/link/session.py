@@ -130,7 +130,7 @@ class Session(ABC):
                 if self.unsent_bytes <= self._limits.unsent_bytes and self._lost is None:
                     self._write(encode(Pong()))
             elif isinstance(frame, Bye):
-                self.end(frame.reason, retry=frame.retry, said=True)
+                self._lost = LinkLost(frame.reason, retry=frame.retry, said=True)
                 self._finish(Bye("goodbye"))
             elif frame is not None and not isinstance(frame, Pong):
                 return frame
