@@ -83,6 +83,8 @@ SHELLS: Final = frozenset(
     mobile.link.accepting mobile.link.dialing mobile.link.listening mobile.link.quic
     mobile.link.quic_client mobile.link.quic_listener mobile.link.quic_state
     mobile.link.session mobile.link.tls mobile.link.tls_listener
+    mobile.mailbox.disk mobile.mailbox.folder mobile.mailbox.mailbox
+    mobile.messenger.aio mobile.messenger.messenger
     domain domain.cyclone domain.endpoints domain.flow domain.observer domain.quality
     domain.settings domain.types
     durable.archiver durable.live durable.reader

@@ -145,10 +145,10 @@ class SimDomain:
         member = self._members[reader]
         for kind, key in [one for one in view.seen if one not in states]:
             del view.seen[kind, key]
-            self._time.later(
-                self._time.latency(), lambda kind=kind, key=key: member.take(Gone(kind, key)),
-                member.process,
-            )  # fmt: skip
+            self._tell_gone(member, Gone(kind, key))
+
+    def _tell_gone(self, member: _Member, gone: Gone) -> None:
+        self._time.later(self._time.latency(), lambda: member.take(gone), member.process)
 
 
 def _key(message: Any) -> tuple[type, tuple[Any, ...]]:
