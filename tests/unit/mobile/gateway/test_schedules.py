@@ -7,8 +7,8 @@ from hypothesis import settings
 
 from evenflow.mobile.gateway import events
 from evenflow.mobile.gateway.settings import GatewaySettings
-from evenflow.testing.mobile_cluster import MobileCluster
-from evenflow.testing.mobile_schedules import mobile_schedule
+from evenflow.testing.mobile.cluster import MobileCluster
+from evenflow.testing.mobile.schedules import mobile_schedule
 
 SEEDS = 40 if settings.default.max_examples > 50 else 8
 """``make test`` runs more than ``make unit``."""

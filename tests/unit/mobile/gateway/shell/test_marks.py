@@ -11,8 +11,8 @@ from tests.unit.mobile.gateway.harness import OTHER_RUN, RUN
 
 from evenflow.errors import StorageError
 from evenflow.mobile.gateway.events import Accept, Chunk, Mark
-from evenflow.mobile.gateway.marks import KEEP_S, Marks
-from evenflow.mobile.gateway.unit_writer import columns_of
+from evenflow.mobile.gateway.shell.marks import KEEP_S, Marks
+from evenflow.mobile.gateway.shell.unit_writer import columns_of
 from evenflow.slices.outbox.outbox import Outbox
 from evenflow.slices.outbox.state import Identity, Progress
 

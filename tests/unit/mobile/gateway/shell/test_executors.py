@@ -10,8 +10,8 @@ from evenflow.autonomic.execute.executors import ExecutorHost, Surroundings
 from evenflow.config import Config
 from evenflow.errors import ConfigError
 from evenflow.mobile.gateway.events import AlternativesOrder, Drain, Forget, HandoverOrder, Ordered
-from evenflow.mobile.gateway.executors import gateway_executors
-from evenflow.mobile.gateway.topics import gateway_topics
+from evenflow.mobile.gateway.shell.executors import gateway_executors
+from evenflow.mobile.gateway.shell.topics import gateway_topics
 from evenflow.model.messages import ActionOrder
 
 

@@ -1,9 +1,8 @@
 """A gateway at work: its core between links and domain.
 
 One asyncio loop has the links and the :class:`~evenflow.mobile.gateway.core.GatewayCore`; whatever
-waits has a thread: the disk one for each topic (:mod:`~.unit_writer`), the domain two
-(:mod:`~.domain_port`). They talk to the loop by ``call_soon_threadsafe``, and each hands over one
-thing at a time.
+waits has a thread: the disk one for each topic (`unit_writer`), the domain two (`domain_port`).
+They talk to the loop by ``call_soon_threadsafe``, and each hands over one thing at a time.
 
 Folder of a gateway: ``marks.sqlite3`` and an outbox for each topic. It belongs to one process at a
 time (the outboxes are locked) and to one name: other gateways settle with it by its name, so it
@@ -22,7 +21,6 @@ from typing import TYPE_CHECKING, Final
 from evenflow.clock import SystemClock
 from evenflow.errors import DeliveryTimeout
 from evenflow.mobile.gateway.core import GatewayCore
-from evenflow.mobile.gateway.domain_port import DomainPort
 from evenflow.mobile.gateway.events import (
     Accept,
     CloseLink,
@@ -41,9 +39,10 @@ from evenflow.mobile.gateway.events import (
     UnitSynced,
     Write,
 )
-from evenflow.mobile.gateway.links import Link
-from evenflow.mobile.gateway.marks import Marks
-from evenflow.mobile.gateway.unit_writer import UnitWriter
+from evenflow.mobile.gateway.shell.domain_port import DomainPort
+from evenflow.mobile.gateway.shell.links import Link
+from evenflow.mobile.gateway.shell.marks import Marks
+from evenflow.mobile.gateway.shell.unit_writer import UnitWriter
 from evenflow.mobile.link import connection as link_errors
 from evenflow.mobile.link.listening import listen
 from evenflow.slices.publisher.publisher import Publisher
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
     from evenflow.domain.cyclone import Participant
     from evenflow.mobile.gateway.events import Action, Event
     from evenflow.mobile.gateway.settings import GatewaySettings
-    from evenflow.mobile.gateway.tokens import TokenAdmission
+    from evenflow.mobile.gateway.shell.tokens import TokenAdmission
     from evenflow.mobile.link.connection import Connection, Credentials, Limits, Listener
 
 TIME_OF_DAY_S: Final = 0.5
