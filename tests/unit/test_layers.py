@@ -83,10 +83,15 @@ SHELLS: Final = frozenset(
     mobile.link.accepting mobile.link.dialing mobile.link.listening mobile.link.quic
     mobile.link.quic_client mobile.link.quic_listener mobile.link.quic_state
     mobile.link.session mobile.link.tls mobile.link.tls_listener
+    mobile.mailbox.disk mobile.mailbox.folder mobile.mailbox.mailbox
+    mobile.messenger.aio mobile.messenger.messenger
     domain domain.cyclone domain.endpoints domain.flow domain.observer domain.quality
     domain.settings domain.types
     durable.archiver durable.live durable.reader
     durable.spark durable.spark_options durable.spark_reading
+    mobile.gateway.shell.disk mobile.gateway.shell.domain_port mobile.gateway.shell.executors
+    mobile.gateway.shell.gateway mobile.gateway.shell.links mobile.gateway.shell.marks
+    mobile.gateway.shell.sensors mobile.gateway.shell.topics mobile.gateway.shell.unit_writer
     overlay.broker.broker overlay.broker.disk overlay.broker.local overlay.broker.move_history
     overlay.client.aio overlay.client.blocking overlay.client.link overlay.protocol.connection
     slices.assignment slices.assignment.at_random slices.control_writers slices.spill

@@ -53,7 +53,7 @@ class MailWorld:
         self.disk = SimDisk()
         self.nodes = {name: SimNode(name) for name in (f"car-{n}" for n in range(nodes))}
         self.gateways = {name: SimGateway(name) for name in (f"gw-{n}" for n in range(gateways))}
-        self.messenger = MessengerCore(rng.getrandbits(64), "dispatch", 0.0)
+        self.messenger = MessengerCore(rng.getrandbits(64), "dispatch")
         self.results: dict[int, Any] = {}
         self.tickets: dict[int, Message] = {}
         self.disk_is_full = False

@@ -132,6 +132,8 @@ class Mailbox(Closing):
 
     def close(self) -> None:
         """Write down what is noted, and leave the domain."""
+        if self._stopping.is_set():
+            return
         self._stopping.set()
         self._waiter.wake()
         self._thread.join()

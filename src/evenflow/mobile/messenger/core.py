@@ -34,7 +34,7 @@ WINDOW: Final = 32
 LOOK_S: Final = 0.3
 """How long to look for further mailboxes when the first one is seen."""
 NOBODY_S: Final = 3.0
-"""When no mailbox is seen for so long, there is none."""
+"""How long to wait for a first mailbox; for one that was there, until the time is up."""
 REPEAT_S: Final = 0.5
 """When an answer is late."""
 RETRY_S: Final = 0.02
@@ -128,10 +128,9 @@ class MessengerCore:
     Args:
         source: 64 random bits.
         sender: Name of the sender.
-        now: The time.
     """
 
-    def __init__(self, source: int, sender: str, now: float) -> None:
+    def __init__(self, source: int, sender: str) -> None:
         self.sender = sender
         self.source = source
         self.mailbox = ""
@@ -139,7 +138,6 @@ class MessengerCore:
         self._number = 0
         self._pending: OrderedDict[int, _Pending] = OrderedDict()
         self._mailboxes: set[str] = set()
-        self._alone_since = now
         self._seen_since = inf
         self._next_write = -inf
         self._repeat = Backoff(REPEAT_S)
@@ -184,9 +182,8 @@ class MessengerCore:
                 self._next_repeat = now  # it is back: ask at once
 
     def _on_gone(self, gone: Gone, now: float) -> None:
+        del now
         self._mailboxes.discard(gone.key[0])
-        if not self._mailboxes:
-            self._alone_since = now
 
     def _on_reply(self, reply: SendReply, now: float) -> None:
         if reply.source != self.source:
@@ -214,13 +211,12 @@ class MessengerCore:
                 pending.mailbox = ""
 
     def _on_tick(self, _: Tick, now: float) -> None:
-        nobody = not self._mailboxes and now - self._alone_since >= NOBODY_S
         for pending in list(self._pending.values()):
             waited = now - pending.since
             if pending.mailbox and now >= pending.deadline:
                 self._give_up(pending, SendTimeout(pending.mailbox, waited))
             elif not pending.mailbox and (
-                now >= pending.deadline or (nobody and not self._is_waiting())
+                now >= pending.deadline or (waited >= NOBODY_S and self._seen_since == inf)
             ):
                 self._give_up(pending, NoMailbox(waited))
 

@@ -72,7 +72,7 @@ class Messenger(Closing):
         self.sender = sender or f"{socket.gethostname()}-{os.getpid()}"
         self._own = participant is None
         self._participant = participant or enter(self.config.domain)
-        self._core = MessengerCore(secrets.randbits(64), self.sender, time.monotonic())
+        self._core = MessengerCore(secrets.randbits(64), self.sender)
         self._waiter = self._participant.waiter()
         self._readers = [self._participant.reader(one) for one in (MAILBOXES, SEND_REPLIES)]
         for reader in self._readers:

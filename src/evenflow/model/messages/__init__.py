@@ -4,7 +4,8 @@ Who says what to whom (one evenflow topic; ``docs/protocol.md`` tells the whole 
 
 =================  ======================  =====================================================
 message            from -> to              meaning
-=================  ======================  ==============================================``EpochClose``     publisher -> nodes      newest number of every slice that has uncommitted items
+=================  ======================  =====================================================
+``EpochClose``     publisher -> nodes      newest number of every slice that has uncommitted items
 ``ReplayRequest``  node -> publisher       "I own these slices since this term; resend what I lack"
 ``ReplayAnswer``   publisher -> node       where the numbers start (all below are committed)
 ``Commit``         node -> publisher       processed up to these numbers; forget them
