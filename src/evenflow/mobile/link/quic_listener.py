@@ -94,6 +94,7 @@ class QuicServerSession(QuicSession):
         super().came(data)
         if not self.begun and not self.over:
             self.begun = True
+            self.state.forget_handshake()
             self._listener.on_begun(self)
 
     def _on_terminated(self) -> None:
