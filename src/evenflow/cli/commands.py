@@ -81,9 +81,9 @@ COMMANDS: Registry[click.Command] = Registry(
         "broker": Later("evenflow.cli.broker:broker", "store topics as part of the overlay"),
         "config": Later("evenflow.cli.config:config", "check the configuration and print it"),
         "consumers": Later("evenflow.cli.consumers:consumers", "list who reads a served topic"),
-        "gateway": Later("evenflow.cli.gateway:gateway", "let mobile nodes in"),
+        "gateway": Later("evenflow.cli.mobile.gateway:gateway", "let mobile nodes in"),
         "gateways": Later(
-            "evenflow.cli.gateways:gateways", "list gateways, drain one, or give one up"
+            "evenflow.cli.mobile.gateways:gateways", "list the gateways; drain one, or give one up"
         ),
         "writers": Later("evenflow.cli.writers:writers", "list the writers of a topic"),
         "groups": Later("evenflow.cli.groups:groups", "list the groups of mobile nodes"),

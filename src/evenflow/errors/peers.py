@@ -60,8 +60,8 @@ class NodeRefused(PeerError):
         self.reason = reason
         super().__init__(
             f"node {node!r} is refused: {reason}. Ask the operator for a token"
-            f" ('evenflow token issue --subject {node}') and connect with it; a client that is"
-            " open goes on after set_token()"
+            f" ('evenflow token issue {node} --publish TOPIC') and connect with it; a client that"
+            " is open goes on after set_token()"
         )
 
 

@@ -35,10 +35,13 @@ class Radio:
             raise LinkLost("no network")
         made = await open_link(address, self._trust, timeout_s=timeout_s, limits=self._limits)
         link = cast("Link", made)
-        if self.dark:
+        if self._lost_meanwhile():
             _break_off(link)
         self._links = {one for one in self._links if not one.over} | {link}
         return link
+
+    def _lost_meanwhile(self) -> bool:
+        return self.dark
 
     def enter_dead_spot(self) -> None:
         """Lose every link, and make none."""

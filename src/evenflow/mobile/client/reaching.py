@@ -76,7 +76,7 @@ class Reach:
         """The link that waits for its welcome."""
         self.refusals: dict[str, str] = {}
         """Addresses whose gateway refuses the node for good, with the reason."""
-        self.reason = "no gateway was tried yet"
+        self.reason = ""
         """Why the last try failed."""
         self._patience = patience
         self._random = random
@@ -104,6 +104,7 @@ class Reach:
     def dial(self, link: int, now: float) -> str:
         """Begin to make a link; return the address."""
         address = self._turn.popleft()
+        self.reason = self.reason or f"{address} has not answered yet"
         self.dialling[link] = address
         self._next = now + self._patience.stagger_s
         return address

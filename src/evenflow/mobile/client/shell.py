@@ -250,7 +250,8 @@ class ClientShell:
         core = self._core
         kept = f"{core.buffer.items} items are not safe"
         if not core.gateway:
-            return f"there is no connection, {kept}: {core.reason}"
+            waits = f", {kept}" if core.buffer.items else ""
+            return f"there is no connection{waits}: {core.reason}"
         barred = [one for one in core.buffer.topics if one and one not in core.topics]
         if barred:
             return f"{kept}: the token does not allow topic {barred[0]!r}"

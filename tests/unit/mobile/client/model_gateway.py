@@ -1,8 +1,8 @@
 """A gateway as the rules of docs/mobile.md have it, reduced to what a client sees of it.
 
 It crashes and comes back: what it had accepted it still has, the rest is gone. Whether items that
-were on their way into its outbox are accepted when it crashes, when a newer connection comes, or when
-it is asked to settle, is chance.
+were on their way into its outbox are accepted when it crashes, when a newer connection comes, or
+when it is asked to settle, is chance.
 """
 
 from __future__ import annotations

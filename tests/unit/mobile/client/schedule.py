@@ -8,9 +8,11 @@ between gateways take their time. The client is killed, and goes on from what wa
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
+
+from tests.unit.mobile.client.model_gateway import TOPICS, ModelGateway, World
 
 from evenflow.mobile.client.buffer import Limits
 from evenflow.mobile.client.connections import Identity
@@ -39,7 +41,6 @@ from evenflow.mobile.client.events import (
 )
 from evenflow.mobile.client.inbox import Inbox
 from evenflow.mobile.link.frames import Handover, Hello, Message, Settled
-from tests.unit.mobile.client.model_gateway import TOPICS, ModelGateway, World
 
 if TYPE_CHECKING:
     from evenflow.mobile.client.events import Action, Note
@@ -92,13 +93,12 @@ class Disk:
                 self.topics[topic] = note
             case ForgetItems(topic, sequence, safe, sent, holder):
                 self.topics[topic] = NoteTopic(topic, safe, sent, holder)
-                old = [n for n, one in self.items.items() if one.topic == topic and n <= sequence]
-                for number in old:
-                    del self.items[number]
+                kept = self.items.items()
+                old = {n for n, one in kept if one.topic == topic and n <= sequence}
+                self.items = {n: one for n, one in kept if n not in old}
             case NameTopic(topic):
-                for number, one in self.items.items():
-                    if not one.topic:
-                        self.items[number] = KeepItem(number, topic, one.time, one.payload)
+                kept = self.items.items()
+                self.items = {n: replace(one, topic=one.topic or topic) for n, one in kept}
             case NoteConnection(number):
                 self.connection = number
             case NoteMark(mailbox, number):

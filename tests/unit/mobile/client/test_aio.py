@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.unit.mobile.client.lines import Gateway
 
 from evenflow.errors import (
     ClosedError,
@@ -21,7 +22,6 @@ from evenflow.mobile.client.aio import AsyncClient
 from evenflow.mobile.client.disk import ClientDisk
 from evenflow.mobile.client.reaching import Patience
 from evenflow.mobile.link.frames import Attributes, Position
-from tests.unit.mobile.client.lines import Gateway
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -50,7 +50,7 @@ async def connected(**options: Any) -> AsyncClient:
 
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - what changes is inside the client
             await asyncio.sleep(0)
 
 
@@ -312,16 +312,19 @@ def test_an_outbox_is_one_clients_at_a_time(gateway: Gateway, tmp_path: Path) ->
 def test_a_full_disk_ends_the_client_with_its_reason(gateway: Gateway, tmp_path: Path) -> None:
     kept = []
 
+    async def fill(car: AsyncClient) -> None:
+        for number in range(1_000):
+            payload = b"%d" % number + b"x" * 10_000
+            await car.publish(payload)
+            kept.append(payload)
+
     async def work() -> None:
         car = await connected(outbox=tmp_path)
         assert car._disk is not None
         car._disk._db.execute("PRAGMA max_page_count = 40")
         gateway.accepting = False
         with pytest.raises(StorageError, match="the disk is full"):
-            for number in range(1_000):
-                payload = b"%d" % number + b"x" * 10_000
-                await car.publish(payload)
-                kept.append(payload)
+            await fill(car)
         with pytest.raises(StorageError, match="the disk is full"):
             await car.publish(b"2")
         await car.close()

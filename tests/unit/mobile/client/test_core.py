@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -154,7 +155,7 @@ def test_pauses_grow_and_differ() -> None:
     patience = Patience()
     random = Random(1)
     pauses = [patience.pause_s(failures, random) for failures in range(8)]
-    assert all(low < high for low, high in zip(pauses[:3], pauses[1:4], strict=True))
+    assert all(low < high for low, high in pairwise(pauses[:4]))
     assert max(pauses) <= patience.most_backoff_s
     assert patience.pause_s(9, random) != patience.pause_s(9, random)
 

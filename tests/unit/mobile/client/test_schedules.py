@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import settings
-
 from tests.unit.mobile.client.schedule import Schedule
 
 THOROUGH = settings().max_examples >= 200
