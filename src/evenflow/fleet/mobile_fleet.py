@@ -71,9 +71,7 @@ class MobileFleet:
     async def attach(self) -> None:
         """Let every vehicle find a gateway."""
         gate = asyncio.Semaphore(self._tour.connecting)
-        async with asyncio.TaskGroup() as group:
-            for vehicle in self._vehicles:
-                group.create_task(self._attach(vehicle, gate))
+        await asyncio.gather(*(self._attach(vehicle, gate) for vehicle in self._vehicles))
 
     async def _attach(self, vehicle: Vehicle, gate: asyncio.Semaphore) -> None:
         async with gate:
@@ -105,7 +103,7 @@ class MobileFleet:
 
     async def _drive(self) -> None:
         period = 1 / self._tour.rate_hz
-        turns = max(1, round(period / TICK_S))
+        turns = max(1, min(self._tour.count, round(period / TICK_S)))
         groups = [np.arange(turn, self._tour.count, turns) for turn in range(turns)]
         loop = asyncio.get_running_loop()
         due, turn, round_number = loop.time(), 0, 0
