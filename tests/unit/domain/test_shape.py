@@ -15,12 +15,16 @@ from evenflow.model.messages import CutAnswer, Ledger, WriterCut
 ALONE: Final[dict[type[Any], set[str]]] = {
     messages.ActionOrder: {"args"},
     messages.Beat: {"pages"},
+    messages.GatewayReport: {"addresses", "forgotten"},
+    messages.Mail: {"payload"},
+    messages.MailReceipt: {"returned"},
     messages.MapPage: {"nodes"},
     messages.MoveRequest: {"slices"},
     messages.Order: {"slices"},
     messages.Progress: {"consumers"},
     messages.Receipt: {"slices"},
     messages.ReplayRequest: {"until"},
+    messages.SendRequest: {"nodes", "payload"},
     messages.WriterSilence: {"writers", "goodbyes"},
 }
 """Sequences that are lists of their own, beside the columns of a table."""
