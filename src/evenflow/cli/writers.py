@@ -27,7 +27,7 @@ from evenflow.domain.listener import Listener
 from evenflow.errors import UnknownName, UsageError
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import WriterRequest
-from evenflow.slices.writers_view import ABSENT, WritersView
+from evenflow.slices.ending.writers_view import ABSENT, WritersView
 
 EXAMPLES = """\
   evenflow writers                 the writers of the first configured topic

@@ -12,7 +12,7 @@ from evenflow.model.messages import (
     PendingCuts,
     WriterSilence,
 )
-from evenflow.slices.writers_view import WritersView
+from evenflow.slices.ending.writers_view import WritersView
 
 WRITER, OTHER = 7, 8
 
