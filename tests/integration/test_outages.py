@@ -110,7 +110,7 @@ def test_writers_says_why_the_end_of_a_silent_one_waits(
         publisher = python(PROGRAM, config.file, COUNT)
         eventually(lambda: "heard" in states(config, capsys), timeout_s=30)
         publisher.kill()
-        eventually(lambda: "consumer away is away" in states(config, capsys), timeout_s=40)
+        eventually(lambda: "consumer away is away" in states(config, capsys), timeout_s=60)
         (row,) = json.loads(states(config, capsys))["writers"]
         assert row["silent_s"] > 0
         assert row["state"] in {"silent", "preparing"}

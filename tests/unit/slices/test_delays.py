@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from evenflow.slices.ending.delays import AGAIN, LONGEST_AGAIN, MOST_TOLD, REFUSED_AGAIN, Delays
+from evenflow.slices.ending.delays import (
+    AGAIN,
+    LONGEST_AGAIN,
+    MOST_TOLD,
+    REFUSED_AGAIN,
+    UNNAMED,
+    Delays,
+)
 
 
 def delays(*writers: int, now: float = 10.0) -> Delays:
@@ -50,11 +57,22 @@ def test_the_end_is_told_once() -> None:
     assert waiting.told(1, 10.0) is None
     waiting.keep({7}, 10.0)
     assert waiting.told(1, 10.0) is not None
-    waiting.keep(set(), 11.0)
-    last = waiting.told(2, 11.0)
+    waiting.keep(set(), 10.0 + UNNAMED + 1.0)
+    last = waiting.told(2, 20.0)
     assert last is not None
     assert last.writers == ()
-    assert waiting.told(2, 12.0) is None
+    assert waiting.told(2, 21.0) is None
+
+
+def test_who_is_not_named_for_a_moment_still_waits() -> None:
+    waiting = delays(7, now=10.0)
+    waiting.refused(7, "audit is away", 10.0)
+    waiting.keep(set(), 10.0 + UNNAMED)
+    assert waiting.reason(7) == "audit is away"
+    waiting.keep({7}, 10.0 + UNNAMED)
+    told = waiting.told(1, 30.0)
+    assert told is not None
+    assert told.waited_s == (20.0,)
 
 
 def test_those_that_wait_longest_are_told() -> None:

@@ -180,7 +180,7 @@ class Cutting:
             owners: Tells who owns each slice; None while slices change hands.
         """
         candidates = self._candidates(nodes)
-        self.delays.keep(candidates - self.ended.keys(), now)
+        self.delays.keep((candidates | self.preparing.keys()) - self.ended.keys(), now)
         if candidates or self.preparing:
             found = owners()
             if found is None:

@@ -1,6 +1,7 @@
 """Why the cuts of silent writers wait, since when, and when each is tried again.
 
-A writer is here from when a node first names it as silent until it is heard or has ended. What
+A writer is here from when a node first names it as silent until it has ended, or was not named for
+a while: nodes do not name it while its cut is being prepared, nor for a moment after that. What
 disturbed a preparation (slices moved, a node came or went) is over soon, so it is tried again soon.
 Where somebody refused, or an answer is missing, the pauses grow. All of it is told to operators
 (``PendingCuts``); nobody else goes by it.
@@ -20,6 +21,8 @@ AGAIN: Final = 1.0
 """After a preparation that was disturbed."""
 REFUSED_AGAIN: Final = 5.0
 LONGEST_AGAIN: Final = 60.0
+UNNAMED: Final = 5.0
+"""A writer that no node has named as silent for this long is heard again."""
 MOST_TOLD: Final = 100
 """Writers that are told of, those that wait longest."""
 
@@ -30,6 +33,8 @@ class Delay:
 
     since: float
     """When the writer was first named as silent."""
+    named: float
+    """When it was last named, or its cut prepared."""
     why: str = ""
     """Empty: nothing has stood in its way yet."""
     due: float = 0.0
@@ -47,11 +52,14 @@ class Delays:
         self._told = False
 
     def keep(self, writers: AbstractSet[int], now: float) -> None:
-        """These writers are silent and have not ended: all others are forgotten."""
-        for writer in self._delays.keys() - writers:
+        """These writers are silent and have not ended; others are forgotten after a while."""
+        for writer in writers:
+            self._of(writer, now).named = now
+        for writer in [w for w, one in self._delays.items() if now - one.named > UNNAMED]:
             del self._delays[writer]
-        for writer in writers - self._delays.keys():
-            self._delays[writer] = Delay(now)
+
+    def _of(self, writer: int, now: float) -> Delay:
+        return self._delays.setdefault(writer, Delay(now, now))
 
     def forget(self, writer: int) -> None:
         """A writer has ended."""
@@ -76,12 +84,12 @@ class Delays:
 
     def disturbed(self, writer: int, why: str, now: float) -> None:
         """A preparation was abandoned; it is tried again soon."""
-        found = self._delays.setdefault(writer, Delay(now))
+        found = self._of(writer, now)
         found.why, found.due, found.pause = why, now + AGAIN, REFUSED_AGAIN
 
     def refused(self, writer: int, why: str, now: float) -> bool:
         """A cut cannot be made; whether that is news."""
-        found = self._delays.setdefault(writer, Delay(now))
+        found = self._of(writer, now)
         news = found.why != why
         found.why, found.due = why, now + found.pause
         found.pause = min(2 * found.pause, LONGEST_AGAIN)

@@ -26,6 +26,7 @@ from evenflow.slices.consumer.registry import Consumers
 from evenflow.slices.ledger_view import LedgerView
 
 ABSENT: Final = "absent"
+HEARD: Final = "heard"
 
 
 class WritersView:
@@ -83,11 +84,12 @@ class WritersView:
             nodes = sorted(
                 NodeId(node).name for node, some in self._silent.items() if writer in some
             )
-            silent_s, why = waiting.get(writer, (None, ""))
+            state = self._state(writer, silent=bool(nodes))
+            silent_s, why = waiting.get(writer, (None, "")) if state != HEARD else (None, "")
             found.append(
                 {
                     "writer": WriterId.text(writer),
-                    "state": self._state(writer, silent=bool(nodes)),
+                    "state": state,
                     "silent_at": ", ".join(nodes),
                     "silent_s": silent_s,
                     "waits": why,
@@ -103,7 +105,7 @@ class WritersView:
             return stage.name.lower()
         if silent:
             return "silent"
-        return "heard" if writer in self.live else ABSENT
+        return HEARD if writer in self.live else ABSENT
 
     def _waiting(self) -> dict[int, tuple[float, str]]:
         """Of writers that have not ended yet: how long they are silent, and why they wait.
