@@ -79,11 +79,12 @@ SHELLS: Final = frozenset(
     autonomic.monitor.sensors
     autonomic.knowledge.history autonomic.knowledge.journal
     config config.loading
-    domain domain.cyclone domain.endpoints domain.flow domain.observer domain.quality
-    domain.settings domain.types
+    domain domain.cyclone domain.endpoints domain.flow domain.listener domain.observer
+    domain.quality domain.settings domain.types
     durable.archiver durable.live durable.reader
     durable.spark durable.spark_options durable.spark_reading
-    overlay.broker.broker overlay.broker.disk overlay.broker.local overlay.broker.move_history
+    overlay.broker.broker overlay.broker.disk overlay.broker.full_disk overlay.broker.local
+    overlay.broker.move_history
     overlay.client.aio overlay.client.blocking overlay.client.link overlay.protocol.connection
     slices.assignment slices.assignment.at_random slices.control_writers slices.spill
     slices.balancer.balancer slices.ending.disk

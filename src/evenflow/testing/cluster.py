@@ -27,6 +27,7 @@ from evenflow.model.messages import (
     MoveReply,
     MoveRequest,
     NodeReport,
+    PendingCuts,
     Receipt,
     Refusal,
     ReplayRequest,
@@ -266,8 +267,9 @@ class SimCluster(BalancerHost):
 
     def _recipients(self, message: object, to: str, actor: str) -> list[str]:
         match message:
-            case Receipt() | MoveReply():
-                self.note_result(message, actor)
+            case Receipt() | MoveReply() | PendingCuts():  # operators alone read them
+                if not isinstance(message, PendingCuts):
+                    self.note_result(message, actor)
                 return []
             case Ack() | NodeReport() | SliceLoads() | CutAnswer() | WriterSilence():
                 return list(self.running)
