@@ -67,8 +67,14 @@ class Network:
     def slow_down(self, *kinds: type) -> None:
         """Messages of some kinds do not arrive for now; all others do, those kept before too."""
         self._slow = kinds
-        self.parcels += self._under_way
-        self._under_way = []
+        waiting, self._under_way = self._under_way, []
+        for parcel in waiting:
+            (self._under_way if isinstance(parcel.what, kinds) else self.parcels).append(parcel)
+
+    @property
+    def held_back(self) -> list[Parcel]:
+        """What is slow and has been posted."""
+        return self._under_way
 
     @property
     def is_whole(self) -> bool:

@@ -1,0 +1,1 @@
+"""What may happen around the end of a writer, in simulated clusters."""
