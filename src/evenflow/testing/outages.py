@@ -20,16 +20,15 @@ from collections.abc import Callable
 from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import SimCluster
-from evenflow.testing.ending.pauses import calm, processes
-from evenflow.testing.ending.silences import (
+from evenflow.testing.invariants import Violation
+from evenflow.testing.schedules import calm, consumer_step, one_random_step, processes
+from evenflow.testing.serving_cluster import ServingCluster
+from evenflow.testing.silences import (
     answers_cross_samples,
     long_silence,
     newcomer_hears_no_ledger,
     owner_dies_with_plans,
 )
-from evenflow.testing.invariants import Violation
-from evenflow.testing.schedules import consumer_step, one_random_step
-from evenflow.testing.serving_cluster import ServingCluster
 
 Act = Callable[[SimCluster, random.Random], None]
 SILENCE = 2.5

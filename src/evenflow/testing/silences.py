@@ -29,8 +29,7 @@ from evenflow.model.messages import (
 from evenflow.model.sample import Sample
 from evenflow.slices.actions import NodeGone
 from evenflow.testing.cluster import TICK
-from evenflow.testing.ending.pauses import calm, calm_until, make_whole, processes
-from evenflow.testing.schedules import consumer_step
+from evenflow.testing.schedules import calm, calm_until, consumer_step, make_whole, processes
 from evenflow.testing.serving_cluster import ServingCluster
 
 if TYPE_CHECKING:

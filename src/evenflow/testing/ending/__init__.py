@@ -1,1 +1,0 @@
-"""What may happen around the end of a writer, in simulated clusters."""
