@@ -309,7 +309,7 @@ class PublisherCore:
         reactions: list[Reaction] = []
         if isinstance(message, WriterCut):
             # Of others' ends only this one's own matter here.
-            if message.writer == self.writer or message.writer in self.formers:
+            if self._addressed(message.writer) and max((0, *message.slices)) < self.slice_count:
                 self.ledger.on_cut(message)
         elif self.ledger.on_ledger(message) and self.consumers is not None:
             self.consumers.learn(message.consumers)
