@@ -104,6 +104,12 @@ class SimConsumer:
         if not self.commits_late:
             self._commit()
 
+    def commit_in_time(self) -> None:
+        """Commit what is done, and from now on each batch when it is."""
+        if self.commits_late:
+            self.commits_late = False
+            self._commit()
+
     def _commit(self) -> None:
         """Tell the domain that the newest batch that is done may be forgotten."""
         assert self.core is not None
