@@ -56,9 +56,6 @@ if TYPE_CHECKING:
 
 BALANCER_SILENT = 2.0
 """Seconds without a beat after which a leaving node no longer waits for the balancer."""
-TELL_WITHIN = 0.02
-"""Seconds until the balancer hears which slices have changed: the steps of a handover make one
-report, and the balancer is not busy reading it while its next order is waited for."""
 FOLLOWS = 1.0
 """Seconds without a beat after which a node no longer says that it follows a balancer."""
 
@@ -210,7 +207,7 @@ class NodeCore:
         if beat.version > self.ownership.seen_term:
             # A new balancer waits for reports that prove this.
             self.ownership.seen_term = beat.version
-            self._next_report = now
+            self.ownership.changed = True
         number = dict(zip(beat.nodes, beat.numbers, strict=True)).get(self.node, 0)
         # Of a balancer that still listens every page is needed: it has told none yet.
         count = page_count(self._slice_count)
@@ -236,10 +233,8 @@ class NodeCore:
             actions += [Send(progress)] if progress else []
         actions += self.writers.ask(now)
         actions += self.orders.report_settled()
-        if self.ownership.changed:
+        if stalled or self.ownership.changed or now >= self._next_report:
             self.ownership.changed = False
-            self._next_report = min(self._next_report, now + TELL_WITHIN)
-        if stalled or now >= self._next_report:
             self._next_report = now + self.settings.report_every
             actions.append(Send(self._report(now)))
             self.lease.on_report_sent(self._reports, now)
@@ -257,7 +252,7 @@ class NodeCore:
     def leave(self) -> None:
         """Ask the balancer to move every slice away; the node may go when it holds none."""
         self.leaving = True
-        self._next_report = 0.0
+        self.ownership.changed = True
 
     def _loads(self) -> SliceLoads:
         held = list(self.cache.available())

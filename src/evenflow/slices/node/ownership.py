@@ -35,7 +35,7 @@ class Ownership:
         self.seen_term = 0
         """The newest term met anywhere."""
         self.changed = True
-        """Whether the balancer should hear soon of slices that have changed."""
+        """Whether the balancer should hear of something now."""
         self._writers = writers
         self._cache = writers.cache
         self._newest: dict[int, int] = {}

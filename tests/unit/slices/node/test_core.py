@@ -15,7 +15,7 @@ from evenflow.model.messages import (
     Step,
 )
 from evenflow.slices.actions import WriterGone
-from evenflow.slices.node.core import TELL_WITHIN, NodeCore
+from evenflow.slices.node.core import NodeCore
 
 from .alone import (
     ME,
@@ -248,8 +248,7 @@ def test_an_old_map_changes_nothing() -> None:
 def test_a_report_says_what_is_held_and_under_which_term() -> None:
     node = owner_of(0, 1)
     node.hears(order(Step.FREEZE, 1, term=SESSION), order(Step.ADD, 3, term=SESSION + 1))
-    assert node.polls(kind=NodeReport) == []
-    [report] = node.polls(TELL_WITHIN, NodeReport)
+    [report] = node.polls(kind=NodeReport)
     assert isinstance(report, NodeReport)
     rows = list(zip(report.slices, report.states, report.terms, strict=True))
     assert rows == [
