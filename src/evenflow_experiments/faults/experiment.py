@@ -138,6 +138,7 @@ def run(
         "outbox": has_outbox(),
         "ended_by_themselves": ended,
         "suspected": suspected,
+        "cuts": trial.readings.cuts,
         "left_out": {str(action): reason for action, reason in reasons.items()},
         "unrecovered": unrecovered or trial.unread,
     }
@@ -191,6 +192,6 @@ def show(figures: dict[str, Any]) -> None:
         note=OWED,
     )
     words = ", ".join(f"{total[name]:,} {name}" for name in ("published", "acked", *WRONG))
-    print(f"in all: {words}")
+    print(f"in all: {words}; {figures['cuts']} streams of silent publishers cut")
     if figures["unrecovered"]:
         print(f"ended early: {figures['unrecovered'].splitlines()[0]}")
