@@ -62,7 +62,12 @@ class SqliteStore:
             self._check_version(path)
             self._db.executescript(SCHEMA)
         except (OSError, sqlite3.Error) as error:
-            raise StorageError(str(path), f"{error}; is another broker using it?") from None
+            taken = getattr(error, "sqlite_errorcode", None) in (
+                sqlite3.SQLITE_BUSY,
+                sqlite3.SQLITE_LOCKED,
+            )
+            hint = "; is another broker using it?" if taken else ""
+            raise StorageError(str(path), f"{error}{hint}") from None
         self._path = path
         self._ids: dict[ShelfId, int] = {}
         self._sizes: dict[ShelfId, int] = {}
@@ -283,6 +288,10 @@ class SqliteStore:
         self._db.close()
 
     def close(self) -> None:
-        """Commit and close the file."""
-        self.commit()
+        """Commit and close the file.
+
+        When the disk is full SQLite rolls back, and whoever wrote has been told so.
+        """
+        if self._db.in_transaction:
+            self.commit()
         self._db.close()

@@ -128,3 +128,17 @@ def test_a_file_in_use_or_damaged_is_an_error_that_names_it(tmp_path: Path) -> N
     path.write_bytes(b"not a database, but long enough to be read as one" * 100)
     with pytest.raises(StorageError, match="not a database"):
         SqliteStore(path)
+
+
+def test_a_full_disk_is_what_is_told_also_by_the_close_behind_it(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "b1.sqlite")
+    store.save(record(SHELVES[0]))
+    store.commit()
+    store.limit(0)
+    with pytest.raises(StorageError, match="full") as first:
+        store.append(SHELVES[0], [Message(1, 1, 1, bytes(100_000))], 1)
+    assert "another broker" not in str(first.value)
+    store.close()  # what SQLite rolled back was told; there is nothing left to commit
+    again = SqliteStore(tmp_path / "b1.sqlite")
+    assert again.load() == [(record(SHELVES[0]), 0)]
+    again.close()
