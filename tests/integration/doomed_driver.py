@@ -51,7 +51,7 @@ class DoomedSource(EvenflowSource):
         """The name for ``format``."""
         return "doomed"
 
-    def streamWriter(self, schema: Any, overwrite: bool) -> StreamWriter:  # noqa: FBT001, N802
+    def streamWriter(self, schema: Any, overwrite: bool) -> StreamWriter:  # noqa: N802
         """Publish results."""
         writer = super().streamWriter(schema, overwrite)
         writer.__class__ = DoomedWriter
@@ -65,7 +65,7 @@ def main() -> None:
     spark = session("doomed", "local[1]")
     # Classes of a program travel to Spark's Python processes with what they hold.
     DoomedWriter.moment = moment
-    DoomedWriter.jvm = spark._jvm.java.lang.ProcessHandle.current().pid()  # noqa: SLF001
+    DoomedWriter.jvm = spark._jvm.java.lang.ProcessHandle.current().pid()
     spark.dataSource.register(DoomedSource)
     lines = spark.readStream.option("maxFilesPerTrigger", 1).text(str(folder / "lines"))
     query = (

@@ -1,5 +1,7 @@
-"""A publisher with an outbox stands still for so long that its stream is cut; then it goes on, or is
-killed and started again: everything that was safe arrives, and nothing twice."""
+"""A publisher with an outbox stands still until its stream is cut; then it goes on, or is killed.
+
+Everything that was safe arrives, and nothing twice.
+"""
 
 from __future__ import annotations
 

@@ -81,6 +81,8 @@ def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
         lease=6.0,
     )
     cluster = ServingCluster(4, node_settings=settings, balancer_settings=PATIENCE)
+    for consumer in cluster.consumers.values():
+        consumer.limit = rng.choice([0, 0, 1, 5])
     _run(cluster, rng, steps)
     try:
         cluster.settle(120.0)
@@ -95,7 +97,8 @@ def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
 
 def _run(cluster: SimCluster, rng: random.Random, steps: int) -> None:
     cluster.network.encoded = rng.random() < 0.2
-    cluster.balancers.own_disks = rng.random() < 0.3
+    # Consumers that are away are made known to another balancer by copies, which are not here.
+    cluster.balancers.own_disks = rng.random() < 0.3 and not cluster.served
     cluster.start_balancer()
     for _ in range(rng.randint(1, 3)):
         cluster.start_node()

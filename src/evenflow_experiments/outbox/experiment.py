@@ -114,7 +114,7 @@ def run_pairs(
         }
         for helper in helpers.values():
             helper.answer()
-            helper.ask((size, count // 10), PATIENCE_S)
+            helper.ask((size, max(CALL, count // 10)), PATIENCE_S)
         for number in range(pairs):
             # Each kind goes first in turn.
             for kind in sorted(helpers, reverse=number % 2 == 1):
