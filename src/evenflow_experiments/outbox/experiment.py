@@ -61,6 +61,7 @@ def outbox(given: Given, kills: int, rate: float, pairs: int, seed: int) -> int:
     settings = {"topics": {"items": {"slices": SLICES, "assignment": "hash:id"}}}
     config = given.config({"domain.id": own_domain(), **settings})
     row = run_kills(config, kills, rate, seed, progress)
+    progress(f"{row['published']} arrived: {row['lost']} lost, {row['repeated']} repeated")
     with tempfile.TemporaryDirectory(prefix="evenflow-outbox-", dir=".") as folder:
         for name, (size, count) in ITEMS.items():
             share = count // (QUICK_SHARE if given.quick else 1)
