@@ -300,7 +300,7 @@ class SimCluster(BalancerHost):
         known = set(balancer.nodes) if balancer.settled else set(self.nodes)
         event = parcel.what if parcel is not None else None
         self._do(process.take_turn(event, self.now), process.name)
-        self._do(self.balancers.save(balancer, self.now), process.name)
+        self._do(self.balancers.save(process, self.now), process.name)
         if balancer.settled:
             for node in (known - balancer.nodes.keys()) & self.nodes.keys():
                 self._stale_terms[node] = max(*balancer.owners.terms, balancer.version)

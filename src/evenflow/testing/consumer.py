@@ -38,6 +38,8 @@ class SimConsumer:
         """Slices still to be read; for each, how far each writer's items are here."""
         self._read: list[int] = []
         self.answered_at = 0.0
+        self.limit = 0
+        """About how many items a batch may have; 0: any number."""
         self.since = 0
         """Items up to this one were published before it was there."""
 
@@ -68,6 +70,8 @@ class SimConsumer:
             end = self.core.latest(start)
             if end == start:
                 return
+            if self.limit:
+                end = self.core.limited(start, end, self.limit)
             self.offsets.append(end)
             self._commit()
         elif not self.core.is_confirmed:

@@ -3,7 +3,8 @@
 What may happen at any time, together with all that :mod:`evenflow.testing.schedules` has: a
 publisher is stopped and continued, or dies; the path between any two processes is cut, in one
 direction or both; any process is stopped and continued; consumers come, go and come back; all nodes
-are restarted at once, and the balancer with its disk; messages travel as bytes.
+are restarted at once, and the balancer with its disk; the disk of a balancer is full; balancers
+share a disk or have their own; messages travel as bytes.
 
 At the end everything is whole again. Then every item of a publisher that lives is there exactly
 once, and no other twice; messages per second stayed within a bound.
@@ -74,6 +75,8 @@ def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
         lease=6.0,
     )
     cluster = ServingCluster(4, node_settings=settings, balancer_settings=PATIENCE)
+    for consumer in cluster.consumers.values():
+        consumer.limit = rng.choice([0, 0, 1, 5])
     _run(cluster, rng, steps)
     try:
         cluster.settle(120.0)
@@ -88,6 +91,8 @@ def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
 
 def _run(cluster: SimCluster, rng: random.Random, steps: int) -> None:
     cluster.network.encoded = rng.random() < 0.2
+    # Consumers that are away are made known to another balancer by copies, which are not here.
+    cluster.balancers.own_disks = rng.random() < 0.3 and not cluster.served
     cluster.start_balancer()
     for _ in range(rng.randint(1, 3)):
         cluster.start_node()
@@ -106,6 +111,7 @@ def _run(cluster: SimCluster, rng: random.Random, steps: int) -> None:
             consumer_step(cluster, rng)
         else:
             one_random_step(cluster, rng)
+    cluster.balancers.full.clear()
 
 
 def break_something(cluster: SimCluster, rng: random.Random) -> None:
@@ -123,6 +129,7 @@ def break_something(cluster: SimCluster, rng: random.Random) -> None:
         _restart_all_nodes,
         _restart_balancer,
         _second_balancer,
+        _fill_or_free_disk,
     ]
     if isinstance(cluster, ServingCluster):
         acts.append(_consumer_comes_or_goes)
@@ -171,6 +178,8 @@ def _publisher_comes_or_dies(cluster: SimCluster, rng: random.Random) -> None:
 
 
 def _restart_all_nodes(cluster: SimCluster, rng: random.Random) -> None:
+    if cluster.balancers.own_disks:
+        return  # what only another balancer's disk has, nobody can tell this one
     count = len(cluster.nodes)
     if rng.random() < 0.5:
         cluster.kill_balancer()
@@ -191,6 +200,11 @@ def _second_balancer(cluster: SimCluster, rng: random.Random) -> None:
         cluster.start_balancer()
     else:
         cluster.kill_balancer(rng.choice(list(cluster.running)))
+
+
+def _fill_or_free_disk(cluster: SimCluster, rng: random.Random) -> None:
+    full = cluster.balancers.full
+    full.symmetric_difference_update({rng.randrange(2)})
 
 
 def _consumer_comes_or_goes(cluster: SimCluster, rng: random.Random) -> None:

@@ -3,8 +3,13 @@
 One object for each topic. It decides nothing because of silence alone: a cut needs the word of
 every node and of every registered consumer, under a term, while no slice changes hands
 (:mod:`evenflow.slices.ending.preparation`). Whatever disturbs that abandons the preparation, and it
-is tried again later. What is decided is told only when it is on disk: the shell saves what
-:meth:`Cutting.to_save` gives and says :meth:`Cutting.on_saved`.
+is tried again later.
+
+What is decided is told to the nodes at once, and is theirs to remember: a balancer that takes over
+learns it from them. Were it on disk first, a balancer that is cut off before it has told anybody
+would come back later with a cut that nobody kept to. What goes on from there (complete, cleared,
+forgotten) is told only when it is on disk: the shell saves what :meth:`Cutting.to_save` gives and
+says :meth:`Cutting.on_saved`. So when the disk is full, nodes keep to the cut and the rest wait.
 
 The stages and what they mean to whom are a table in ``docs/protocol.md``.
 """
@@ -64,23 +69,22 @@ class Cutting:
         registrations: Registrations | None = None,
         ended: Iterable[Ended] = (),
     ) -> None:
-        self.ended = {one.writer: one for one in ended}
+        self.ended = {one.writer: one for one in ended if one.stage > CutStage.DECIDED}
         self.preparing: dict[int, Preparation] = {}
         self.delays = Delays(topic)
         """Silent writers whose cut waits, and why."""
         self.decided_version = 0
         """The version of the ledger that first told of the newest decision."""
         self.unsaved = False
-        """Whether something is decided and not on disk."""
+        """Whether something shall be told that is not on disk."""
         self._topic, self._terms = topic, terms
         self._registrations = registrations
         self._silent: dict[str, tuple[int, ...]] = {}
         """By node."""
         self._lose: set[int] = set()
         self._version = 0
-        self._shown: dict[int, Ended] = {}
-        """What is on disk: of that alone the ledger may tell."""
-        self._show()
+        self._shown = dict(self.ended)
+        """What the ledger tells: what is on disk, and what is decided."""
         self._changed = True
         self._news: list[WriterCut] = []
         self._turn = 0
@@ -261,12 +265,17 @@ class Cutting:
         self.delays.forget(one.writer)
         self.preparing.pop(one.writer, None)
         self._lose.discard(one.writer)
-        self.unsaved = True
-        if one.cut is not None and one.stage is CutStage.DECIDED:
-            _LOG.warning(
-                "writer %s is cut: nobody hears it. %d items beyond the cut come again when it"
-                " returns, else they are lost", WriterId.text(one.writer), one.cut.beyond,
-            )  # fmt: skip
+        if one.cut is None or one.stage is not CutStage.DECIDED:
+            self.unsaved = True
+            return
+        self._shown[one.writer] = one
+        self._news.append(one.cut)
+        self._changed = True
+        self.decided_version = 0  # the next ledger is the first that names it
+        _LOG.warning(
+            "writer %s is cut: nobody hears it. %d items beyond the cut come again when it"
+            " returns, else they are lost", WriterId.text(one.writer), one.cut.beyond,
+        )  # fmt: skip
 
     def _advance(self, nodes: Mapping[str, NodeReport]) -> None:
         """Take decided writers further: known to every node, committed by every consumer."""
@@ -291,20 +300,12 @@ class Cutting:
 
     def to_save(self) -> list[Ended]:
         """What to write; :meth:`on_saved` says when it is on disk."""
-        return list(self.ended.values())
+        return [one for one in self.ended.values() if one.stage > CutStage.DECIDED]
 
     def on_saved(self) -> None:
         """What :meth:`to_save` gave is on disk: it may be told."""
         self.unsaved = False
-        new = [one for w, one in self.ended.items() if self._shown.get(w) is not one]
-        cuts = [one.cut for one in new if one.cut and one.stage is CutStage.DECIDED]
-        self._show()
-        self._changed = self._changed or bool(new)
-        self._news += cuts
-        if cuts:
-            self.decided_version = 0  # the next ledger is the first that names them
-
-    def _show(self) -> None:
+        self._changed = self._changed or self._shown != self.ended
         self._shown = dict(self.ended)
 
     def _tell(self, now: float) -> list[Send]:
