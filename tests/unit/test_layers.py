@@ -79,11 +79,12 @@ SHELLS: Final = frozenset(
     autonomic.monitor.sensors
     autonomic.knowledge.history autonomic.knowledge.journal
     config config.loading
-    domain domain.cyclone domain.endpoints domain.flow domain.observer domain.quality
-    domain.settings domain.types
+    domain domain.cyclone domain.endpoints domain.flow domain.listener domain.observer
+    domain.quality domain.settings domain.types
     durable.archiver durable.live durable.reader
     durable.spark durable.spark_options durable.spark_reading
-    overlay.broker.broker overlay.broker.disk overlay.broker.local overlay.broker.move_history
+    overlay.broker.broker overlay.broker.disk overlay.broker.full_disk overlay.broker.local
+    overlay.broker.move_history
     overlay.client.aio overlay.client.blocking overlay.client.link overlay.protocol.connection
     slices.assignment slices.assignment.at_random slices.control_writers slices.spill
     slices.balancer.balancer slices.ending.disk
@@ -96,7 +97,7 @@ SHELLS: Final = frozenset(
     slices.publisher.publisher slices.publisher.sending.owner_writer
     slices.publisher.sending.replayer slices.publisher.shell
     testing.balancer testing.cluster testing.knowledge testing.schedules
-    testing.serving_cluster testing.outages
+    testing.serving_cluster testing.outages testing.silences
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
     spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.task_times
     """.split()  # noqa: SIM905 - a list of words to read

@@ -39,6 +39,7 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.Ledger: (("writers", "terms", "stages"), ("consumers", "numbers")),
     messages.CutAnswer: (("slices", "owner_terms", "have", "last"), ("close_slices", "close_last")),
     messages.WriterCut: (("slices", "upto"),),
+    messages.PendingCuts: (("writers", "reasons", "waited_s"),),
     messages.PropertyReport: (("names", "values", "ranges"),),
     messages.EventNotice: (("names", "values", "times"),),
     messages.Positions: (("nodes", "latitudes", "longitudes"),),
