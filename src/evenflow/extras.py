@@ -14,6 +14,7 @@ from evenflow.errors import MissingExtra
 EXTRAS: Final[dict[str, tuple[str, ...]]] = {
     "events": ("cel_expr_python",),
     "experiments": ("matplotlib", "numba", "PIL"),
+    "mobile": ("cryptography", "qh3"),
     "spark": ("fastavro", "pandas", "pyspark"),
     "store": ("scipy",),
 }

@@ -24,6 +24,17 @@ def seconds(text: str) -> float:
     return float(found[1]) * _UNITS[found[2] or ""]
 
 
+def lifetime(text: str) -> float:
+    """Read how long something is valid: as `seconds`, or in days: ``30d``."""
+    found = re.fullmatch(r"(\d{1,6})\s*d", str(text).strip())
+    if found and int(found[1]):
+        return float(found[1]) * 86_400.0
+    try:
+        return seconds(str(text))
+    except click.BadParameter:
+        raise click.BadParameter(f"{text!r} must be a time such as 30d, 12h or 5m") from None
+
+
 def setting(text: str) -> tuple[str, Any]:
     """Split ``KEY=VALUE``; the value is read as TOML, and as a plain string when it is none."""
     key, found, value = text.partition("=")

@@ -1,9 +1,11 @@
 """The configuration: one TOML file, its sections as frozen dataclasses that check themselves.
 
-:class:`Config` is the whole (`loading`); `sections` and `loop_sections` hold what may be written in
-it, `section` how a field states what it accepts.
+:class:`Config` is the whole (`loading`); `sections`, `loop_sections` and `mobile_sections` hold
+what may be written in it, `section` how a field states what it accepts.
 """
 
+from evenflow.config.access_section import AccessConfig
+from evenflow.config.gateway_section import GatewayConfig
 from evenflow.config.loading import Config
 from evenflow.config.loop_sections import (
     ElasticConfig,
@@ -14,6 +16,7 @@ from evenflow.config.loop_sections import (
     PlannerConfig,
     RuleConfig,
 )
+from evenflow.config.mobile_sections import MailboxConfig, MobileGroupConfig
 from evenflow.config.sections import (
     BalancerConfig,
     DomainConfig,
@@ -24,13 +27,17 @@ from evenflow.config.sections import (
 )
 
 __all__ = [
+    "AccessConfig",
     "BalancerConfig",
     "Config",
     "DomainConfig",
     "ElasticConfig",
     "EventConfig",
+    "GatewayConfig",
     "GroupConfig",
     "HistoryConfig",
+    "MailboxConfig",
+    "MobileGroupConfig",
     "MonitorConfig",
     "NodeConfig",
     "PlannerConfig",

@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evenflow.config.access_section import AccessConfig
+from evenflow.config.gateway_section import GatewayConfig
 from evenflow.config.loop_sections import (
     ElasticConfig,
     EventConfig,
@@ -26,6 +28,7 @@ from evenflow.config.loop_sections import (
     PlannerConfig,
     RuleConfig,
 )
+from evenflow.config.mobile_sections import MailboxConfig, MobileGroupConfig
 from evenflow.config.section import Section
 from evenflow.config.sections import (
     BalancerConfig,
@@ -46,9 +49,11 @@ COMMAND_LINE = "command line"
 
 _SINGLE: tuple[type[Section], ...] = (
     DomainConfig, PublisherConfig, NodeConfig, BalancerConfig, MonitorConfig, HistoryConfig,
-    ElasticConfig, StoreConfig,
+    ElasticConfig, StoreConfig, AccessConfig, GatewayConfig, MailboxConfig,
 )  # fmt: skip
-_NAMED: tuple[type[Section], ...] = (TopicConfig, GroupConfig, EventConfig, PlannerConfig)
+_NAMED: tuple[type[Section], ...] = (
+    TopicConfig, GroupConfig, EventConfig, PlannerConfig, MobileGroupConfig,
+)  # fmt: skip
 """Tables with tables in them, one for each name."""
 S = TypeVar("S", bound=Section)
 
@@ -66,10 +71,14 @@ class Config:
     history: HistoryConfig = field(default_factory=HistoryConfig)
     elastic: ElasticConfig = field(default_factory=ElasticConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
+    access: AccessConfig = field(default_factory=AccessConfig)
+    gateway: GatewayConfig = field(default_factory=GatewayConfig)
+    mailbox: MailboxConfig = field(default_factory=MailboxConfig)
     groups: tuple[GroupConfig, ...] = ()
     events: tuple[EventConfig, ...] = ()
     planners: tuple[PlannerConfig, ...] = ()
     rules: tuple[RuleConfig, ...] = ()
+    mobile_groups: tuple[MobileGroupConfig, ...] = ()
     file: Path | None = None
     """File it was read from, when there was one."""
 
@@ -119,6 +128,23 @@ class Config:
         """Where the balancer keeps what must outlive it, apart for each domain."""
         folder = (self.file.parent if self.file else Path()) / self.balancer.state_dir
         return folder / f"domain-{self.domain.id}"
+
+    @property
+    def gateway_folder(self) -> Path:
+        """Where gateways keep marks and outboxes, apart for each domain."""
+        folder = (self.file.parent if self.file else Path()) / self.gateway.state_dir
+        return folder / f"domain-{self.domain.id}"
+
+    @property
+    def mail_folder(self) -> Path:
+        """Where mailboxes keep messages, apart for each domain."""
+        folder = (self.file.parent if self.file else Path()) / self.mailbox.state_dir
+        return folder / f"domain-{self.domain.id}"
+
+    @property
+    def access_folder(self) -> Path:
+        """Where the keys are, and which tokens are revoked."""
+        return (self.file.parent if self.file else Path()) / self.access.dir
 
     def as_tables(self) -> dict[str, Any]:
         """Return the configuration in the shape of its file."""
@@ -187,9 +213,13 @@ class Config:
             history=_section(HistoryConfig, "history", tables),
             elastic=_section(ElasticConfig, "elastic", tables),
             store=_section(StoreConfig, "store", tables),
+            access=_section(AccessConfig, "access", tables),
+            gateway=_section(GatewayConfig, "gateway", tables),
+            mailbox=_section(MailboxConfig, "mailbox", tables),
             groups=_named(GroupConfig, tables),
             events=_named(EventConfig, tables),
             planners=_planners(tables),
+            mobile_groups=_named(MobileGroupConfig, tables),
             rules=tuple(_section(RuleConfig, "rules", {"rules": rule}) for rule in rules),
             file=file,
         )

@@ -122,22 +122,29 @@ SETTLE_REQUESTS: Final = _kept("settle-requests", messages.SettleRequest, 64)
 """Partition: the gateway that is asked."""
 SETTLE_ANSWERS: Final = _kept("settle-answers", messages.SettleAnswer, 64)
 """Partition: the gateway that asked."""
-MAIL: Final = Channel("evenflow/mail", messages.Mail)
+NODE_OUTCOMES: Final = _kept("node-outcomes", messages.NodeOutcome, 64)
+"""Partition: the gateway that ordered it."""
+MAIL: Final = Channel("evenflow/mail", messages.Mail, blocking_s=0.05)
 """Partition: the gateway."""
 MAIL_RECEIPTS: Final = Channel("evenflow/mail-receipts", messages.MailReceipt)
 """Partition: the mailbox."""
-SEND_REQUESTS: Final = _kept("send-requests", messages.SendRequest, 64)
-"""Partition: the mailbox."""
+SEND_REQUESTS: Final = Channel("evenflow/send-requests", messages.SendRequest)
+"""Partition: the mailbox. Nothing is kept: one that was refused must not come back by itself."""
 SEND_REPLIES: Final = _kept("send-replies", messages.SendReply, 64)
 MAILBOXES: Final = _kept("mailboxes", messages.MailboxReport, 1, liveliness=True)
+GROUP_REQUESTS: Final = Channel("evenflow/group-requests", messages.GroupRequest)
+"""Partition: the mailbox."""
+GROUP_MEMBERS: Final = Channel("evenflow/group-members", messages.GroupMembers)
+
+REVOCATIONS: Final = _kept("revocations", messages.Revocation, 1)
 
 CONTROL: Final = (
     EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
     REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
     ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS, PENDING_CUTS,
-    WRITER_REQUESTS,
-    GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS, SETTLE_ANSWERS, MAIL, MAIL_RECEIPTS,
-    SEND_REQUESTS, SEND_REPLIES, MAILBOXES,
+    WRITER_REQUESTS, GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS, SETTLE_ANSWERS,
+    NODE_OUTCOMES, MAIL, MAIL_RECEIPTS, SEND_REQUESTS, SEND_REPLIES, MAILBOXES, GROUP_REQUESTS, GROUP_MEMBERS,
+    REVOCATIONS,
 )  # fmt: skip
 """All channels but those of the items."""
 

@@ -19,29 +19,47 @@
     ├── StorageError             a disk cannot be used
     │   ├── OutboxRefused        an outbox of somebody else, or in use
     │   └── OutboxDamaged        an outbox that cannot be read whole
+    ├── GatewayTimeout           no gateway took what a mobile node has in time
     ├── StoreTimeout             the overlay store did not answer in time
     ├── PublishTimeout           nobody commits: the stream is blocked for too long
     ├── DeliveryTimeout          a flush or close before the nodes had everything
     ├── WriterEnded              a publisher that comes back when it is long forgotten
     ├── SparkFailed              Spark did not start, or a query of it failed
+    ├── NoMailbox                nobody takes messages to mobile nodes
+    ├── SendTimeout              a mailbox did not answer: nobody knows whether it took a message
     ├── DomainError              the DDS domain failed or does not answer
     └── PeerError                what another process sent or refused
         ├── DecodeError          a damaged or foreign sample
         ├── MoveRefused          a move of slices that must not happen
-        └── ReadFailed           items that no serving node gives
+        ├── NodeRefused          a mobile node that no gateway takes
+        ├── ReadFailed           items that no serving node gives
+        ├── LinkLost             a mobile node and its gateway have lost one another
+        ├── AccessDenied         a token that does not open this door
+        └── SendRefused          a message that a mailbox does not take
 
 An error carries its context as attributes, and a message that says what to do. All of them survive
 pickling, so they can cross from a worker process to its parent.
 """
 
-from evenflow.errors.peers import DecodeError, MoveRefused, ReadFailed
+from evenflow.errors.peers import (
+    AccessDenied,
+    DecodeError,
+    LinkLost,
+    MoveRefused,
+    NodeRefused,
+    ReadFailed,
+    SendRefused,
+)
 from evenflow.errors.root import EvenflowError, PeerError, UsageError, did_you_mean
 from evenflow.errors.running import (
     DeliveryTimeout,
     DomainError,
+    GatewayTimeout,
+    NoMailbox,
     OutboxDamaged,
     OutboxRefused,
     PublishTimeout,
+    SendTimeout,
     SparkFailed,
     StorageError,
     StoreTimeout,
@@ -63,6 +81,7 @@ from evenflow.errors.usage import (
 )
 
 __all__ = [
+    "AccessDenied",
     "AssignmentError",
     "ClosedError",
     "ConfigError",
@@ -73,8 +92,12 @@ __all__ = [
     "EvenflowError",
     "ExperimentError",
     "ExpressionError",
+    "GatewayTimeout",
+    "LinkLost",
     "MissingExtra",
     "MoveRefused",
+    "NoMailbox",
+    "NodeRefused",
     "OutboxDamaged",
     "OutboxRefused",
     "OverlayError",
@@ -83,6 +106,8 @@ __all__ = [
     "PublishTimeout",
     "ReadFailed",
     "RegistryError",
+    "SendRefused",
+    "SendTimeout",
     "SnapshotError",
     "SparkFailed",
     "StorageError",

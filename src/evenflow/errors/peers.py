@@ -47,6 +47,24 @@ class MoveRefused(PeerError):
         super().__init__(f"{what}{where} refused: {reason}")
 
 
+class NodeRefused(PeerError):
+    """Every gateway refuses a mobile node: its token is wrong, expired or revoked.
+
+    Attributes:
+        node: The mobile node.
+        reason: What the gateway said.
+    """
+
+    def __init__(self, node: str, reason: str) -> None:
+        self.node = node
+        self.reason = reason
+        super().__init__(
+            f"node {node!r} is refused: {reason}. Ask the operator for a token"
+            f" ('evenflow token issue {node} --publish TOPIC') and connect with it; a client that"
+            " is open goes on after set_token()"
+        )
+
+
 class ReadFailed(PeerError):
     """Items of a served topic that could not be read.
 
@@ -64,3 +82,45 @@ class ReadFailed(PeerError):
             f"topic {topic!r}: {len(self.slices)} slices (first {min(self.slices, default=0)})"
             f" cannot be read: {reason}"
         )
+
+
+class LinkLost(PeerError):
+    """A connection of a mobile node and a gateway is over, or could not be made.
+
+    Attributes:
+        reason: Why; what the other side said in its `Bye`, if it said one.
+        retry: Whether another try can succeed: not with a refused token.
+        said: Whether the other side said so; otherwise the link was lost.
+    """
+
+    def __init__(self, reason: str, *, retry: bool = True, said: bool = False) -> None:
+        self.reason = reason
+        self.retry = retry
+        self.said = said
+        super().__init__(f"connection lost: {reason}")
+
+
+class AccessDenied(PeerError):
+    """Somebody at a door shows no token, or one that does not open it.
+
+    Attributes:
+        reason: What is wrong with the token, and what would mend it.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"access denied: {reason}")
+
+
+class SendRefused(PeerError):
+    """A message to mobile nodes that a mailbox does not take; it is not sent.
+
+    Attributes:
+        mailbox: The mailbox.
+        reason: Why, and what would be accepted.
+    """
+
+    def __init__(self, mailbox: str, reason: str) -> None:
+        self.mailbox = mailbox
+        self.reason = reason
+        super().__init__(f"mailbox {mailbox} refuses it: {reason}")

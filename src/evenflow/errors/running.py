@@ -70,6 +70,24 @@ class StoreTimeout(EvenflowError):
         super().__init__(f"{operation}: no answer after {waited_s:.1f} s: {reason}")
 
 
+class GatewayTimeout(EvenflowError):
+    """A mobile node waited too long: for a gateway, for room, or for its items to be safe.
+
+    Attributes:
+        operation: What was tried ("connect", "publish", "flush", "close").
+        waited_s: Seconds spent waiting.
+        reason: What it waited for, and why, as far as the node can tell.
+        items: Items that are not safe.
+    """
+
+    def __init__(self, operation: str, waited_s: float, reason: str, *, items: int = 0) -> None:
+        self.operation = operation
+        self.waited_s = waited_s
+        self.reason = reason
+        self.items = items
+        super().__init__(f"{operation}: after {waited_s:.1f} s {reason}")
+
+
 class PublishTimeout(EvenflowError):
     """Publishing was blocked by full retention for longer than the limit.
 
@@ -175,6 +193,38 @@ class SparkFailed(EvenflowError):
         self.reason = reason
         self.log = log
         super().__init__(f"Spark: {reason}" + (f"; its log ends:\n{log}" if log else ""))
+
+
+class NoMailbox(EvenflowError):
+    """Nobody takes messages to mobile nodes; the message is not sent.
+
+    Attributes:
+        waited_s: Seconds spent looking.
+    """
+
+    def __init__(self, waited_s: float) -> None:
+        self.waited_s = waited_s
+        super().__init__(
+            f"no mailbox is there (looked for {waited_s:.1f} s): start one with"
+            " 'evenflow mailbox --name NAME', or check domain.id and domain.interface"
+        )
+
+
+class SendTimeout(EvenflowError):
+    """A mailbox was given a message and did not answer: it may have taken it or not.
+
+    Attributes:
+        mailbox: The mailbox.
+        waited_s: Seconds spent waiting.
+    """
+
+    def __init__(self, mailbox: str, waited_s: float) -> None:
+        self.mailbox = mailbox
+        self.waited_s = waited_s
+        super().__init__(
+            f"mailbox {mailbox} has not answered for {waited_s:.1f} s: it may have taken the"
+            " message or not; see 'evenflow mailboxes'"
+        )
 
 
 class DomainError(EvenflowError):

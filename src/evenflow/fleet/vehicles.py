@@ -122,13 +122,15 @@ class Reports:
     ids: list[int]
     """Each vehicle counts its reports, from 1."""
     times: list[int]
+    places: list[tuple[float, float]]
+    """Latitude and longitude."""
 
 
 class Fleet:
     """The vehicles. Used by one thread at a time."""
 
-    def __init__(self, size: int, reports_per_s: float, seed: int = 1) -> None:
-        self.names = [f"vehicle-{number:03}" for number in range(1, size + 1)]
+    def __init__(self, size: int, reports_per_s: float, seed: int = 1, *, first: int = 1) -> None:
+        self.names = [f"vehicle-{number:03}" for number in range(first, first + size)]
         self.recent: deque[Alert] = deque(maxlen=RECENT)
         self._number = {name: number for number, name in enumerate(self.names)}
         self._random = np.random.default_rng(seed)
@@ -171,6 +173,7 @@ class Fleet:
             [self.names[number] for number in chosen],
             self._count[chosen].tolist(),
             [now] * len(chosen),
+            list(zip(latitude.tolist(), longitude.tolist(), strict=True)),
         )
 
     def make_trouble(self) -> None:

@@ -1,4 +1,4 @@
-"""Expressions over properties, in the Common Expression Language (CEL).
+"""Expressions over properties or attributes, in the Common Expression Language (CEL).
 
 An operator writes when something is an event: ``cpu > 70 && backlog_items > 1000``. CEL is made
 for this: no loops, no side effects, the same language that Kubernetes and Envoy give their
@@ -15,6 +15,9 @@ CEL is large (50 MB) and only those need it who have configured an event: it com
 
 Properties are floating point numbers. CEL compares them with whole ones (``cpu > 70``) but does not
 calculate with both kinds (write ``cpu * 2.0 > 100.0``); the error says so.
+
+Attributes of a mobile node are what its program says of it, and nobody knows their names before:
+:class:`AttributeExpression` finds them in the map ``node``, as in ``node.kind == "bus"``.
 """
 
 from __future__ import annotations
@@ -52,12 +55,7 @@ class Expression:
         names = tuple(properties)
         loose = cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DYN))
         strict = cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DOUBLE))
-        try:
-            self._program = loose.compile(text)
-        except RuntimeError as error:
-            raise _refusal(str(error), text, names, key) from None
-        if self._program.return_type() != cel.Type.BOOL:
-            raise ExpressionError(key, text, "its answer must be yes or no: compare something")
+        self._program = _compiled(loose, text, names, key)
         try:
             strict.compile(text)
         except RuntimeError as error:
@@ -72,6 +70,43 @@ class Expression:
         """Whether it holds; ``None`` when a property it needs has not been measured yet."""
         answer = self._program.eval(data=dict(values)).value()
         return answer if isinstance(answer, bool) else None
+
+
+class AttributeExpression:
+    """A compiled expression over the attributes of a mobile node.
+
+    ``node`` is the map of its attributes, texts, numbers and truth values; ``name`` is its name.
+
+    Args:
+        text: The expression.
+        key: Where it was written, for the error.
+
+    Raises:
+        ExpressionError: With the place of the fault.
+        MissingExtra: The extra ``[events]`` is not installed.
+    """
+
+    def __init__(self, text: str, *, key: str = "expression") -> None:
+        self.text = text
+        cel = _cel()
+        attributes = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
+        known = cel.NewEnv(variables={"node": attributes, "name": cel.Type.STRING})
+        self._program = _compiled(known, text, ("name", "node.ATTRIBUTE"), key)
+
+    def holds(self, name: str, attributes: Mapping[str, str | float | bool]) -> bool:
+        """Whether it holds; it does not when the node lacks an attribute that it needs."""
+        return self._program.eval(data={"name": name, "node": attributes}).value() is True
+
+
+def _compiled(environment: Any, text: str, names: tuple[str, ...], key: str) -> Any:
+    """Compile an expression that says yes or no."""
+    try:
+        program = environment.compile(text)
+    except RuntimeError as error:
+        raise _refusal(str(error), text, names, key) from None
+    if program.return_type() != _cel().Type.BOOL:
+        raise ExpressionError(key, text, "its answer must be yes or no: compare something")
+    return program
 
 
 def _cel() -> Any:

@@ -37,12 +37,19 @@ MOST_ITEMS: Final = 1_000
 """Items in one frame."""
 MOST_NUMBER: Final = 1 << 53
 
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=255, pattern=r"^[^\s*?\[\]\"'#$]+$")]
+Name = Annotated[
+    str,
+    msgspec.Meta(min_length=1, max_length=255, pattern=r"\A[^\s\x00-\x1f\x7f*?\[\]\"'#$]+\Z"),
+]
 """Of a node, gateway, mailbox or topic: it may be part of a DDS partition."""
-Run = Annotated[str, msgspec.Meta(min_length=16, max_length=16, pattern="^[0-9a-f]+$")]
+Run = Annotated[str, msgspec.Meta(min_length=16, max_length=16, pattern=r"\A[0-9a-f]+\Z")]
 """One life of a client's memory, or of its disk: 16 random hexadecimal digits."""
 Number = Annotated[int, msgspec.Meta(ge=0, le=MOST_NUMBER)]
+Time = Annotated[int, msgspec.Meta(ge=-MOST_NUMBER, le=MOST_NUMBER)]
+"""Microseconds since 1970."""
 Text = Annotated[str, msgspec.Meta(max_length=1_000)]
+Finite = Annotated[float, msgspec.Meta(ge=-1.7e308, le=1.7e308)]
+"""A number that JSON has: neither infinite nor NaN."""
 Address = Annotated[str, msgspec.Meta(min_length=3, max_length=300)]
 """``quic://host:port`` or ``tls://host:port``."""
 Addresses = Annotated[tuple[Address, ...], msgspec.Meta(max_length=64)]
@@ -50,7 +57,7 @@ Latitude = Annotated[float, msgspec.Meta(ge=-90, le=90)]
 Longitude = Annotated[float, msgspec.Meta(ge=-180, le=180)]
 Place = tuple[Latitude, Longitude]
 Described = Annotated[
-    dict[Annotated[str, msgspec.Meta(max_length=64)], Text | float | bool],
+    dict[Annotated[str, msgspec.Meta(max_length=64)], Text | Finite | bool],
     msgspec.Meta(max_length=64),
 ]
 """Attributes of a node, by name."""
@@ -80,9 +87,13 @@ class Items(_Frame, frozen=True):
 
     topic: Name
     first: Annotated[int, msgspec.Meta(ge=1, le=MOST_NUMBER)]
-    times: Annotated[tuple[int, ...], msgspec.Meta(min_length=1, max_length=MOST_ITEMS)]
+    times: Annotated[tuple[Time, ...], msgspec.Meta(min_length=1, max_length=MOST_ITEMS)]
     """Microseconds since 1970, for each item."""
     payloads: Annotated[tuple[bytes, ...], msgspec.Meta(min_length=1, max_length=MOST_ITEMS)]
+
+    def __post_init__(self) -> None:
+        if len(self.times) != len(self.payloads):
+            raise ValueError(f"{len(self.times)} times for {len(self.payloads)} payloads")
 
 
 class Settle(_Frame, frozen=True):
@@ -112,15 +123,17 @@ class Position(_Frame, frozen=True):
 
 
 class Outcome(_Frame, frozen=True):
-    """What came of a ``Handover``."""
+    """What came of a ``Handover``; to the gateway where the node is then, which passes it on."""
 
     order: Text
     ok: bool
     reason: Text
-    milliseconds: float
+    milliseconds: Finite
     """From the order to being usable at the new gateway."""
     in_flight: Number
     """Items that were unsettled when it began."""
+    left: Marks = {}
+    """For each topic: how far the old gateway has accepted, as the node knows. It compares."""
 
 
 class Ping(_Frame, frozen=True):
@@ -192,8 +205,8 @@ class Message(_Frame, frozen=True):
     previous: Number
     """The message before it that is still to be had: who lacks it does not take this one."""
     sender: Text
-    time: int
-    """Microseconds since 1970 when it was sent."""
+    time: Time
+    """When it was sent."""
     group: Text
     """The group it was sent to, ``*`` for all; empty when it is for this node alone."""
     payload: bytes

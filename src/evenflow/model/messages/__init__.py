@@ -40,16 +40,20 @@ message            from -> to              meaning
 ``Positions``      gateway -> everybody    where mobile nodes are
 ``SettleRequest``  gateway -> gateway      how far have you accepted the items of a node?
 ``SettleAnswer``   gateway -> gateway      up to this number, and no further
+``NodeOutcome``    gateway -> gateway      what came of a handover that the other has ordered
 ``Mail``           mailbox -> gateway      a message to mobile nodes that are attached there
 ``MailReceipt``    gateway -> mailbox      which nodes have it, which have to be tried again
 ``SendRequest``    any process -> mailbox  hold this message and deliver it
 ``SendReply``      mailbox -> who asked    it is on disk, or it is refused and why
 ``MailboxReport``  mailbox -> everybody    it is there, and how much waits
+``GroupRequest``   any process -> mailbox  which mobile nodes are in this group?
+``GroupMembers``   mailbox -> who asked    these are
+``Revocation``     operator, door -> doors a token is not valid any more
 =================  ======================  =====================================================
 
 They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,
 :mod:`~.serving` (topics that consumers read), :mod:`~.ending` (of writers), :mod:`~.balancing`,
-:mod:`~.autonomic` and :mod:`~.mobile`.
+:mod:`~.autonomic`, :mod:`~.mobile` and :mod:`~.access`.
 
 Items travel in :class:`evenflow.model.sample.Sample`. Every message may be lost, repeated, delayed
 or reordered: each carries what makes it safe to handle late or twice (a term, a number, a
@@ -58,6 +62,7 @@ sequence).
 
 from __future__ import annotations
 
+from evenflow.model.messages.access import Revocation
 from evenflow.model.messages.autonomic import (
     ActionOrder,
     ActionOutcome,
@@ -87,9 +92,12 @@ from evenflow.model.messages.handover import Ack, CacheChunk, Order, SliceState,
 from evenflow.model.messages.mobile import (
     Attachment,
     GatewayReport,
+    GroupMembers,
+    GroupRequest,
     Mail,
     MailboxReport,
     MailReceipt,
+    NodeOutcome,
     Positions,
     SendReply,
     SendRequest,
@@ -120,6 +128,8 @@ __all__ = [
     "EpochClose",
     "EventNotice",
     "GatewayReport",
+    "GroupMembers",
+    "GroupRequest",
     "Ledger",
     "Mail",
     "MailReceipt",
@@ -127,6 +137,7 @@ __all__ = [
     "MapPage",
     "MoveReply",
     "MoveRequest",
+    "NodeOutcome",
     "NodeReport",
     "Order",
     "PendingCuts",
@@ -137,6 +148,7 @@ __all__ = [
     "Refusal",
     "ReplayAnswer",
     "ReplayRequest",
+    "Revocation",
     "SendReply",
     "SendRequest",
     "SettleAnswer",

@@ -87,6 +87,25 @@ class SettleAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeOutcome:
+    """What a node says of a handover; from the gateway where it is to the one that ordered it."""
+
+    gateway: Text
+    """Where the node is."""
+    node: Text
+    order: Text
+    ok: Bool
+    reason: Text
+    milliseconds: F64
+    """From the order to being usable at the new gateway."""
+    in_flight: Number
+    """Items that were unsettled when it began."""
+    topics: Texts
+    left: Numbers
+    """For each topic: how far the old gateway has accepted, as the node knows."""
+
+
+@dataclass(frozen=True, slots=True)
 class Mail:
     """A message of a mailbox to nodes that are attached to one gateway."""
 
@@ -121,15 +140,23 @@ class MailReceipt:
 
 @dataclass(frozen=True, slots=True)
 class SendRequest:
-    """A message to mobile nodes, for a mailbox to hold and deliver."""
+    """A message to mobile nodes, for a mailbox to hold and deliver.
 
-    request: U64
-    """Who asks knows it by this; repeated until it is answered, and held once."""
+    Repeated until it is answered, and held once. Numbered as messages to nodes are: a mailbox takes
+    a request only when the one before it that is still unanswered has been taken.
+    """
+
+    source: U64
+    """Who asks: 64 random bits, new for each life of a messenger."""
+    number: Number
+    """Of the source's requests, from 1."""
+    previous: Number
+    """The request before it to this mailbox that was unanswered when this was written; 0: none."""
     mailbox: Text
     """The mailbox that is asked."""
     nodes: Texts
     group: Text
-    """A group of the configuration, or ``*`` for all nodes that are known."""
+    """A group of the configuration, or ``*`` for all nodes that are known; empty: ``nodes``."""
     sender: Text
     lifetime_s: F64
     payload: Octets
@@ -139,19 +166,49 @@ class SendRequest:
 class SendReply:
     """The message is on the mailbox's disk, or is refused and why."""
 
-    request: U64
+    source: U64
+    number: Number
     mailbox: Text
     ok: Bool
     reason: Text
+    """Why it was refused; if it was not, what is worth knowing, or nothing."""
     recipients: Number
 
 
 @dataclass(frozen=True, slots=True)
 class MailboxReport:
-    """A mailbox is there."""
+    """A mailbox is there. Told when something changes, and as a heartbeat."""
 
     mailbox: KeyText
     messages: Number
     """Messages that are not yet had by their nodes; one to many nodes counts for each."""
     waiting: Number
     """Nodes that have messages waiting."""
+    oldest: Number
+    """Microseconds since 1970 when the oldest of them was sent; 0: nothing waits."""
+    octets: Number
+    """How much it holds."""
+    most_octets: Number
+    """How much it may hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRequest:
+    """Which mobile nodes are in a group? Asked of a mailbox: each keeps the groups current."""
+
+    request: U64
+    """Who asks knows it by this."""
+    group: Text
+    """A group of the configuration, or ``*`` for all nodes that are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMembers:
+    """The nodes of a group, as far as a mailbox knows."""
+
+    request: U64
+    mailbox: Text
+    group: Text
+    known: Bool
+    """Whether the mailbox has such a group."""
+    members: Texts

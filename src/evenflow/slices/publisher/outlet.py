@@ -109,6 +109,10 @@ class Outlet:
             core.opened(now)
         outbox.append(core.seal(now), unit.number)
 
+    def has_unit(self, unit: int) -> bool:
+        """Whether a unit is on disk."""
+        return self._outbox is not None and self._outbox.state.unit >= unit
+
     def is_written(self, serial: int) -> bool:
         """Whether a sample is where it must be before anybody is told of it."""
         return self._outbox is None or self._outbox.is_written(serial)

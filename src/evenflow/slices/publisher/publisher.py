@@ -24,8 +24,6 @@ from os import PathLike
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from evenflow.clock import SystemClock
 from evenflow.config import Config
 from evenflow.domain import enter
@@ -40,7 +38,7 @@ from evenflow.slices.publisher.intake import Intake, Payload, encode_payload
 from evenflow.slices.publisher.outlet import new_writer, open_outbox, restore
 from evenflow.slices.publisher.sealing import Limits
 from evenflow.slices.publisher.shell import PublisherShell
-from evenflow.slices.publisher.units import unit_of
+from evenflow.slices.publisher.units import chunks, unit_of
 from evenflow.slices.spill import open_spill
 
 if TYPE_CHECKING:
@@ -250,6 +248,10 @@ class Publisher:
         """The newest unit that the outbox has; -1 for none."""
         return -1 if self._outbox is None else self._outbox.newest_unit
 
+    def wait_for_unit(self, unit: int, timeout: float) -> bool:
+        """Wait until a unit is synced in the outbox; return whether it is."""
+        return self._shell.wait_for_unit(unit, timeout)
+
     # -- what becomes of them ----------------------------------------------------------------------
 
     def flush(self, timeout: float | None = None) -> None:
@@ -336,13 +338,8 @@ class Publisher:
         largest = int(sizes.max())
         if largest > self._limits.retention_bytes:
             raise self._complaints.too_large(largest)
-        ends = np.cumsum(sizes)
-        start = before = 0
-        while start < len(table):
-            share = min(self._limits.retention_bytes // _CHUNK_SHARE, _LARGEST_CHUNK)
-            fitting = int(np.searchsorted(ends, before + share, side="right"))
-            end = max(fitting, start + 1)
+        share = min(self._limits.retention_bytes // _CHUNK_SHARE, _LARGEST_CHUNK)
+        for start, end, size in chunks(sizes, share):
             rows, chosen = table.rows(start, end), slices[start:end]
-            if not self._shell.add_table(rows, chosen, int(ends[end - 1]) - before, timeout):
+            if not self._shell.add_table(rows, chosen, size, timeout):
                 raise self._complaints.full(timeout, accepted=start)
-            start, before = end, int(ends[end - 1])

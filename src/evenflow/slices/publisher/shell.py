@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from evenflow.slices.publisher.hearing import Heard
     from evenflow.slices.publisher.units import Unit
 
-_ACK_POLL_S: Final = 0.005
-_CARE_POLL_S: Final = 0.005
+_POLL_S: Final = 0.005
 _IDLE_S: Final = 1.0
 _FAREWELL_S: Final = 0.5
 _FOREVER: Final = float("inf")
@@ -135,6 +134,14 @@ class PublisherShell:
             self._wake_if_due()
         return True
 
+    def wait_for_unit(self, unit: int, timeout_s: float) -> bool:
+        """Wait until a unit is on disk; False when it was not in time."""
+        has, changed = self._outlet.has_unit, self._changed
+        with changed:
+            changed.wait_for(lambda: self._is_ended() or has(unit), timeout_s)
+            self._check()
+            return has(unit)
+
     def _added(self, *, first: bool, full: bool) -> list[str]:
         """Items were added: seal them, or see that somebody will; return whom to write to."""
         now = self._clock.monotonic()
@@ -148,7 +155,7 @@ class PublisherShell:
         if touched:
             now = self._clock.monotonic()
             self.owner_writers.drain(touched, now)
-            if self.owner_writers.needs_care and self._sleeps_until > now + _CARE_POLL_S:
+            if self.owner_writers.needs_care and self._sleeps_until > now + _POLL_S:
                 self._hearing.wake()
 
     def flush(self, timeout_s: float) -> bool:
@@ -168,14 +175,12 @@ class PublisherShell:
             with self._lock:
                 # Under the lock: what was unsent and is being queued is neither for a moment.
                 safe = self._outlet.has_everything(serial)
-            if safe and self._is_announced(epoch):
-                return True
             left = deadline - self._clock.monotonic()
-            if left <= 0:
-                return False
+            if (done := safe and self._is_announced(epoch)) or left <= 0:
+                return done
             with self._changed:
                 self._check()
-                self._changed.wait(min(left, _ACK_POLL_S))
+                self._changed.wait(min(left, _POLL_S))
                 # Who waits for what had no owner does not wait until its owner asks for it.
                 now = self._clock.monotonic()
                 touched = self.owner_writers.put_unsent(serial, self.core.sealing.addressed, now)
@@ -188,7 +193,7 @@ class PublisherShell:
             self._closing = True
             self.core.epochs.hurry()
             self._hearing.wake()
-            self._changed.wait_for(self._is_over, timeout_s)
+            self._changed.wait_for(lambda: self._failure or not self.core.uncommitted, timeout_s)
             if self._failure is not None:
                 raise self._failure
             return self.core.uncommitted == 0
@@ -212,9 +217,6 @@ class PublisherShell:
             self.owner_writers.close()
             self._epochs.close()
 
-    def _is_over(self) -> bool:
-        return self.core.uncommitted == 0 or self._failure is not None
-
     def _is_announced(self, epoch: int) -> bool:
         """Whether everybody knows that an epoch is closed; needed of served topics alone."""
         if self.core.consumers is None:
@@ -223,8 +225,6 @@ class PublisherShell:
 
     def _wait_for_room(self, size: int, timeout_s: float) -> bool:
         self._check()
-        if self.core.has_room(size):
-            return True
         self._changed.wait_for(lambda: self._is_ended() or self.core.has_room(size), timeout_s)
         self._check()
         return self.core.has_room(size)
@@ -262,13 +262,12 @@ class PublisherShell:
 
     def _pause(self) -> float:
         with self._changed:
-            now = self._clock.monotonic()
-            due = self.core.deadline()
+            now, due = self._clock.monotonic(), self.core.deadline()
             until = now + _IDLE_S if due is None else due
             if self.core.epochs.is_ending:
-                until = min(until, now + _ACK_POLL_S)
+                until = min(until, now + _POLL_S)
             if self.owner_writers.needs_care:
-                until = min(until, now + _CARE_POLL_S)
+                until = min(until, now + _POLL_S)
             self._sleeps_until = until
         return max(0.0, until - now)
 

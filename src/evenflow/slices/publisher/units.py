@@ -3,6 +3,8 @@
 A program that repeats its work after a crash, as Spark does, numbers what it publishes. The items
 of a unit and its number are written down together, before any of them is sent; so whoever opens the
 outbox later knows whether the unit is in it, and if it is, it will be sent.
+
+What is published without a number and is too much for once is cut into *chunks*.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from evenflow.errors import UsageError
 from evenflow.model.sample import ITEM_BYTES, RUN_BYTES
 
 if TYPE_CHECKING:
-    from evenflow.model.batch import Int32s
+    from collections.abc import Iterator
+
+    from evenflow.model.batch import Int32s, Int64s
     from evenflow.slices.outbox.outbox import Outbox
     from evenflow.slices.publisher.columns import Table
     from evenflow.slices.publisher.intake import Intake
@@ -55,3 +59,17 @@ def unit_of(
             " publisher.outbox_bytes, or publish less at once"
         )
     return Unit(number, table, intake.slices(table, {}), size)
+
+
+def chunks(sizes: Int64s, share: int) -> Iterator[tuple[int, int, int]]:
+    """Cut items of these sizes into runs of at most ``share`` bytes, or of one item.
+
+    Yields:
+        Where a run starts and ends, and its bytes.
+    """
+    ends = np.cumsum(sizes)
+    start = before = 0
+    while start < len(sizes):
+        end = max(int(np.searchsorted(ends, before + share, side="right")), start + 1)
+        yield start, end, int(ends[end - 1]) - before
+        start, before = end, int(ends[end - 1])

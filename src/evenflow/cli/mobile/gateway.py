@@ -1,0 +1,183 @@
+"""``evenflow gateway``: where mobile nodes connect, until stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from evenflow.access.keys import public_key
+from evenflow.access.names import SERVER_FILE, SERVER_KEY
+from evenflow.access.revocation import Revocations
+from evenflow.access.tokens import Tokens
+from evenflow.autonomic.agent import Agent
+from evenflow.autonomic.design import design
+from evenflow.autonomic.execute.executors import EXECUTORS, Surroundings
+from evenflow.autonomic.execute.service import ExecutorService
+from evenflow.cli.options import Shared, command
+from evenflow.cli.values import seconds
+from evenflow.clock import SystemClock
+from evenflow.domain.channels import is_node
+from evenflow.domain.cyclone import Participant
+from evenflow.errors import ConfigError
+from evenflow.mobile.gateway.settings import GatewaySettings
+from evenflow.mobile.gateway.shell.executors import gateway_executors
+from evenflow.mobile.gateway.shell.gateway import Gateway
+from evenflow.mobile.gateway.shell.sensors import gateway_sensors
+from evenflow.mobile.gateway.shell.tokens import TokenAdmission
+from evenflow.mobile.gateway.shell.topics import gateway_topics
+from evenflow.mobile.link.address import parse_link_address
+from evenflow.mobile.link.connection import Credentials, Limits
+
+if TYPE_CHECKING:
+    from evenflow.config import Config
+
+EXAMPLES = """\
+  evenflow keys init                    once, for all gateways
+  evenflow gateway --name g1            at quic://127.0.0.1:7500
+  evenflow gateway --name g1 --listen quic://0.0.0.0:7501 \\
+      --listen tls://0.0.0.0:7501 --advertise quic://g1.example.org:7501 \\
+      --advertise tls://g1.example.org:7501
+
+A gateway goes by its name for ever: what it has accepted is on its disk, in a
+folder called like it (gateway.state_dir), and others settle with it by that
+name. Start it again by the same name, with the same folder.
+"""
+DEFAULT_LISTEN = "quic://127.0.0.1:7500"
+COMMIT_S = 2.0
+"""How long the end waits until what was accepted is committed; the rest stays in the outbox."""
+
+
+@command("gateway", examples=EXAMPLES)
+@click.option("--name", metavar="NAME", required=True, help="the gateway's own name, for ever")
+@click.option(
+    "--listen", metavar="ADDRESS", multiple=True, default=(DEFAULT_LISTEN,),
+    help="quic://host:port or tls://host:port; port 0 takes any (may be repeated, best first)",
+)  # fmt: skip
+@click.option(
+    "--advertise", metavar="ADDRESS", multiple=True,
+    help="how nodes reach it, if not where it listens (may be repeated)",
+)  # fmt: skip
+@click.option("--for", "duration", metavar="TIME", type=seconds, help="end by itself, as in 60s")
+@click.option(
+    "--drain-within", metavar="TIME", type=seconds, default="10s",
+    help="how long its nodes have at the end to go to other gateways (10s)",
+)  # fmt: skip
+def gateway(
+    shared: Shared, *, name: str, listen: tuple[str, ...], advertise: tuple[str, ...],
+    duration: float | None, drain_within: float,
+) -> int:  # fmt: skip
+    """Let mobile nodes in: publish their items, pass messages on to them; until stopped."""
+    config = shared.config()
+    design(config)
+    if not is_node(name):
+        raise ConfigError("--name", name, "must be 1 to 255 characters, no space, quote, or *?[]#$")
+    for address in (*listen, *advertise):
+        parse_link_address(address)
+    topics = gateway_topics(config)
+    folder = config.access_folder
+    tokens = public_key(folder)
+    credentials = Credentials(str(folder / SERVER_FILE), str(folder / SERVER_KEY))
+    with Participant(config.domain) as participant:
+        clock = SystemClock()
+        revocations = Revocations(folder, participant)
+        admission = TokenAdmission(
+            Tokens(tokens, revocations, config.access.clock_skew_s), revocations, clock
+        )
+        running = Gateway(
+            name,
+            config.gateway_folder / name,
+            topics,
+            config=config,
+            settings=GatewaySettings.from_config(config.gateway),
+            admission=admission,
+            participant=participant,
+            clock=clock,
+        )
+        doors = _Doors(listen, advertise, credentials, _limits(config))
+        return asyncio.run(_run(running, doors, config, participant, duration, drain_within))
+
+
+class _Doors:
+    """Where nodes come in."""
+
+    def __init__(
+        self,
+        listen: tuple[str, ...],
+        advertised: tuple[str, ...],
+        credentials: Credentials,
+        limits: Limits,
+    ) -> None:
+        self.listen = listen
+        self.advertised = advertised
+        self.credentials = credentials
+        self.limits = limits
+
+    async def open(self, running: Gateway) -> None:
+        """Let the gateway listen."""
+        await running.start(self.listen, self.credentials, self.limits, self.advertised)
+
+
+def _limits(config: Config) -> Limits:
+    settings = config.gateway
+    return Limits(
+        connections=settings.most_nodes + settings.most_nodes // 10 + 100,
+        handshake_s=settings.hello_s,
+        keep_alive_s=settings.keep_alive_s,
+        idle_s=settings.idle_s,
+    )
+
+
+async def _run(
+    running: Gateway, doors: _Doors, config: Config, participant: Participant,
+    duration: float | None, drain_within: float,
+) -> int:  # fmt: skip
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        await doors.open(running)
+        makers, on_ordered = gateway_executors(running.name, running.order)
+        running.on_ordered = on_ordered
+        surroundings = Surroundings(running.name, config)
+        others = {kind: EXECUTORS.get(kind) for kind in EXECUTORS}
+        with (
+            Agent(running.name, config, participant, gateway_sensors(running)),
+            ExecutorService(surroundings, participant, {**others, **makers}),
+        ):
+            where = ", ".join(running.addresses)
+            print(f"{running.name} listens at {where}", file=sys.stderr, flush=True)
+            fault = await _until(running, stop, duration)
+            if fault is None and running.nodes:
+                began = time.monotonic()
+                if not await running.drain(drain_within):
+                    took = time.monotonic() - began
+                    print(
+                        f"evenflow: warning: {running.nodes} nodes are still here after"
+                        f" {took:.0f} s; they find other gateways by themselves",
+                        file=sys.stderr,
+                    )
+    finally:
+        await running.close(COMMIT_S)
+    if fault is not None:
+        print(f"evenflow: error: the gateway stopped: {fault!r}", file=sys.stderr)
+    return 0 if fault is None else 1
+
+
+async def _until(
+    running: Gateway, stop: asyncio.Event, duration: float | None
+) -> BaseException | None:
+    """Wait until it shall stop, or fails; return what it failed by."""
+    failure = asyncio.ensure_future(running.wait())
+    stopped = asyncio.ensure_future(stop.wait())
+    await asyncio.wait({failure, stopped}, timeout=duration, return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if failure.done():
+        return failure.exception()
+    failure.cancel()
+    return None

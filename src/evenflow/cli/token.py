@@ -1,0 +1,147 @@
+"""``evenflow token``: issue tokens, list them, revoke them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+from rich.console import Console
+from rich.table import Table
+
+from evenflow.access.keys import signing_key
+from evenflow.access.register import Issued, issued, note
+from evenflow.access.revocation import FILE, read_revoked, write_revoked
+from evenflow.access.tokens import TOKEN_ID, Allowed, issue
+from evenflow.cli.options import Shared, command
+from evenflow.cli.values import lifetime
+from evenflow.errors import UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evenflow.config import Config
+
+EXAMPLES = """\
+  evenflow token issue car-7 --publish items          print a token for one node
+  evenflow token issue 'car-*' --publish items --expires 30d
+  evenflow token issue ops --send --no-receive > ops.token
+  evenflow token list
+  evenflow token revoke 9f2c81d04be3a675              by the id that list shows
+  evenflow token revoke car-7                         all tokens of a subject
+
+A revoked token ends the connections that were made with it within seconds, at
+every gateway of the domain; --no-domain writes the file of this folder only.
+"""
+TELL_S = 2.0
+MATCH_S = 0.7
+
+
+@command("token", examples=EXAMPLES)
+@click.argument("action", type=click.Choice(["issue", "list", "revoke"]), help="what to do")
+@click.argument("name", required=False, help="subject of a new token; id or subject to revoke")
+@click.option("--publish", metavar="T", multiple=True, help="topic or pattern (may be repeated)")
+@click.option("--receive/--no-receive", default=True, help="may receive messages (yes)")
+@click.option("--send", is_flag=True, help="may send messages to others")
+@click.option("--expires", type=lifetime, default="365d", metavar="TIME", help="after (365d)")
+@click.option("--no-domain", is_flag=True, help="revoke in the file only")
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+def token(
+    shared: Shared,
+    action: str,
+    name: str | None,
+    publish: tuple[str, ...],
+    *,
+    receive: bool,
+    send: bool,
+    expires: float,
+    no_domain: bool,
+    as_json: bool,
+) -> int:
+    """Issue a token, list those that were issued, or revoke some."""
+    config = shared.config()
+    folder = config.access_folder
+    if action == "list":
+        return _list(folder, as_json=as_json)
+    if not name:
+        raise UsageError(f"say whose: evenflow token {action} NAME")
+    if action == "revoke":
+        return _revoke(config, name, tell=not no_domain)
+    print(_issue(folder, name, Allowed(publish, receive, send), expires))
+    return 0
+
+
+def _issue(folder: Path, subject: str, allowed: Allowed, lifetime_s: float) -> str:
+    key, now, number = signing_key(folder), time.time(), secrets.token_hex(8)
+    made = issue(
+        key, subject=subject, allowed=allowed, issued=now, expires=now + lifetime_s, id=number
+    )
+    entry = Issued(
+        number, subject, allowed.publish, allowed.receive, allowed.send, now, now + lifetime_s
+    )
+    note(folder, entry)
+    return made
+
+
+def _list(folder: Path, *, as_json: bool) -> int:
+    revoked, now = read_revoked(folder / FILE), time.time()
+    rows = [_row(one, revoked, now) for one in issued(folder)]
+    if as_json:
+        print(json.dumps(rows, indent=2))
+        return 0
+    table = Table("id", "subject", "publish", "may", "expires", "state", title="tokens")
+    for row in rows:
+        may = " ".join(what for what in ("receive", "send") if row[what])
+        until = datetime.fromtimestamp(row["expires"], UTC).strftime("%Y-%m-%d")
+        topics = ", ".join(row["publish"])
+        table.add_row(row["id"], row["subject"], topics, may, until, row["state"])
+    Console().print(table)
+    return 0
+
+
+def _row(one: Issued, revoked: dict[str, float], now: float) -> dict[str, Any]:
+    state = "revoked" if one.id in revoked else "expired" if now > one.expires else "valid"
+    return {
+        "id": one.id,
+        "subject": one.subject,
+        "publish": list(one.publish),
+        "receive": one.receive,
+        "send": one.send,
+        "issued": one.issued,
+        "expires": one.expires,
+        "state": state,
+    }
+
+
+def _revoke(config: Config, name: str, *, tell: bool) -> int:
+    folder = config.access_folder
+    known = issued(folder)
+    found = {one.id: one.expires for one in known if name in {one.id, one.subject}}
+    if not found and TOKEN_ID.fullmatch(name):
+        found = {name: time.time() + 10 * 365 * 86_400}  # issued elsewhere: remember it for long
+    if not found:
+        raise UnknownName("token", name, [*dict.fromkeys(one.subject for one in known)])
+    write_revoked(folder / FILE, {**read_revoked(folder / FILE), **found})
+    for number in found:
+        print(f"{number} is revoked")
+    if tell:
+        print(f"{_tell(config, found)} doors of domain {config.domain.id} were told")
+    return 0
+
+
+def _tell(config: Config, found: dict[str, float]) -> int:
+    """Tell the doors of the domain; return how many are there."""
+    from evenflow.domain.channels import REVOCATIONS  # noqa: PLC0415 - the file needs no domain
+    from evenflow.domain.cyclone import Participant  # noqa: PLC0415
+    from evenflow.model.messages import Revocation  # noqa: PLC0415
+
+    with Participant(config.domain) as participant:
+        writer = participant.writer(REVOCATIONS)
+        time.sleep(MATCH_S)  # until the doors of the domain are known to this new writer
+        for number, expires in found.items():
+            writer.write(Revocation(number, expires))
+        writer.wait_acked(TELL_S)
+        return writer.matched()

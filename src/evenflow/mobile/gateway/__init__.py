@@ -1,0 +1,1 @@
+"""The gateway: one participant in the domain for thousands of mobile nodes."""

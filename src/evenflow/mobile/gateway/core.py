@@ -1,0 +1,298 @@
+"""The rules of a gateway, without socket, clock, thread or file.
+
+Events go in, actions come out (:mod:`evenflow.mobile.gateway.events`). Each idea has a module: who
+is behind which link (:mod:`~.sessions`), who is let in and how a client is ended (:mod:`~.door`),
+items into units and ``Safe`` (:mod:`~.uplink`), how far other gateways are (:mod:`~.settling`),
+messages to nodes (:mod:`~.downlink`), handovers of plans (:mod:`~.handovers`), the other gateways
+(:mod:`~.neighbours`), what everybody is told (:mod:`~.announcing`), and memory (:mod:`~.room`).
+Here what comes is handed to the part it concerns.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from evenflow.mobile.gateway.announcing import Announcing
+from evenflow.mobile.gateway.door import Door, Parts
+from evenflow.mobile.gateway.downlink import Downlink
+from evenflow.mobile.gateway.draining import Draining
+from evenflow.mobile.gateway.events import (
+    AlternativesOrder,
+    Drain,
+    Forget,
+    FrameCame,
+    HandoverOrder,
+    Heard,
+    LinkLost,
+    LinkOpened,
+    NotHeard,
+    Send,
+    TimeOfDay,
+    UnitSynced,
+)
+from evenflow.mobile.gateway.handovers import Handovers
+from evenflow.mobile.gateway.neighbours import Neighbours
+from evenflow.mobile.gateway.room import Room
+from evenflow.mobile.gateway.sessions import Session, Sessions, Stage
+from evenflow.mobile.gateway.settling import Settling
+from evenflow.mobile.gateway.uplink import Uplink
+from evenflow.mobile.link import frames
+from evenflow.model.messages import (
+    Attachment,
+    GatewayReport,
+    Mail,
+    MailboxReport,
+    NodeOutcome,
+    SettleAnswer,
+    SettleRequest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from evenflow.mobile.gateway.admission import Admission
+    from evenflow.mobile.gateway.events import Action, Event
+    from evenflow.mobile.gateway.settings import GatewaySettings
+    from evenflow.mobile.link.frames import FromNode
+    from evenflow.model.wire import Message
+
+
+class GatewayCore:
+    """One gateway.
+
+    Args:
+        name: Its name, for ever: nodes and other gateways settle with it by that.
+        addresses: Where nodes reach it, best first.
+        newest_units: Topics that nodes may publish to, the default one first, with the newest unit
+            that is in the outbox.
+        marks: How far a node's run is accepted in each topic, as it is on disk.
+        admission: Who may attach, and what it may do.
+        settings: Bounds and times.
+        forgotten: Gateways that were given up.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        addresses: tuple[str, ...],
+        newest_units: Mapping[str, int],
+        marks: Callable[[str, str], Mapping[str, int]],
+        admission: Admission,
+        settings: GatewaySettings,
+        *,
+        forgotten: Iterable[str] = (),
+    ) -> None:
+        self.name = name
+        self._settings = settings
+        self._out: list[Action] = []
+        self._wall = 0.0
+        self._wall_at = 0.0
+        self.sessions = Sessions()
+        self.neighbours = Neighbours(name)
+        self._mailboxes: set[str] = set()
+        out, sessions = self._out, self.sessions
+        self.room = Room(sessions, settings.in_flight_bytes, settings.buffer_bytes, out)
+        self.uplink = Uplink(newest_units, sessions, self.room, settings, out)
+        self.settling = Settling(
+            name,
+            sessions,
+            self.uplink,
+            marks,
+            self.neighbours.is_known,
+            forgotten=forgotten,
+            ask_s=settings.settle_s,
+            out=out,
+        )
+        self.downlink = Downlink(name, sessions, settings, self._mailboxes.__contains__, out)
+        self.handovers = Handovers(name, sessions, self.neighbours.is_known, out)
+        self.draining = Draining(sessions, self.handovers, self.neighbours, settings.drain_per_s)
+        self.announcing = Announcing(name, addresses, sessions, settings, self._condition, out)
+        parts = Parts(
+            sessions,
+            self.room,
+            self.uplink,
+            self.settling,
+            self.downlink,
+            self.draining,
+            self.neighbours,
+            self.announcing,
+        )
+        self.door = Door(name, parts, admission, marks, settings, self.wall, out)
+
+    def _condition(self) -> tuple[bool, tuple[str, ...]]:
+        return self.draining.on, tuple(sorted(self.settling.forgotten))
+
+    # -- events ------------------------------------------------------------------------------------
+
+    def handle(self, event: Event, now: float) -> list[Action]:
+        """Take an event; return what to do, in order."""
+        match event:
+            case FrameCame(link, frame):
+                session = self.sessions.by_link.get(link)
+                if session is not None:
+                    self._on_frame(session, frame, now)
+            case LinkOpened(link, transport, peer):
+                self.sessions.open(Session(link, transport, peer, now, now))
+            case LinkLost(link):
+                session = self.sessions.by_link.get(link)
+                if session is not None:
+                    self.door.remove(session, now)
+            case UnitSynced(topic, unit):
+                self._on_synced(topic, unit, now)
+            case Heard(message):
+                self._on_heard(message, now)
+            case TimeOfDay():
+                self._on_time_of_day(event, now)
+            case _:
+                self._on_order(event, now)
+        self._tend(now)
+        done = list(self._out)
+        self._out.clear()
+        return done
+
+    def _on_order(self, event: Event, now: float) -> None:
+        match event:
+            case NotHeard(kind, name) if kind is GatewayReport:
+                self.neighbours.lose(name)
+            case HandoverOrder():
+                self.handovers.begin(event, now)
+            case AlternativesOrder(addresses):
+                self.neighbours.plan(addresses)
+                self._tell_alternatives()
+            case Drain(on):
+                self.draining.turn(on=on, now=now)
+                self.announcing.on_changed(now)
+            case Forget(gateway):
+                self.settling.forget((gateway,))
+                self.announcing.on_changed(now)
+
+    def deadline(self) -> float:
+        """When to be called again, at the latest."""
+        waits = (
+            self.uplink.deadline(),
+            self.downlink.deadline(),
+            self.handovers.deadline(),
+            self.draining.deadline(),
+            self.announcing.deadline(),
+        )
+        return min(one for one in waits if one is not None)
+
+    def _tend(self, now: float) -> None:
+        self.uplink.emit(now)
+        self.downlink.tell(now)
+        self.draining.go_on(now)
+        self.handovers.go_on(now)
+        self.announcing.tell(now)
+
+    def wall(self, now: float) -> float:
+        """The time of day."""
+        return self._wall + (now - self._wall_at)
+
+    # -- frames of clients -------------------------------------------------------------------------
+
+    def _on_frame(self, session: Session, frame: FromNode, now: float) -> None:
+        session.heard = now
+        if isinstance(frame, frames.Hello):
+            if session.stage is Stage.GREETING:
+                self.door.greet(session, frame, now)
+            else:
+                self.door.end(session, "out of place", "a second Hello", now)
+        elif isinstance(frame, frames.Bye):
+            self.door.close(session, "the client says goodbye", now)
+        elif isinstance(frame, frames.Ping):
+            self._out.append(Send(session.link, frames.Pong()))
+        elif session.stage in (Stage.GREETING, Stage.ARRIVING):
+            kind = type(frame).__name__
+            self.door.end(session, "out of place", f"{kind} before Welcome", now)
+        else:
+            wrong = self._on_attached_frame(session, frame, now)
+            if wrong:
+                self.door.end(session, "out of place", wrong, now)
+
+    def _on_attached_frame(self, session: Session, frame: FromNode, now: float) -> str:
+        """A frame of a client that was let in; return what is wrong with it."""
+        match frame:
+            case frames.Items():
+                return self.uplink.take(session, frame, now)
+            case frames.Settle():
+                return self.settling.ask(session, frame, now)
+            case frames.Received(mailbox, number):
+                self.downlink.acknowledge(session, {mailbox: number}, now)
+            case frames.Attributes(attributes):
+                session.attributes = json.dumps(attributes)
+                if session.stage is Stage.ATTACHED:
+                    self.announcing.attach(session, self.wall(now))
+            case frames.Position(place):
+                session.place = place
+                if session.stage is Stage.ATTACHED:
+                    self.announcing.on_moved(session)
+            case frames.Outcome():
+                self.handovers.on_frame(session, frame)
+        return ""
+
+    # -- the disk, the domain, the time ------------------------------------------------------------
+
+    def _on_synced(self, topic: str, unit: int, now: float) -> None:
+        for node, run in self.uplink.on_synced(topic, unit, now):
+            self.settling.answer_ready(node, run)
+            session = self.sessions.of_node(node)
+            if session is not None and session.stage is Stage.ARRIVING:
+                self.door.let_in(session, now)
+
+    def _on_heard(self, message: Message, now: float) -> None:
+        match message:
+            case Mail():
+                self._mailboxes.add(message.mailbox)
+                self.downlink.pass_on(message, now, self.wall(now))
+            case SettleRequest():
+                fenced = self.settling.on_request(message)
+                if fenced is not None:
+                    self.door.end(fenced, "replaced", "the node goes on at another gateway", now)
+            case SettleAnswer():
+                self.settling.on_answer(message)
+            case NodeOutcome():
+                self.handovers.on_outcome(message)
+            case Attachment():
+                self._on_attachment(message, now)
+            case GatewayReport():
+                self._on_report(message, now)
+            case MailboxReport():
+                self._mailboxes.add(message.mailbox)
+
+    def _on_report(self, report: GatewayReport, now: float) -> None:
+        self.settling.forget(report.forgotten)
+        if self.neighbours.hear(report):
+            self.settling.on_gateway_heard(report.gateway, now)
+
+    def _on_attachment(self, attachment: Attachment, now: float) -> None:
+        """A node is at another gateway, by a newer connection: here it only finishes."""
+        if attachment.gateway == self.name or not attachment.attached:
+            return
+        self.handovers.on_attached_elsewhere(attachment, now)
+        session = self.sessions.attached(attachment.node)
+        if session is not None and attachment.connection > session.connection:
+            self.sessions.send_elsewhere(session, now + self._settings.leave_s)
+            self.downlink.drop(session, now)
+            self.announcing.detach(session, self.wall(now))
+            self.announcing.on_changed(now)
+
+    def _on_time_of_day(self, told: TimeOfDay, now: float) -> None:
+        self._wall, self._wall_at = told.wall, now
+        for session in self.sessions:
+            if session.stage is Stage.GREETING:
+                if now >= session.opened + self._settings.hello_s:
+                    self.door.end(session, "silent", "no Hello", now)
+            elif session.token_id in told.revoked:
+                self.door.end(session, "revoked", "the token was revoked", now, retry=False)
+            elif told.wall >= session.expires:
+                self.door.end(session, "expired", "the token has expired", now, retry=False)
+            elif session.stage is Stage.ELSEWHERE and now >= session.leaves_at:
+                self.door.end(session, "left", "the node is at another gateway", now)
+        self.settling.repeat(now)
+
+    def _tell_alternatives(self) -> None:
+        frame = frames.Alternatives(self.neighbours.alternatives)
+        for session in self.sessions:
+            if session.stage is Stage.ATTACHED:
+                self._out.append(Send(session.link, frame))

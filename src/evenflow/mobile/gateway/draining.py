@@ -1,0 +1,78 @@
+"""A gateway that shall be left: it takes no new nodes and sends those it has elsewhere.
+
+The nodes are told at a pace, each to begin with another one of the alternatives, so that no gateway
+gets all of them. Who is still here after a while is told again: it may have found nobody there. A
+plan may move them as well; a node that is on its way already is not told twice at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evenflow.mobile.gateway.events import HandoverOrder
+from evenflow.mobile.gateway.sessions import Stage
+
+if TYPE_CHECKING:
+    from evenflow.mobile.gateway.handovers import Handovers
+    from evenflow.mobile.gateway.neighbours import Neighbours
+    from evenflow.mobile.gateway.sessions import Sessions
+
+ROUND_S: Final = 5.0
+"""How long a node has to go before it is told again."""
+
+
+class Draining:
+    """Whether a gateway is being left, and the handovers for it.
+
+    Args:
+        sessions: The clients.
+        handovers: Tell the nodes.
+        neighbours: Know the alternatives.
+        pace_per_s: Nodes a second that are told.
+    """
+
+    def __init__(
+        self, sessions: Sessions, handovers: Handovers, neighbours: Neighbours, pace_per_s: float
+    ) -> None:
+        self.on = False
+        self._sessions = sessions
+        self._handovers = handovers
+        self._neighbours = neighbours
+        self._pace = pace_per_s
+        self._next = 0.0
+        self._round = 0
+
+    def turn(self, *, on: bool, now: float) -> None:
+        """Begin to drain, or take nodes again."""
+        if on and not self.on:
+            self._next = now
+        self.on = on
+
+    def deadline(self) -> float | None:
+        """When the nodes that are left are told again."""
+        return self._next if self.on else None
+
+    def go_on(self, now: float) -> None:
+        """Tell those that are here, if it is time."""
+        if not self.on or now < self._next:
+            return
+        addresses = self._neighbours.alternatives
+        nodes = [s.node for s in self._sessions if s.stage is Stage.ATTACHED]
+        within = ROUND_S + len(nodes) / self._pace
+        self._next = now + within
+        if not addresses or not nodes:
+            return
+        self._round += 1
+        groups = min(len(addresses), len(nodes))
+        for group in range(groups):
+            self._handovers.begin(
+                HandoverOrder(
+                    f"drain/{self._round}/{group}",
+                    tuple(nodes[group::groups]),
+                    (*addresses[group:], *addresses[:group]),
+                    within,
+                    make_before_break=True,
+                    pace_per_s=self._pace / groups,
+                ),
+                now,
+            )

@@ -1,0 +1,67 @@
+"""The other gateways: who is there, and where nodes go when this one is lost.
+
+The alternatives that nodes are told are those of the newest plan (``mobile.alternatives``), and
+where no plan has said so the addresses of all gateways that are heard and take nodes, those with
+the fewest nodes first. A gateway that is not heard any more stays in a plan's list (silence is not
+death, and a node that finds nobody there tries the next one).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from evenflow.model.messages import GatewayReport
+
+MOST_ADDRESSES: Final = 64
+"""As a frame can carry."""
+
+
+class Neighbours:
+    """What is known of the other gateways.
+
+    Args:
+        name: This one.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._reports: dict[str, GatewayReport] = {}
+        self._planned: tuple[str, ...] = ()
+
+    def hear(self, report: GatewayReport) -> bool:
+        """Another gateway has said something; return whether it is new, or there again."""
+        if report.gateway == self._name:
+            return False
+        news = report.gateway not in self._reports
+        self._reports[report.gateway] = report
+        return news
+
+    def lose(self, gateway: str) -> None:
+        """A gateway is not heard any more."""
+        self._reports.pop(gateway, None)
+
+    def is_known(self, gateway: str) -> bool:
+        """Whether a gateway is heard."""
+        return gateway in self._reports
+
+    def plan(self, addresses: tuple[str, ...]) -> None:
+        """A plan says what the alternatives are; none: what is heard."""
+        self._planned = addresses[:MOST_ADDRESSES]
+
+    @property
+    def alternatives(self) -> tuple[str, ...]:
+        """Where nodes go when this gateway is lost, best first."""
+        if self._planned:
+            return self._planned
+        open_ones = [one for one in self._reports.values() if not one.draining and one.addresses]
+        open_ones.sort(key=lambda one: (one.nodes, one.gateway))
+        # The best address of each, then the second of each: a blocked transport is no dead gateway.
+        most = max((len(one.addresses) for one in open_ones), default=0)
+        found = [
+            one.addresses[place]
+            for place in range(most)
+            for one in open_ones
+            if place < len(one.addresses)
+        ]
+        return tuple(found[:MOST_ADDRESSES])

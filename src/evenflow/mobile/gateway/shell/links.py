@@ -1,0 +1,85 @@
+"""The links of a gateway's clients, in its loop: what is sent to each, and when it is read.
+
+A link has a queue of frames and a task that sends them, as long as there are any. What the core
+sends is bounded by what it has read from that client and by the bound of messages; so a client that
+takes nothing is not read either once ``MOST_QUEUED`` frames wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from evenflow.mobile.link.connection import LinkLost
+
+if TYPE_CHECKING:
+    from evenflow.mobile.link.connection import Connection
+    from evenflow.mobile.link.frames import FromGateway
+
+MOST_QUEUED: Final = 256
+"""A client for which as many frames wait is not read."""
+
+
+class Link:
+    """One client's connection."""
+
+    def __init__(self, number: int, connection: Connection) -> None:
+        self.number = number
+        self.connection = connection
+        self._queue: list[FromGateway] = []
+        self._sending: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        self._readable = asyncio.Event()
+        self._readable.set()
+        self._paused = False
+
+    async def may_be_read(self) -> None:
+        """Wait until there is room for what the client sends."""
+        if not self._readable.is_set():
+            await self._readable.wait()
+
+    def pause(self, *, paused: bool) -> None:
+        """Read no more from it for now, or again."""
+        self._paused = paused
+        self._look()
+
+    def _look(self) -> None:
+        if self._paused or len(self._queue) >= MOST_QUEUED:
+            self._readable.clear()
+        else:
+            self._readable.set()
+
+    def send(self, frame: FromGateway) -> None:
+        """Queue a frame."""
+        if self._closing is not None:
+            return
+        self._queue.append(frame)
+        self._look()
+        if self._sending is None:
+            self._sending = asyncio.create_task(self._send_all())
+
+    async def _send_all(self) -> None:
+        with suppress(LinkLost):  # who receives from it is told the same
+            while self._queue:
+                frames, self._queue = self._queue, []
+                await self.connection.send(*frames)
+                self._look()
+        self._sending = None
+
+    def close(self, reason: str, *, retry: bool) -> None:
+        """Say goodbye and end it; what waits for it is not sent."""
+        if self._closing is None:
+            self._queue.clear()
+            self._readable.set()
+            self._closing = asyncio.create_task(self.connection.close(reason, retry=retry))
+
+    async def end(self) -> None:
+        """The connection is over: end its tasks."""
+        self._queue.clear()
+        if self._sending is not None:
+            self._sending.cancel()
+            with suppress(asyncio.CancelledError, LinkLost):
+                await self._sending
+        if self._closing is not None:
+            await self._closing

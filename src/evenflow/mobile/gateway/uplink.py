@@ -1,0 +1,213 @@
+"""Items on their way into units, and how far each node's items are accepted.
+
+Items of all nodes of a topic gather for a moment and become a *unit*. The unit is written down with
+the new *marks* (how far each of its nodes is accepted); when that is synced the nodes are told
+``Safe``. One unit of a topic is on its way to the disk at a time: while the disk works the next one
+gathers, so a slow disk makes units larger. That is also what makes recovery simple: a mark is that
+of the newest unit in the outbox, or one step ahead of it.
+
+On one link the items of a topic follow one another without gaps. The first may be any that is not
+accepted here: those before it may have gone to other gateways. What is accepted already, or taken
+on this link, is dropped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from evenflow.mobile.gateway.events import Accept, Chunk, Mark, Send
+from evenflow.mobile.gateway.sessions import Stage
+from evenflow.mobile.link.frames import Safe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from evenflow.mobile.gateway.events import Action
+    from evenflow.mobile.gateway.room import Room
+    from evenflow.mobile.gateway.sessions import Session, Sessions
+    from evenflow.mobile.gateway.settings import GatewaySettings
+    from evenflow.mobile.link.frames import Items
+
+ITEM_BYTES: Final = 128
+"""What an item costs besides its payload."""
+
+Client = tuple[str, str]
+"""A node and its run."""
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """The items of one topic that are not safe yet."""
+
+    next_unit: int
+    gathered: deque[Chunk] = field(default_factory=deque)
+    size: int = 0
+    since: float = 0.0
+    """When the first of them came."""
+    waiting: Counter[Client] = field(default_factory=Counter)
+    """Chunks of each client that are gathered."""
+    in_flight: Accept | None = None
+    accepted: dict[Client, int] = field(default_factory=dict)
+    """How far clients with gathered items are accepted."""
+
+    def has(self, client: Client) -> bool:
+        """Whether items of a client are on their way."""
+        return client in self.waiting or (
+            self.in_flight is not None and client in self.in_flight.marks
+        )
+
+
+class Uplink:
+    """The pipelines of all topics.
+
+    Args:
+        newest_units: The topics that nodes may publish to, with the newest unit in the outbox.
+        sessions: The clients.
+        room: Memory for items.
+        settings: Bounds and times.
+        out: Where actions go.
+    """
+
+    def __init__(
+        self,
+        newest_units: Mapping[str, int],
+        sessions: Sessions,
+        room: Room,
+        settings: GatewaySettings,
+        out: list[Action],
+    ) -> None:
+        self._pipelines = {topic: Pipeline(unit + 1) for topic, unit in newest_units.items()}
+        self._sessions = sessions
+        self._room = room
+        self._settings = settings
+        self._out = out
+        self.items = 0
+        """Items accepted."""
+        self.repeated = 0
+        """Items that came again and were dropped."""
+
+    # -- in ----------------------------------------------------------------------------------------
+
+    def take(self, session: Session, frame: Items, now: float) -> str:
+        """Take items of a client; return what is wrong with them, in words, or nothing."""
+        if frame.topic not in session.topics:
+            return f"this token may not publish to topic {frame.topic}"
+        topic = frame.topic
+        newest = session.taken.get(topic)
+        if newest is not None and frame.first > newest + 1:
+            return f"item {frame.first} of {topic} came after {newest}: numbers must follow"
+        known = session.accepted.get(topic, 0) if newest is None else newest
+        old = min(max(0, known + 1 - frame.first), len(frame.payloads))
+        self.repeated += old
+        # A frame of old items alone changes nothing; what it has is no beginning either.
+        if old == len(frame.payloads):
+            return ""
+        first, payloads = frame.first + old, frame.payloads[old:]
+        size = sum(map(len, payloads)) + ITEM_BYTES * len(payloads)
+        chunk = Chunk(
+            session.node, session.run, session.link, first, frame.times[old:], payloads, size
+        )
+        session.taken[topic] = chunk.last
+        self._gather(self._pipelines[topic], chunk, session.accepted.get(topic, 0), now)
+        self._room.take(session, size)
+        self.emit(now)
+        return ""
+
+    def _gather(self, pipeline: Pipeline, chunk: Chunk, accepted: int, now: float) -> None:
+        client = (chunk.node, chunk.run)
+        if not pipeline.gathered:
+            pipeline.since = now
+        pipeline.gathered.append(chunk)
+        pipeline.size += chunk.size
+        pipeline.waiting[client] += 1
+        pipeline.accepted.setdefault(client, accepted)
+
+    # -- out ---------------------------------------------------------------------------------------
+
+    def deadline(self) -> float | None:
+        """When the next unit is to be written."""
+        waits = [
+            pipeline.since + self._settings.linger_s
+            for pipeline in self._pipelines.values()
+            if pipeline.gathered and pipeline.in_flight is None
+        ]
+        return min(waits, default=None)
+
+    def emit(self, now: float) -> None:
+        """Write the units whose time has come."""
+        for topic, pipeline in self._pipelines.items():
+            if not pipeline.gathered or pipeline.in_flight is not None:
+                continue
+            full = pipeline.size >= self._settings.unit_bytes
+            if full or now >= pipeline.since + self._settings.linger_s:
+                pipeline.in_flight = self._unit(topic, pipeline)
+                self._out.append(pipeline.in_flight)
+
+    def _unit(self, topic: str, pipeline: Pipeline) -> Accept:
+        chunks, size = [], 0
+        numbers: dict[Client, int] = {}
+        while pipeline.gathered and size < self._settings.unit_bytes:
+            chunk = pipeline.gathered.popleft()
+            client = (chunk.node, chunk.run)
+            chunks.append(chunk)
+            size += chunk.size
+            numbers[client] = chunk.last
+            pipeline.waiting[client] -= 1
+            if not pipeline.waiting[client]:
+                del pipeline.waiting[client]
+        pipeline.size -= size
+        marks = {
+            client: Mark(number, pipeline.accepted[client]) for client, number in numbers.items()
+        }
+        unit, pipeline.next_unit = pipeline.next_unit, pipeline.next_unit + 1
+        return Accept(topic, unit, tuple(chunks), marks)
+
+    def on_synced(self, topic: str, unit: int, now: float) -> list[Client]:
+        """A unit is safe: tell the nodes; return those who had items in it."""
+        pipeline = self._pipelines[topic]
+        done = pipeline.in_flight
+        assert done is not None
+        assert done.unit == unit
+        pipeline.in_flight = None
+        for chunk in done.chunks:
+            self.items += len(chunk.payloads)
+            self._room.give_back(chunk.link, chunk.size)
+        for client, mark in done.marks.items():
+            if client in pipeline.waiting:
+                pipeline.accepted[client] = mark.number
+            else:
+                del pipeline.accepted[client]
+            self._tell(client, topic, mark.number)
+        self._room.resume()
+        self.emit(now)
+        return list(done.marks)
+
+    def _tell(self, client: Client, topic: str, number: int) -> None:
+        node, run = client
+        session = self._sessions.of_node(node)
+        if session is None or session.run != run:
+            return
+        if session.stage in (Stage.ATTACHED, Stage.ELSEWHERE):
+            session.accepted[topic] = number
+            self._out.append(Send(session.link, Safe(topic, number)))
+
+    # -- questions ---------------------------------------------------------------------------------
+
+    @property
+    def topics(self) -> Iterable[str]:
+        """Topics that nodes may publish to."""
+        return self._pipelines.keys()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether every item that was taken is safe."""
+        return all(not p.gathered and p.in_flight is None for p in self._pipelines.values())
+
+    def has(self, node: str, run: str, topic: str | None = None) -> bool:
+        """Whether items of a client are on their way to the disk."""
+        if topic is not None:
+            pipeline = self._pipelines.get(topic)
+            return pipeline is not None and pipeline.has((node, run))
+        return any(pipeline.has((node, run)) for pipeline in self._pipelines.values())

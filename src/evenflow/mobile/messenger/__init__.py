@@ -1,0 +1,1 @@
+"""Sending messages to mobile nodes: the messenger, its rules, its shells."""

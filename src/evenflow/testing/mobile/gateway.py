@@ -1,0 +1,196 @@
+"""A simulated gateway: its core, and a disk that outlives it.
+
+A unit goes to the disk in steps: its marks, then the unit, then the core is told. The process may
+be killed between any two of them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from evenflow.mobile.gateway import events
+from evenflow.mobile.gateway.admission import Verdict
+from evenflow.mobile.gateway.core import GatewayCore
+from evenflow.testing.invariants import Violation
+from evenflow.testing.mobile.world import Process
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenflow.mobile.gateway.settings import GatewaySettings
+    from evenflow.mobile.link.frames import Hello
+    from evenflow.testing.mobile.cluster import MobileCluster
+
+TOPICS = ("items", "logs")
+TIME_OF_DAY_S = 0.5
+
+
+class GatewayDisk:
+    """Marks and the newest unit of each topic, kept as the real one keeps them."""
+
+    def __init__(self) -> None:
+        self.marks: dict[tuple[str, str, str], tuple[int, int, int]] = {}
+        """By node, run and topic: number, unit, number before."""
+        self.units = dict.fromkeys(TOPICS, -1)
+        self.forgotten: tuple[str, ...] = ()
+
+    def write_marks(self, unit: events.Accept) -> None:
+        """The marks of a unit are synced."""
+        for (node, run), mark in unit.marks.items():
+            self.marks[node, run, unit.topic] = (mark.number, unit.unit, mark.before)
+
+    def recover(self) -> None:
+        """Take back the marks of units that the outbox does not have."""
+        for (node, run, topic), (_, unit, before) in list(self.marks.items()):
+            newest = self.units[topic]
+            if unit > newest + 1:
+                raise Violation(f"a mark of unit {unit}, the outbox has {newest}")
+            if unit > newest:
+                self.marks[node, run, topic] = (before, newest, before)
+
+    def of(self, node: str, run: str) -> dict[str, int]:
+        """How far a run of a node is accepted."""
+        found = {topic: self.marks.get((node, run, topic), (0, 0, 0))[0] for topic in TOPICS}
+        return {topic: number for topic, number in found.items() if number}
+
+
+class Everybody:
+    """Lets everybody in."""
+
+    def check(self, hello: Hello, topics: Iterable[str]) -> Verdict:
+        """Who says so may attach."""
+        del hello
+        return Verdict(topics=tuple(topics))
+
+
+class SimGateway(Process):
+    """A gateway."""
+
+    def __init__(self, world: MobileCluster, name: str, settings: GatewaySettings) -> None:
+        Process.__init__(self, name)
+        self.world = world
+        self.settings = settings
+        self.disk = GatewayDisk()
+        self.core: GatewayCore | None = None
+        self.address = f"quic://{name}:1"
+        self._paused: dict[int, deque[Any]] = {}
+        """Links that are not read, with what waits in them."""
+        self._links: set[int] = set()
+        self._due = float("inf")
+        self.receipts: list[events.HandoverReceipt] = []
+        self.lost_units = 0
+        """Units that were gone with the process before they were on disk."""
+
+    def start(self) -> None:
+        """Start it; what is on its disk goes on."""
+        self.life += 1
+        self.alive, self._due = True, float("inf")
+        self._paused, self._links = {}, set()
+        self.disk.recover()
+        self.core = GatewayCore(
+            self.name,
+            (self.address,),
+            self.disk.units,
+            self.disk.of,
+            Everybody(),
+            self.settings,
+            forgotten=self.disk.forgotten,
+        )
+        self._time_of_day()
+
+    def kill(self) -> None:
+        """``kill -9``."""
+        self.alive = self.stopped = False
+        self.core = None
+        for link in self._links:
+            self.world.cut_link(link)
+
+    def _time_of_day(self) -> None:
+        self.tell(events.TimeOfDay(self.world.wall, frozenset()))
+        self.world.time.later(TIME_OF_DAY_S, self._time_of_day, self)
+
+    # -- events and actions ------------------------------------------------------------------------
+
+    def tell(self, event: events.Event) -> None:
+        """Something happens to it."""
+        if self.core is None:
+            return
+        for action in self.core.handle(event, self.world.now):
+            self._perform(action)
+        due = self.core.deadline()
+        if due < self._due:
+            self._due = due
+            self.world.time.at(max(due, self.world.now + 0.001), self._on_time, self)
+
+    def _on_time(self) -> None:
+        self._due = float("inf")
+        self.tell(events.Timer())
+
+    def _perform(self, action: events.Action) -> None:
+        match action:
+            case events.Send(link, frame):
+                self.world.send_down(link, frame)
+            case events.CloseLink(link, reason, retry):
+                self._links.discard(link)
+                self.world.hang_up(link, reason, retry=retry)
+            case events.Pause(link):
+                self._paused.setdefault(link, deque())
+            case events.Resume(link):
+                self._read_again(link)
+            case events.Accept():
+                self._write(action)
+            case events.Write(message, to):
+                self.world.write(self, message, to)
+            case events.Remember(forgotten):
+                self.disk.forgotten = forgotten
+            case events.HandoverReceipt():
+                self.receipts.append(action)
+
+    # -- links -------------------------------------------------------------------------------------
+
+    def on_link(self, link: int) -> None:
+        """A client has connected."""
+        self._links.add(link)
+        self.tell(events.LinkOpened(link, "quic", "somewhere"))
+
+    def on_frame(self, link: int, frame: Any) -> None:
+        """A frame is there to be read."""
+        waiting = self._paused.get(link)
+        if waiting is not None:
+            waiting.append(frame)
+        else:
+            self.tell(events.FrameCame(link, frame))
+
+    def on_lost(self, link: int) -> None:
+        """A link is over."""
+        self._links.discard(link)
+        self._paused.pop(link, None)
+        self.tell(events.LinkLost(link, "lost"))
+
+    def _read_again(self, link: int) -> None:
+        waiting = self._paused.pop(link, deque())
+
+        def read() -> None:
+            while waiting:
+                self.on_frame(link, waiting.popleft())
+
+        self.world.time.later(0.0, read, self)
+
+    # -- the disk ----------------------------------------------------------------------------------
+
+    def _write(self, unit: events.Accept) -> None:
+        self.lost_units += 1
+        time, slow = self.world.time, self.world.slow_disk()
+
+        def unit_written() -> None:
+            self.lost_units -= 1
+            self.disk.units[unit.topic] = unit.unit
+            self.world.on_accepted(self, unit)
+            time.later(slow, lambda: self.tell(events.UnitSynced(unit.topic, unit.unit)), self)
+
+        def marks_written() -> None:
+            self.disk.write_marks(unit)
+            time.later(slow, unit_written, self)
+
+        time.later(slow, marks_written, self)
