@@ -45,6 +45,14 @@ EXPERIMENTS: Registry[click.Command] = Registry(
             "evenflow_experiments.slices.many_slices:many_slices",
             "samples, CPU and delay of a load spread over many slices",
         ),
+        "mobile-handover": Later(
+            "evenflow_experiments.mobile.handover:mobile_handover",
+            "half of a gateway's nodes move to a new one (MAPE-SDDL, V)",
+        ),
+        "mobile-scale": Later(
+            "evenflow_experiments.mobile.scale:mobile_scale",
+            "thousands of mobile nodes on one gateway",
+        ),
         "outbox": Later(
             "evenflow_experiments.outbox.experiment:outbox",
             "a publisher with an outbox, killed often and measured",

@@ -71,9 +71,7 @@ class MobileFleet:
     async def attach(self) -> None:
         """Let every vehicle find a gateway."""
         gate = asyncio.Semaphore(self._tour.connecting)
-        async with asyncio.TaskGroup() as group:
-            for vehicle in self._vehicles:
-                group.create_task(self._attach(vehicle, gate))
+        await asyncio.gather(*(self._attach(vehicle, gate) for vehicle in self._vehicles))
 
     async def _attach(self, vehicle: Vehicle, gate: asyncio.Semaphore) -> None:
         async with gate:
