@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from evenflow.access.keys import init_keys
-from evenflow.cli.mailbox import seen_mailboxes
+from evenflow.cli.mobile.mailbox import seen_mailboxes
 from evenflow.config import Config
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import SendRefused

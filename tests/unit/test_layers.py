@@ -80,6 +80,8 @@ SHELLS: Final = frozenset(
     autonomic.monitor.sensors
     autonomic.knowledge.history autonomic.knowledge.journal
     config config.loading
+    mobile.client.aio mobile.client.blocking mobile.client.disk mobile.client.shell
+    mobile.client.wire
     mobile.link.accepting mobile.link.dialing mobile.link.listening mobile.link.quic
     mobile.link.quic_client mobile.link.quic_listener mobile.link.quic_state
     mobile.link.session mobile.link.tls mobile.link.tls_listener
@@ -91,7 +93,8 @@ SHELLS: Final = frozenset(
     durable.spark durable.spark_options durable.spark_reading
     mobile.gateway.shell.disk mobile.gateway.shell.domain_port mobile.gateway.shell.executors
     mobile.gateway.shell.gateway mobile.gateway.shell.links mobile.gateway.shell.marks
-    mobile.gateway.shell.sensors mobile.gateway.shell.topics mobile.gateway.shell.unit_writer
+    mobile.gateway.shell.sensors mobile.gateway.shell.tokens mobile.gateway.shell.topics
+    mobile.gateway.shell.unit_writer
     overlay.broker.broker overlay.broker.disk overlay.broker.full_disk overlay.broker.local
     overlay.broker.move_history
     overlay.client.aio overlay.client.blocking overlay.client.link overlay.protocol.connection

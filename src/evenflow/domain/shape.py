@@ -45,6 +45,7 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.Positions: (("nodes", "latitudes", "longitudes"),),
     messages.Mail: (("nodes", "numbers", "previous"),),
     messages.MailReceipt: (("nodes", "received"),),
+    messages.NodeOutcome: (("topics", "left"),),
 }
 """Fields that are columns of one table."""
 

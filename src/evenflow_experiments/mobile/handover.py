@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import rich_click as click
-from evenflow.mobile.gateway.executors import HANDOVER
+from evenflow.mobile.gateway.shell.executors import HANDOVER
 
 from evenflow.domain.channels import ACTION_OUTCOMES, ACTION_PLANS
 from evenflow.errors import ExperimentError

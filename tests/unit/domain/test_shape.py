@@ -16,6 +16,7 @@ ALONE: Final[dict[type[Any], set[str]]] = {
     messages.ActionOrder: {"args"},
     messages.Beat: {"pages"},
     messages.GatewayReport: {"addresses", "forgotten"},
+    messages.GroupMembers: {"members"},
     messages.Mail: {"payload"},
     messages.MailReceipt: {"returned"},
     messages.MapPage: {"nodes"},

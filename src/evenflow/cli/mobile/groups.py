@@ -11,7 +11,7 @@ import rich_click as click
 from rich.console import Console
 from rich.table import Table
 
-from evenflow.cli.mailbox import seen_mailboxes
+from evenflow.cli.mobile.mailbox import seen_mailboxes
 from evenflow.cli.options import Shared, command
 from evenflow.domain.channels import GROUP_MEMBERS, GROUP_REQUESTS
 from evenflow.domain.cyclone import Participant
