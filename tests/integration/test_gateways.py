@@ -207,13 +207,15 @@ async def _rubbish(edge: Edge, port: int, frames: int) -> None:
         )
         batch = [hello] if chance.random() < 0.7 else []
         batch += [_mutated(chance.choice(good), chance) for _ in range(chance.randrange(1, 30))]
+        wire = b""
         for frame in batch:
             body = msgspec.msgpack.encode(frame)
             if chance.random() < 0.1:
                 place = chance.randrange(len(body))
                 body = body[:place] + bytes([chance.randrange(256)]) + body[place + 1 :]
             size = len(body) if chance.random() < 0.97 else chance.randrange(1 << 32)
-            writer.write(size.to_bytes(4, "big") + body)
+            wire += size.to_bytes(4, "big") + body
+        writer.write(wire)
         left -= len(batch)
         try:
             await writer.drain()
