@@ -93,7 +93,7 @@ SHELLS: Final = frozenset(
     durable.spark durable.spark_options durable.spark_reading
     mobile.gateway.shell.disk mobile.gateway.shell.domain_port mobile.gateway.shell.executors
     mobile.gateway.shell.gateway mobile.gateway.shell.links mobile.gateway.shell.marks
-    mobile.gateway.shell.sensors mobile.gateway.shell.tokens mobile.gateway.shell.topics
+    mobile.gateway.shell.sensors mobile.gateway.shell.topics
     mobile.gateway.shell.unit_writer
     overlay.broker.broker overlay.broker.disk overlay.broker.full_disk overlay.broker.local
     overlay.broker.move_history

@@ -27,8 +27,8 @@ EXAMPLES = """\
   evenflow groups --group north
   evenflow groups --group '*'    all nodes that are known
 
-Groups are tables [mobile_groups.NAME] of the configuration. Mailboxes keep them
-current, so one has to run.
+Groups are tables [mobile_groups.NAME] of the configuration. Mailboxes keep
+them current, so one has to run.
 """
 PATIENCE_S = 5.0
 REPEAT_S = 0.3

@@ -16,7 +16,7 @@ from evenflow.overlay.protocol.messages import Label, Message, PublisherState, S
 from evenflow.overlay.replica.record import Record
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.overlay.space.delegation import DelegateList
-from evenflow.testing.overlay_store import MemoryStore
+from evenflow.testing.overlay.store import MemoryStore
 
 if TYPE_CHECKING:
     from pathlib import Path
