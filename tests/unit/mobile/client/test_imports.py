@@ -33,6 +33,7 @@ def test_exported_names_are_pinned() -> None:
         "Message",
         "Messenger",
         "Patience",
+        "Sent",
         "Trust",
         "connect",
         "connect_async",
