@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from evenflow.autonomic.analyze.balancer_events import BalancerEvent
 from evenflow.autonomic.analyze.distributed_events import Aggregate, CompositeDetector, Quorum
+from evenflow.autonomic.analyze.gateway_events import PLACE, GatewayEvent
 from evenflow.autonomic.analyze.local_events import EventDefinition, EventDetector, Phase
 from evenflow.autonomic.monitor.monitors import OperationRanges
 from evenflow.autonomic.monitor.properties import BROKER, GATEWAY, MACHINE, MAILBOX, NODE, QUERY
@@ -24,6 +25,7 @@ from evenflow.errors import ConfigError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from evenflow.autonomic.companion import Companion
     from evenflow.config import Config, EventConfig, RuleConfig
 
 EVERYBODY = "all"
@@ -56,13 +58,19 @@ class Design:
         return CompositeDetector(self.distributed, self.properties, stale_s=3 * self.heartbeat_s)
 
 
-def design(config: Config) -> Design:
+def design(config: Config, companions: Iterable[Companion] = ()) -> Design:
     """Put the operator's tables together.
+
+    Args:
+        config: The tables.
+        companions: What else hangs on the loop of this process.
 
     Raises:
         ExpressionError: An expression is faulty; says where.
         ConfigError: Something names what does not exist.
     """
+    others = tuple(companions)
+    given = {name: place for companion in others for name, place in companion.places.items()}
     known = (*MACHINE, *NODE, *BROKER, *QUERY, *GATEWAY, *MAILBOX)
     properties = tuple(dict.fromkeys((*known, *config.monitor.ranges)))
     bounds = {**DEFAULT_RANGES, **config.monitor.ranges}
@@ -81,8 +89,12 @@ def design(config: Config) -> Design:
             for event in config.events
             if event.group or event.events
         ),
-        rules=(*_own_rules(config), *(_rule(rule, config) for rule in config.rules)),
-        places=_places(config),
+        rules=(
+            *_own_rules(config),
+            *(rule for companion in others for rule in companion.rules),
+            *(_rule(rule, config) for rule in config.rules),
+        ),
+        places=given | _places(config),
         heartbeat_s=config.monitor.heartbeat_s,
         period_s=config.monitor.period_s,
     )
@@ -135,8 +147,9 @@ def _own_rules(config: Config) -> list[Rule]:
 def _rule(rule: RuleConfig, config: Config) -> Rule:
     events = [event.name for event in config.events]
     events += [own.event for own in _own_rules(config)]
+    events += [each.value for each in GatewayEvent]
     _known("rules.event", rule.event, events)
-    _known("rules.planner", rule.planner, _places(config))
+    _known("rules.planner", rule.planner, [*_places(config), PLACE])
     settings = _for_topic(rule.planner, rule.by, rule.settings, config)
     return Rule(rule.event, rule.planner, Verb(rule.verb), Phase(rule.phase), settings, rule.by)
 

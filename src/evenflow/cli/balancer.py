@@ -10,6 +10,7 @@ import rich_click as click
 from evenflow.cli.options import Shared, command
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import seconds
+from evenflow.mobile.poa.manager import PoaManager
 from evenflow.slices.balancer.balancer import Balancer
 
 if TYPE_CHECKING:
@@ -28,10 +29,13 @@ nothing, and one of them goes on some seconds after the leader is gone.
 @command("balancer", examples=EXAMPLES)
 @click.option("--for", "left", metavar="TIME", type=seconds, help="stop by itself, as in 60s")
 def balancer(shared: Shared, left: float | None) -> int:
-    """Assign slices to nodes and move them, or stand by while another balancer does."""
+    """Assign slices to nodes and move them, or stand by while another balancer does.
+
+    Gateways of mobile nodes are kept even by the same loop.
+    """
     config = shared.config()
     stop = StopSignal()
-    with Balancer(config=config) as running:
+    with Balancer(config=config, companions=[PoaManager()]) as running:
         topics = ", ".join(f"{topic.name} ({topic.slices} slices)" for topic in config.topics)
         told = ""
         while not stop.wait(0.2) and not running.wait(0) and (left is None or left > 0):

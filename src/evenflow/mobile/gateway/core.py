@@ -1,28 +1,24 @@
 """The rules of a gateway, without socket, clock, thread or file.
 
 Events go in, actions come out (:mod:`evenflow.mobile.gateway.events`). Each idea has a module: who
-is behind which link (:mod:`~.sessions`), items into units and ``Safe`` (:mod:`~.uplink`), how far
-other gateways are (:mod:`~.settling`), messages to nodes (:mod:`~.downlink`), handovers of plans
-(:mod:`~.handovers`), the other gateways (:mod:`~.neighbours`), what everybody is told
-(:mod:`~.announcing`), and memory (:mod:`~.room`). Here a client is let in and ended, and what
-comes is handed to the part it concerns.
-
-A client is let in when its token is good for its name and nothing of its former connections is on
-its way to the disk any more: then ``Welcome`` settles what it sent over them.
+is behind which link (:mod:`~.sessions`), who is let in and how a client is ended (:mod:`~.door`),
+items into units and ``Safe`` (:mod:`~.uplink`), how far other gateways are (:mod:`~.settling`),
+messages to nodes (:mod:`~.downlink`), handovers of plans (:mod:`~.handovers`), the other gateways
+(:mod:`~.neighbours`), what everybody is told (:mod:`~.announcing`), and memory (:mod:`~.room`).
+Here what comes is handed to the part it concerns.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from evenflow.mobile.gateway.announcing import Announcing
+from evenflow.mobile.gateway.door import Door, Parts
 from evenflow.mobile.gateway.downlink import Downlink
 from evenflow.mobile.gateway.draining import Draining
 from evenflow.mobile.gateway.events import (
     AlternativesOrder,
-    CloseLink,
     Drain,
     Forget,
     FrameCame,
@@ -58,7 +54,7 @@ if TYPE_CHECKING:
     from evenflow.mobile.gateway.admission import Admission
     from evenflow.mobile.gateway.events import Action, Event
     from evenflow.mobile.gateway.settings import GatewaySettings
-    from evenflow.mobile.link.frames import FromNode, Hello
+    from evenflow.mobile.link.frames import FromNode
     from evenflow.model.wire import Message
 
 
@@ -88,14 +84,10 @@ class GatewayCore:
         forgotten: Iterable[str] = (),
     ) -> None:
         self.name = name
-        self._marks = marks
-        self._admission = admission
         self._settings = settings
         self._out: list[Action] = []
         self._wall = 0.0
         self._wall_at = 0.0
-        self.refused: Counter[str] = Counter()
-        """Clients that were ended, by the kind of reason."""
         self.sessions = Sessions()
         self.neighbours = Neighbours(name)
         self._mailboxes: set[str] = set()
@@ -116,6 +108,17 @@ class GatewayCore:
         self.handovers = Handovers(name, sessions, self.neighbours.is_known, out)
         self.draining = Draining(sessions, self.handovers, self.neighbours, settings.drain_per_s)
         self.announcing = Announcing(name, addresses, sessions, settings, self._condition, out)
+        parts = Parts(
+            sessions,
+            self.room,
+            self.uplink,
+            self.settling,
+            self.downlink,
+            self.draining,
+            self.neighbours,
+            self.announcing,
+        )
+        self.door = Door(name, parts, admission, marks, settings, self.wall, out)
 
     def _condition(self) -> tuple[bool, tuple[str, ...]]:
         return self.draining.on, tuple(sorted(self.settling.forgotten))
@@ -134,7 +137,7 @@ class GatewayCore:
             case LinkLost(link):
                 session = self.sessions.by_link.get(link)
                 if session is not None:
-                    self._remove(session, now)
+                    self.door.remove(session, now)
             case UnitSynced(topic, unit):
                 self._on_synced(topic, unit, now)
             case Heard(message):
@@ -192,20 +195,20 @@ class GatewayCore:
         session.heard = now
         if isinstance(frame, frames.Hello):
             if session.stage is Stage.GREETING:
-                self._on_hello(session, frame, now)
+                self.door.greet(session, frame, now)
             else:
-                self._end(session, "out of place", "a second Hello", now)
+                self.door.end(session, "out of place", "a second Hello", now)
         elif isinstance(frame, frames.Bye):
-            self._close(session, "the client says goodbye", now)
+            self.door.close(session, "the client says goodbye", now)
         elif isinstance(frame, frames.Ping):
             self._out.append(Send(session.link, frames.Pong()))
         elif session.stage in (Stage.GREETING, Stage.ARRIVING):
             kind = type(frame).__name__
-            self._end(session, "out of place", f"{kind} before Welcome", now)
+            self.door.end(session, "out of place", f"{kind} before Welcome", now)
         else:
             wrong = self._on_attached_frame(session, frame, now)
             if wrong:
-                self._end(session, "out of place", wrong, now)
+                self.door.end(session, "out of place", wrong, now)
 
     def _on_attached_frame(self, session: Session, frame: FromNode, now: float) -> str:
         """A frame of a client that was let in; return what is wrong with it."""
@@ -228,85 +231,6 @@ class GatewayCore:
                 self.handovers.on_frame(session, frame)
         return ""
 
-    # -- letting in --------------------------------------------------------------------------------
-
-    def _on_hello(self, session: Session, hello: Hello, now: float) -> None:
-        verdict = self._admission.check(hello, self.uplink.topics)
-        if verdict.denied:
-            self._end(session, "denied", verdict.denied, now, retry=False)
-            return
-        reason = self._why_not_here(hello)
-        if reason:
-            self._end(session, "not here", reason, now)
-            return
-        session.hello = hello
-        session.token_id, session.expires = verdict.token_id, verdict.expires
-        session.topics, session.receives = verdict.topics, verdict.receives
-        session.attributes, session.place = json.dumps(hello.attributes), hello.position
-        session.stage = Stage.ARRIVING
-        former = self.sessions.enter(session)
-        if former is not None:
-            self._end(former, "replaced", f"connection {hello.connection} is newer", now)
-        self._let_in(session, now)
-
-    def _why_not_here(self, hello: Hello) -> str:
-        """Why a client with a good token is not let in; in words, or nothing."""
-        if self.name in self.settling.forgotten:
-            return f"gateway {self.name} was given up by its operator"
-        if self.draining.on:
-            return f"gateway {self.name} is draining"
-        known = self.sessions.newest(hello.node)
-        here = self.sessions.of_node(hello.node)
-        if hello.connection < known or (here and hello.connection == known):
-            return f"connection {hello.connection} is not newer than {known}"
-        if here is None and self.sessions.nodes >= self._settings.most_nodes:
-            return f"gateway {self.name} has {self._settings.most_nodes} nodes and takes no more"
-        return ""
-
-    def _let_in(self, session: Session, now: float) -> None:
-        """Let a client in, unless something of its former connections is on its way."""
-        hello = session.hello
-        assert hello is not None
-        if self.uplink.has(session.node, session.run):
-            return
-        marks = self._marks(session.node, session.run)
-        session.accepted = {topic: marks[topic] for topic in session.topics if topic in marks}
-        session.welcomed = dict(session.accepted)
-        session.stage = Stage.ATTACHED
-        welcome = frames.Welcome(
-            self.name,
-            session.welcomed,
-            self.neighbours.alternatives,
-            session.topics,
-            self._settings.in_flight_bytes,
-            self._settings.keep_alive_s,
-        )
-        self._out.append(Send(session.link, welcome))
-        self.announcing.attach(session, self.wall(now))
-        self.announcing.on_moved(session)
-        self.announcing.on_changed(now)
-        self.downlink.acknowledge(session, hello.received, now)
-
-    # -- ending ------------------------------------------------------------------------------------
-
-    def _end(
-        self, session: Session, kind: str, reason: str, now: float, *, retry: bool = True
-    ) -> None:
-        """End a client for a reason that is counted."""
-        self.refused[kind] += 1
-        self._close(session, reason, now, retry=retry)
-
-    def _close(self, session: Session, reason: str, now: float, *, retry: bool = True) -> None:
-        self._out.append(CloseLink(session.link, reason, retry))
-        self._remove(session, now)
-
-    def _remove(self, session: Session, now: float) -> None:
-        self.room.forget(session)
-        self.downlink.drop(session, now)
-        if self.sessions.remove(session) and session.announced:
-            self.announcing.detach(session, self.wall(now))
-        self.announcing.on_changed(now)
-
     # -- the disk, the domain, the time ------------------------------------------------------------
 
     def _on_synced(self, topic: str, unit: int, now: float) -> None:
@@ -314,7 +238,7 @@ class GatewayCore:
             self.settling.answer_ready(node, run)
             session = self.sessions.of_node(node)
             if session is not None and session.stage is Stage.ARRIVING:
-                self._let_in(session, now)
+                self.door.let_in(session, now)
 
     def _on_heard(self, message: Message, now: float) -> None:
         match message:
@@ -324,7 +248,7 @@ class GatewayCore:
             case SettleRequest():
                 fenced = self.settling.on_request(message)
                 if fenced is not None:
-                    self._end(fenced, "replaced", "the node goes on at another gateway", now)
+                    self.door.end(fenced, "replaced", "the node goes on at another gateway", now)
             case SettleAnswer():
                 self.settling.on_answer(message)
             case NodeOutcome():
@@ -358,13 +282,13 @@ class GatewayCore:
         for session in self.sessions:
             if session.stage is Stage.GREETING:
                 if now >= session.opened + self._settings.hello_s:
-                    self._end(session, "silent", "no Hello", now)
+                    self.door.end(session, "silent", "no Hello", now)
             elif session.token_id in told.revoked:
-                self._end(session, "revoked", "the token was revoked", now, retry=False)
+                self.door.end(session, "revoked", "the token was revoked", now, retry=False)
             elif told.wall >= session.expires:
-                self._end(session, "expired", "the token has expired", now, retry=False)
+                self.door.end(session, "expired", "the token has expired", now, retry=False)
             elif session.stage is Stage.ELSEWHERE and now >= session.leaves_at:
-                self._end(session, "left", "the node is at another gateway", now)
+                self.door.end(session, "left", "the node is at another gateway", now)
         self.settling.repeat(now)
 
     def _tell_alternatives(self) -> None:

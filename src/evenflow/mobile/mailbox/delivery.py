@@ -202,8 +202,9 @@ class Delivery:
 
     def _post_to(self, gateway: Gateway, now: float) -> list[Post]:
         bundles: dict[int, tuple[list[str], list[int]]] = {}
-        while gateway.ready and self._has_room(gateway):
-            node = next(iter(gateway.ready))
+        for node in list(gateway.ready) if self._has_room(gateway) else ():
+            if not self._has_room(gateway):
+                break
             del gateway.ready[node]
             first = place = bisect_right(node.queue, node.sent)
             last = min(len(node.queue), self._settings.node_window)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Final
@@ -91,7 +92,8 @@ class Letters:
     """All letters of a mailbox. Tells which are to be forgotten on disk too."""
 
     def __init__(self) -> None:
-        self._letters: dict[int, Letter] = {}
+        # Finds its first quickly, also when many before it are gone.
+        self._letters: OrderedDict[int, Letter] = OrderedDict()
         self._expiries: list[tuple[int, int]] = []
         self.octets = 0
         """What they take, with those that are about to be held."""

@@ -70,6 +70,8 @@ HEARTBEAT_S: Final = 5.0
 """How often it says that it is there when nothing changes."""
 FLUSH_S: Final = 0.2
 """How soon it writes down what was had."""
+NODES_S: Final = 10.0
+"""How often it writes down what is known of nodes: those that move change all the time."""
 TAKE: Final = 64
 """Requests in one transaction, at the most: each may be large."""
 
@@ -116,7 +118,9 @@ class Mailbox(Closing):
         self._members = self._participant.writer(GROUP_MEMBERS)
         self._reports = self._participant.writer(MAILBOXES)
         self._mail: dict[str, Writer] = {}
+        self._changed: set[str] = set()
         self._next_flush = self._next_report = self._next_heartbeat = 0.0
+        self._next_nodes = time.monotonic() + NODES_S
         self.report = self._core.report()
         """What it last told of itself."""
         self._stopping = threading.Event()
@@ -137,6 +141,7 @@ class Mailbox(Closing):
         self._stopping.set()
         self._waiter.wake()
         self._thread.join()
+        self._note_nodes()
         self._disk.close()
         if self._own:
             self._participant.close()
@@ -172,11 +177,18 @@ class Mailbox(Closing):
         actions += self._core.handle(Tick(), now, wall)
         self._perform(actions, now, wall)
         self._perform(self._core.post(now), now, wall)
-        if now >= self._next_flush:
-            self._next_flush = now + FLUSH_S
-            if not self._disk.flush():
-                _LOG.warning("mailbox %s: the disk takes no notes; trying again", self.id)
+        self._flush(now)
         self._tell(now)
+
+    def _flush(self, now: float) -> None:
+        if now < self._next_flush:
+            return
+        self._next_flush = now + FLUSH_S
+        if now >= self._next_nodes:
+            self._next_nodes = now + NODES_S
+            self._note_nodes()
+        if not self._disk.flush():
+            _LOG.warning("mailbox %s: the disk takes no notes; trying again", self.id)
 
     def _taken(self) -> Iterable[Any]:
         for reader in self._readers:
@@ -217,8 +229,9 @@ class Mailbox(Closing):
             case NoteHad(node, number):
                 self._disk.note_had(node, number)
             case NoteNodes(nodes):
-                self._note(nodes)
+                self._changed.update(nodes)
             case ForgetNodes(nodes):
+                self._changed.difference_update(nodes)
                 self._disk.forget_nodes(nodes)
 
     def _post(self, post: Post) -> bool:
@@ -236,9 +249,9 @@ class Mailbox(Closing):
         if writer is not None:
             writer.close()
 
-    def _note(self, names: Iterable[str]) -> None:
+    def _note_nodes(self) -> None:
         groups = self._core.groups
-        for name in names:
+        for name in self._changed:
             node = self._core.directory.find(name)
             if node is not None:
                 self._disk.note_node(
@@ -246,6 +259,7 @@ class Mailbox(Closing):
                         name, node.had, node.seen, groups.attributes(name), groups.places.get(name)
                     )
                 )
+        self._changed.clear()
 
     def _tell(self, now: float) -> None:
         report = self._core.report()

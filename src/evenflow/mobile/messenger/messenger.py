@@ -17,7 +17,7 @@ import secrets
 import socket
 import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.closing import Closing
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 TICK_S: Final = 0.02
 """How often it looks at the clock while something is unanswered."""
 IDLE_S: Final = 0.5
+MOST_UNANSWERED: Final = 1_000
+"""Messages of which it is not known what came of them; more have to wait."""
 EVERYBODY: Final = "*"
 
 
@@ -80,6 +82,7 @@ class Messenger(Closing):
         self._writers: dict[str, Writer] = {}
         self._submitted: queue.SimpleQueue[tuple[Submit, Future[Sent]]] = queue.SimpleQueue()
         self._waiting: dict[int, Future[Sent]] = {}
+        self._room = threading.Semaphore(MOST_UNANSWERED)
         self._tickets = 0
         self._lock = threading.Lock()
         self._closed = False
@@ -119,6 +122,30 @@ class Messenger(Closing):
         )
         return submitted.result()
 
+    def send_many(
+        self,
+        messages: Iterable[tuple[str, Payload]],
+        *,
+        expires_s: float | None = None,
+        timeout_s: float = 30.0,
+    ) -> int:
+        """Send messages to one node each, given as ``(node, payload)``: as answers to a batch.
+
+        Returns:
+            How many there were; all are on the mailbox's disk.
+
+        Raises:
+            EvenflowError: As :meth:`send`, of the first that failed; all have been tried.
+        """
+        submitted = [
+            self.submit(payload, to=node, expires_s=expires_s, timeout_s=timeout_s)
+            for node, payload in messages
+        ]
+        wait(submitted)
+        for one in submitted:
+            one.result()
+        return len(submitted)
+
     def submit(
         self,
         payload: Payload,
@@ -129,13 +156,18 @@ class Messenger(Closing):
         expires_s: float | None = None,
         timeout_s: float = 10.0,
     ) -> Future[Sent]:
-        """Send a message without waiting for the mailbox; the future has what :meth:`send` has."""
+        """Send a message without waiting for the mailbox; the future has what :meth:`send` has.
+
+        When `MOST_UNANSWERED` messages are unanswered it waits until there are fewer.
+        """
         nodes, group = _recipients((to,) if isinstance(to, str) else tuple(to), group, all=all)
         lifetime_s = self.config.mailbox.lifetime_s if expires_s is None else expires_s
         message = Message(encode_payload(payload), nodes, group, lifetime_s)
+        self._room.acquire()
         future: Future[Sent] = Future()
         with self._lock:
             if self._closed:
+                self._room.release()
                 raise ClosedError(f"messenger {self.sender!r}")
             self._tickets += 1
             submit = Submit(self._tickets, message, time.monotonic() + timeout_s)
@@ -176,7 +208,7 @@ class Messenger(Closing):
                 submit, future = self._submitted.get()
                 self._waiting[submit.ticket] = future
             for future in self._waiting.values():
-                _settle(future, error)
+                self._settle(future, error)
 
     def _turn(self) -> None:
         now = time.monotonic()
@@ -198,7 +230,16 @@ class Messenger(Closing):
                     if failed:
                         self._core.handle(NotWritten(request.number), now)
                 case Done(ticket, result):
-                    _settle(self._waiting.pop(ticket), result)
+                    self._settle(self._waiting.pop(ticket), result)
+
+    def _settle(self, future: Future[Any], result: Sent | EvenflowError) -> None:
+        self._room.release()
+        if not future.set_running_or_notify_cancel():
+            return
+        if isinstance(result, EvenflowError):
+            future.set_exception(result)
+        else:
+            future.set_result(result)
 
     def _write(self, request: SendRequest) -> bool:
         """Write a request; False when the mailbox's reader is not there, or takes no more."""
@@ -218,12 +259,3 @@ def _recipients(nodes: tuple[str, ...], group: str, *, all: bool) -> tuple[tuple
     if odd:
         raise UsageError(f"no node can be called {odd[0]!r}")
     return nodes, EVERYBODY if all else group
-
-
-def _settle(future: Future[Any], result: Sent | EvenflowError) -> None:
-    if not future.set_running_or_notify_cancel():
-        return
-    if isinstance(result, EvenflowError):
-        future.set_exception(result)
-    else:
-        future.set_result(result)

@@ -6,8 +6,8 @@ what was measured of it (items a second, CPU), of which each of its nodes counts
 number the end is even within one, where limits allow it, and no gateway both gives and takes.
 
 A gateway that drains gives all it has, and takes nothing. No gateway is given more than it takes
-(``most_nodes``). Nodes that were attached a moment ago stay where they are (`Evening.rest_s`), so no
-node goes to and fro; only a drain does not wait for that.
+(``most_nodes``). Nodes that were attached a moment ago stay where they are (`Evening.rest_s`), so
+no node goes to and fro; only a drain does not wait for that.
 """
 
 from __future__ import annotations

@@ -33,8 +33,9 @@ from evenflow.slices.balancer.mover import SliceMover
 from evenflow.slices.balancer.planner import SlicePlanner, mover_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from evenflow.autonomic.companion import Companion
     from evenflow.autonomic.knowledge.history import History
     from evenflow.autonomic.plan.planning import Planner
     from evenflow.config import Config
@@ -81,8 +82,10 @@ class SliceAutonomy:
         starter: Starter,
         now: float,
         wall: float,
+        companions: Sequence[Companion] = (),
     ) -> None:
-        plan = design(config)
+        plan = design(config, companions)
+        self._companions = companions
         self._config = config
         self._cores = cores
         self._history = history
@@ -125,6 +128,8 @@ class SliceAutonomy:
         for topic, core in self._cores.items():
             for change in core.changes(now):
                 self._tell(topic, change, now)
+        if self._begun_at is not None:
+            self._ask_companions(now)
         self.loop.poll(now)
         for event_id, source in self.loop.failed():
             self._plan_failed(event_id, source, now)
@@ -134,6 +139,12 @@ class SliceAutonomy:
                 self._look_at(topic, now)
             self.loop.reconsider(now)
         return self.loop.orders()
+
+    def _ask_companions(self, now: float) -> None:
+        """Raise the events of whatever else hangs on this loop."""
+        for companion in self._companions:
+            for event in companion.events(self.loop.properties, self.loop.planning.at, now):
+                self.loop.raise_event(event)
 
     def on_receipt(self, receipt: Receipt) -> None:
         """A move is over, whoever wanted it: it goes to the history."""
@@ -175,6 +186,8 @@ class SliceAutonomy:
 
     def _plan_failed(self, event_id: str, source: str, now: float) -> None:
         """Who joined or left still has to be planned for; loads are looked at again anyway."""
+        for companion in self._companions:
+            companion.plan_failed(event_id, source, now)
         for topic, core in self._cores.items():
             if event_id in {event.of(topic) for event in MEMBERSHIP}:
                 joined = BalancerEvent.NODE_JOINED.is_id(event_id)
@@ -210,7 +223,10 @@ class SliceAutonomy:
 
             return make
 
-        return {**{name: maker(name) for name in ALGORITHMS}, ELASTIC: self._elastic}
+        own = {**{name: maker(name) for name in ALGORITHMS}, ELASTIC: self._elastic}
+        for companion in self._companions:
+            own |= companion.planners
+        return own
 
     def _elastic(
         self,

@@ -68,6 +68,9 @@ from evenflow.slices.ending.disk import StateFolder
 from evenflow.slices.ending.registrations import BALANCER
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenflow.autonomic.companion import Companion
     from evenflow.config import TopicConfig
     from evenflow.domain.cyclone import Reader
 
@@ -88,9 +91,18 @@ class Balancer(Closing):
     """Balances the configured topics until it is closed, or stands by while another one does."""
 
     def __init__(
-        self, *, config: Config | None = None, participant: Participant | None = None
+        self,
+        *,
+        config: Config | None = None,
+        participant: Participant | None = None,
+        companions: Sequence[Companion] = (),
     ) -> None:
         """Enter the domain and listen.
+
+        Args:
+            config: The configuration; None reads it.
+            participant: Its place in the domain; None enters it.
+            companions: What else is kept even by its loop.
 
         Raises:
             ConfigError: An event, a rule or a planner is faulty; nothing has been started.
@@ -102,7 +114,12 @@ class Balancer(Closing):
         self._waiter = self._participant.waiter()
         self._control_writers = ControlWriters(self._participant)
         # Listening begins before the time that is given to it.
-        self._readers = [self._read(channel) for channel in HEARD]
+        self._companions = companions
+        others = [(channel, one) for one in companions for channel in one.channels]
+        self._heard_by = {channel.message_type: one for channel, one in others}
+        self._readers = [
+            self._read(channel) for channel in (*HEARD, *(channel for channel, _ in others))
+        ]
         now, wall = time.monotonic(), time.time()
         settings = BalancerSettings.from_config(self.config.balancer)
         self.leadership = Leadership(
@@ -157,7 +174,13 @@ class Balancer(Closing):
         """A loop that knows what is in the history now."""
         self._turn_seen = self.leadership.turn
         self._autonomy = SliceAutonomy(
-            self.config, self.cores, self._history, self._starter, time.monotonic(), time.time()
+            self.config,
+            self.cores,
+            self._history,
+            self._starter,
+            time.monotonic(),
+            time.time(),
+            self._companions,
         )
 
     def _nodes(self) -> dict[str, NodeReport]:
@@ -264,6 +287,10 @@ class Balancer(Closing):
             _LOG.error("a node gets no slices: %s", refusal.reason)
 
     def _handle(self, message: Any, now: float) -> list[Send]:
+        kind = message.message_type if isinstance(message, Gone) else type(message)
+        if kind in self._heard_by:
+            self._heard_by[kind].handle(message, now)
+            return []
         if isinstance(message, PropertyReport | EventNotice | ActionOutcome):
             self._autonomy.handle(message, now)
             return []

@@ -27,10 +27,13 @@ def test_the_client_is_light() -> None:
 def test_exported_names_are_pinned() -> None:
     assert sorted(mobile.__all__) == [
         "AsyncClient",
+        "AsyncMessenger",
         "Client",
         "ClientStats",
         "Message",
+        "Messenger",
         "Patience",
+        "Sent",
         "Trust",
         "connect",
         "connect_async",

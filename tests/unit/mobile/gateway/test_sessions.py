@@ -30,7 +30,7 @@ def test_a_bad_token_is_refused_for_good():
     ended = closed(gateway.say(link, hello(token="forged")), link)
     assert ended is not None
     assert not ended.retry
-    assert gateway.core.refused["denied"] == 1
+    assert gateway.core.door.refused["denied"] == 1
     assert gateway.core.sessions.nodes == 0
 
 

@@ -59,7 +59,7 @@ def test_a_gap_ends_the_connection():
     ended = closed(gateway.publish(link, 3, b"c"), link)
     assert ended is not None
     assert ended.reason == "item 3 of items came after 1: numbers must follow"
-    assert gateway.core.refused["out of place"] == 1
+    assert gateway.core.door.refused["out of place"] == 1
     gateway.settle()
     assert gateway.accepted["car-1", RUN, "items"] == [b"a"]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from evenflow.clock import Clock
     from evenflow.mobile.gateway.events import Accept, Chunk
-    from evenflow.mobile.gateway.marks import Marks
+    from evenflow.mobile.gateway.shell.marks import Marks
     from evenflow.slices.publisher.publisher import Publisher
 
 LOOK_S: Final = 1.0

@@ -11,7 +11,7 @@ import rich_click as click
 from rich.console import Console
 from rich.table import Table
 
-from evenflow.cli.mailbox import seen_mailboxes
+from evenflow.cli.mobile.mailbox import seen_mailboxes
 from evenflow.cli.options import Shared, command
 from evenflow.domain.channels import GROUP_MEMBERS, GROUP_REQUESTS
 from evenflow.domain.cyclone import Participant
@@ -27,8 +27,8 @@ EXAMPLES = """\
   evenflow groups --group north
   evenflow groups --group '*'    all nodes that are known
 
-Groups are tables [mobile_groups.NAME] of the configuration. Mailboxes keep them
-current, so one has to run.
+Groups are tables [mobile_groups.NAME] of the configuration. Mailboxes keep
+them current, so one has to run.
 """
 PATIENCE_S = 5.0
 REPEAT_S = 0.3

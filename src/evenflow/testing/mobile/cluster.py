@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 from evenflow.mobile.gateway import events
 from evenflow.model.messages import Attachment, GatewayReport, MailboxReport
 from evenflow.testing.invariants import Violation
-from evenflow.testing.mobile_client import SimClient
-from evenflow.testing.mobile_domain import SimDomain
-from evenflow.testing.mobile_gateway import SimGateway
-from evenflow.testing.mobile_mailbox import SimMailbox
-from evenflow.testing.mobile_world import SimLink, VirtualTime
+from evenflow.testing.mobile.client import SimClient
+from evenflow.testing.mobile.domain import SimDomain
+from evenflow.testing.mobile.gateway import SimGateway
+from evenflow.testing.mobile.mailbox import SimMailbox
+from evenflow.testing.mobile.world import SimLink, VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evenflow.mobile.gateway.settings import GatewaySettings
-    from evenflow.testing.mobile_world import Process
+    from evenflow.testing.mobile.world import Process
 
 
 class _Ends:

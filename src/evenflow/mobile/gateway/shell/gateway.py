@@ -1,13 +1,8 @@
 """A gateway at work: its core between links and domain.
 
 One asyncio loop has the links and the :class:`~evenflow.mobile.gateway.core.GatewayCore`; whatever
-waits has a thread: the disk one for each topic (:mod:`~.unit_writer`), the domain two
-(:mod:`~.domain_port`). They talk to the loop by ``call_soon_threadsafe``, and each hands over one
-thing at a time.
-
-Folder of a gateway: ``marks.sqlite3`` and an outbox for each topic. It belongs to one process at a
-time (the outboxes are locked) and to one name: other gateways settle with it by its name, so it
-goes on under the same name with the same folder.
+waits has a thread: the disk one for each topic (`unit_writer`), the domain two (`domain_port`).
+They talk to the loop by ``call_soon_threadsafe``, and each hands over one thing at a time.
 """
 
 from __future__ import annotations
@@ -15,14 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from evenflow.clock import SystemClock
-from evenflow.errors import DeliveryTimeout
 from evenflow.mobile.gateway.core import GatewayCore
-from evenflow.mobile.gateway.domain_port import DomainPort
 from evenflow.mobile.gateway.events import (
     Accept,
     CloseLink,
@@ -41,12 +34,11 @@ from evenflow.mobile.gateway.events import (
     UnitSynced,
     Write,
 )
-from evenflow.mobile.gateway.links import Link
-from evenflow.mobile.gateway.marks import Marks
-from evenflow.mobile.gateway.unit_writer import UnitWriter
+from evenflow.mobile.gateway.shell.disk import GatewayDisk
+from evenflow.mobile.gateway.shell.domain_port import DomainPort
+from evenflow.mobile.gateway.shell.links import Link
 from evenflow.mobile.link import connection as link_errors
 from evenflow.mobile.link.listening import listen
-from evenflow.slices.publisher.publisher import Publisher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -57,7 +49,7 @@ if TYPE_CHECKING:
     from evenflow.domain.cyclone import Participant
     from evenflow.mobile.gateway.events import Action, Event
     from evenflow.mobile.gateway.settings import GatewaySettings
-    from evenflow.mobile.gateway.tokens import TokenAdmission
+    from evenflow.mobile.gateway.shell.tokens import TokenAdmission
     from evenflow.mobile.link.connection import Connection, Credentials, Limits, Listener
 
 TIME_OF_DAY_S: Final = 0.5
@@ -94,7 +86,6 @@ class Gateway:
     ) -> None:
         self.name = name
         self.settings = settings
-        self._config = config
         self._admission = admission
         self._participant = participant
         self._clock = clock or SystemClock()
@@ -104,28 +95,10 @@ class Gateway:
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._started = asyncio.Event()
-        self._writers: dict[str, UnitWriter] = {}
         self._port: DomainPort | None = None
         self.on_ordered: Callable[[Ordered], object] = lambda _: None
         """Told what came of handover orders; in the loop's thread."""
-        self._disk = ExitStack()
-        with self._disk:
-            self._marks = self._disk.enter_context(Marks(folder / "marks.sqlite3"))
-            self._publishers = {topic: self._publisher(folder, topic) for topic in topics}
-            self._disk = self._disk.pop_all()
-
-    def _publisher(self, folder: Path, topic: str) -> Publisher:
-        publisher = Publisher(
-            topic,
-            config=self._config,
-            participant=self._participant,
-            outbox=folder / f"outbox.{topic}",
-        )
-        self._disk.callback(_leave, publisher)
-        taken_back = self._marks.recover(topic, publisher.newest_unit)
-        if taken_back:
-            _log.info("%d marks of topic %s were ahead of the outbox", taken_back, topic)
-        return publisher
+        self._disk = GatewayDisk(folder, topics, config, participant)
 
     # -- start -------------------------------------------------------------------------------------
 
@@ -155,22 +128,15 @@ class Gateway:
         self.core = GatewayCore(
             self.name,
             self.addresses,
-            {topic: one.newest_unit for topic, one in self._publishers.items()},
-            self._marks.of,
+            self._disk.newest_units,
+            self._disk.marks.of,
             self._admission,
             self.settings,
-            forgotten=self._marks.forgotten(),
+            forgotten=self._disk.marks.forgotten(),
         )
-        self._writers = {
-            topic: UnitWriter(
-                publisher,
-                self._marks,
-                self._clock,
-                lambda topic, unit: self._post(UnitSynced(topic, unit)),
-                self._fail_soon,
-            )
-            for topic, publisher in self._publishers.items()
-        }
+        self._disk.start(
+            self._clock, lambda topic, unit: self._post(UnitSynced(topic, unit)), self._fail_soon
+        )
         self._port = DomainPort(self.name, self._participant, self._take, self._fail_soon)
         self._handle(TimeOfDay(self._clock.wall(), self._admission.revoked()))
         self._tasks = [asyncio.create_task(self._tell_time()), asyncio.create_task(self._tidy())]
@@ -245,8 +211,8 @@ class Gateway:
                 link = self._links.get(action.link)
                 if link is not None:
                     _act(link, action)
-            case Accept(topic):
-                self._writers[topic].write(action)
+            case Accept():
+                self._disk.write(action)
             case Write() if self._port is not None:
                 self._port.tell(action)
             case HandoverReceipt():
@@ -254,7 +220,7 @@ class Gateway:
             case Ordered():
                 self.on_ordered(action)
             case Remember(forgotten):
-                self._marks.forget(forgotten)
+                self._disk.marks.forget(forgotten)
 
     # -- links -------------------------------------------------------------------------------------
 
@@ -285,7 +251,7 @@ class Gateway:
 
     async def _tidy(self) -> None:
         while True:
-            await asyncio.to_thread(self._marks.tidy, self._clock.wall())
+            await asyncio.to_thread(self._disk.marks.tidy, self._clock.wall())
             await asyncio.sleep(TIDY_S)
 
     # -- what it shows -----------------------------------------------------------------------------
@@ -303,7 +269,7 @@ class Gateway:
     @property
     def uncommitted(self) -> int:
         """Items in the outboxes that nobody has committed."""
-        return sum(one.stats.uncommitted for one in self._publishers.values())
+        return self._disk.uncommitted
 
     # -- the end -----------------------------------------------------------------------------------
 
@@ -329,13 +295,9 @@ class Gateway:
         await asyncio.to_thread(self._close_threads, commit_s)
 
     def _close_threads(self, commit_s: float) -> None:
-        for writer in self._writers.values():
-            writer.close()
         if self._port is not None:
             self._port.close()
-        for publisher in self._publishers.values():
-            _leave(publisher, commit_s)
-        self._disk.close()
+        self._disk.close(commit_s)
 
 
 def _act(link: Link, action: Send | Pause | Resume | CloseLink) -> None:
@@ -348,9 +310,3 @@ def _act(link: Link, action: Send | Pause | Resume | CloseLink) -> None:
             link.pause(paused=False)
         case CloseLink(_, reason, retry):
             link.close(reason, retry=retry)
-
-
-def _leave(publisher: Publisher, within_s: float = 0.0) -> None:
-    """Close a publisher; what is not committed is in its outbox, for the next process."""
-    with suppress(DeliveryTimeout):
-        publisher.close(within_s)

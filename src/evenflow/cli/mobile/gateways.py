@@ -24,7 +24,7 @@ from evenflow.domain.channels import (
 )
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError, PlanError, UsageError, did_you_mean
-from evenflow.mobile.gateway.executors import DRAIN, FORGET
+from evenflow.mobile.gateway.shell.executors import DRAIN, FORGET
 from evenflow.model.checked_json import encode_json
 from evenflow.model.messages import ActionOrder, ActionOutcome, GatewayReport, PropertyReport
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
   evenflow gateways                    nodes, items a second, addresses, outbox
-  evenflow gateways drain g1           its nodes go to other gateways, it takes no new ones
+  evenflow gateways drain g1           its nodes go elsewhere, it takes no more
   evenflow gateways drain g1 --off     it takes nodes again
   evenflow gateways forget g1          give it up: it will never return
 

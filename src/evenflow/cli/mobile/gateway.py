@@ -24,12 +24,12 @@ from evenflow.clock import SystemClock
 from evenflow.domain.channels import is_node
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ConfigError
-from evenflow.mobile.gateway.executors import gateway_executors
-from evenflow.mobile.gateway.gateway import Gateway
-from evenflow.mobile.gateway.sensors import gateway_sensors
 from evenflow.mobile.gateway.settings import GatewaySettings
-from evenflow.mobile.gateway.tokens import TokenAdmission
-from evenflow.mobile.gateway.topics import gateway_topics
+from evenflow.mobile.gateway.shell.executors import gateway_executors
+from evenflow.mobile.gateway.shell.gateway import Gateway
+from evenflow.mobile.gateway.shell.sensors import gateway_sensors
+from evenflow.mobile.gateway.shell.tokens import TokenAdmission
+from evenflow.mobile.gateway.shell.topics import gateway_topics
 from evenflow.mobile.link.address import parse_link_address
 from evenflow.mobile.link.connection import Credentials, Limits
 
@@ -37,10 +37,11 @@ if TYPE_CHECKING:
     from evenflow.config import Config
 
 EXAMPLES = """\
-  evenflow keys init                                     once, for all gateways
-  evenflow gateway --name g1                             at quic://127.0.0.1:7500
-  evenflow gateway --name g1 --listen quic://0.0.0.0:7501 --listen tls://0.0.0.0:7501 \\
-      --advertise quic://g1.example.org:7501 --advertise tls://g1.example.org:7501
+  evenflow keys init                    once, for all gateways
+  evenflow gateway --name g1            at quic://127.0.0.1:7500
+  evenflow gateway --name g1 --listen quic://0.0.0.0:7501 \\
+      --listen tls://0.0.0.0:7501 --advertise quic://g1.example.org:7501 \\
+      --advertise tls://g1.example.org:7501
 
 A gateway goes by its name for ever: what it has accepted is on its disk, in a
 folder called like it (gateway.state_dir), and others settle with it by that

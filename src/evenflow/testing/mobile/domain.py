@@ -17,7 +17,7 @@ from evenflow.domain.codec import codec_of
 from evenflow.model.messages import Attachment, GatewayReport, MailboxReport
 
 if TYPE_CHECKING:
-    from evenflow.testing.mobile_world import Process, VirtualTime
+    from evenflow.testing.mobile.world import Process, VirtualTime
 
 SILENCE_S = 1.0
 LOOK_S = 0.25

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from evenflow.config import Config
 
 EXAMPLES = """\
-  evenflow token issue car-7 --publish items          print a token for one node
+  evenflow token issue car-7 --publish items     print a token for one node
   evenflow token issue 'car-*' --publish items --expires 30d
   evenflow token issue ops --send --no-receive > ops.token
   evenflow token list
-  evenflow token revoke 9f2c81d04be3a675              by the id that list shows
-  evenflow token revoke car-7                         all tokens of a subject
+  evenflow token revoke 9f2c81d04be3a675         by the id that list shows
+  evenflow token revoke car-7                    all tokens of a subject
 
 A revoked token ends the connections that were made with it within seconds, at
 every gateway of the domain; --no-domain writes the file of this folder only.
@@ -61,7 +61,7 @@ def token(
     no_domain: bool,
     as_json: bool,
 ) -> int:
-    """Issue a token, list those that were issued, or revoke some."""
+    """Issue, list and revoke tokens."""
     config = shared.config()
     folder = config.access_folder
     if action == "list":

@@ -3,7 +3,7 @@
 At the end everything is whole again. Then every item was accepted exactly once and in order for
 each node and topic, and every message handled exactly once and in order.
 
-A range of seeds by one command: ``python -m evenflow.testing.mobile_schedules FIRST COUNT``.
+A range of seeds by one command: ``python -m evenflow.testing.mobile.schedules FIRST COUNT``.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 from evenflow.mobile.gateway import events
 from evenflow.mobile.gateway.settings import GatewaySettings
-from evenflow.testing.mobile_cluster import MobileCluster
-from evenflow.testing.mobile_gateway import TOPICS
+from evenflow.testing.mobile.cluster import MobileCluster
+from evenflow.testing.mobile.gateway import TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evenflow.testing.mobile_client import SimClient
-    from evenflow.testing.mobile_gateway import SimGateway
-    from evenflow.testing.mobile_mailbox import SimMailbox
+    from evenflow.testing.mobile.client import SimClient
+    from evenflow.testing.mobile.gateway import SimGateway
+    from evenflow.testing.mobile.mailbox import SimMailbox
 
 
 def mobile_schedule(seed: int, steps: int = 150) -> MobileCluster:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenflow.autonomic.monitor.sensors import Sensor
-    from evenflow.mobile.gateway.gateway import Gateway
+    from evenflow.mobile.gateway.shell.gateway import Gateway
 
 
 def gateway_sensors(

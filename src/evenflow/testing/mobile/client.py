@@ -11,12 +11,12 @@ from evenflow.mobile.client.core import ClientCore
 from evenflow.mobile.client.inbox import Inbox
 from evenflow.mobile.client.reaching import Patience
 from evenflow.testing.invariants import Violation
-from evenflow.testing.mobile_world import Process
+from evenflow.testing.mobile.world import Process
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenflow.testing.mobile_cluster import MobileCluster
+    from evenflow.testing.mobile.cluster import MobileCluster
 
 RUN = "00000000000000{:02x}"
 NOTES = (

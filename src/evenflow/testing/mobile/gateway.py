@@ -13,21 +13,21 @@ from evenflow.mobile.gateway import events
 from evenflow.mobile.gateway.admission import Verdict
 from evenflow.mobile.gateway.core import GatewayCore
 from evenflow.testing.invariants import Violation
-from evenflow.testing.mobile_world import Process
+from evenflow.testing.mobile.world import Process
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.mobile.gateway.settings import GatewaySettings
     from evenflow.mobile.link.frames import Hello
-    from evenflow.testing.mobile_cluster import MobileCluster
+    from evenflow.testing.mobile.cluster import MobileCluster
 
 TOPICS = ("items", "logs")
 TIME_OF_DAY_S = 0.5
 
 
 class GatewayDisk:
-    """Marks and the newest unit of each topic; what :mod:`evenflow.mobile.gateway.marks` keeps."""
+    """Marks and the newest unit of each topic, kept as the real one keeps them."""
 
     def __init__(self) -> None:
         self.marks: dict[tuple[str, str, str], tuple[int, int, int]] = {}

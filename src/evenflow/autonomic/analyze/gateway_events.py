@@ -1,0 +1,24 @@
+"""What is told of gateways on the loop: events, and the place of the planner that answers them.
+
+Names only, as the properties of gateways are: who raises these events and plans for them is a
+companion of the loop (:mod:`evenflow.autonomic.companion`), which a balancer is given or not. Every
+process that reads the operator's rules knows them.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+
+class GatewayEvent(Enum):
+    """What is noticed of gateways."""
+
+    CHANGED = "gateways-changed"
+    """A gateway has come or gone, drains or no longer does, or has other addresses."""
+    UNEVEN = "gateways-uneven"
+    """Some carry more than others, and not only for a moment."""
+
+
+PLACE: Final = "gateways"
+"""The place of the planner that keeps gateways even."""

@@ -1,0 +1,1 @@
+"""Commands of the operator who lets others in: keys and tokens."""

@@ -1,0 +1,86 @@
+"""``evenflow keys`` and ``evenflow token``, as an operator uses them."""
+
+from __future__ import annotations
+
+import json
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from evenflow.access.keys import public_key
+from evenflow.access.revocation import Revocations
+from evenflow.access.tokens import Tokens
+from evenflow.cli import main
+from evenflow.errors import AccessDenied
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    assert main(["keys", "init"]) == 0
+    return tmp_path / "evenflow-keys"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def test_a_token_is_issued_listed_and_revoked(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = printed(capsys, "token", "issue", "car-*", "--publish", "items", "--expires", "2d")
+    door = Tokens(public_key(folder), Revocations(folder))
+    grant = door.check(token.strip(), now=time.time())
+    assert grant.subject == "car-*"
+    assert grant.may_publish("items")
+    assert 2 * 86_400 - 10 < grant.expires - 60 - time.time() <= 2 * 86_400
+    (row,) = json.loads(printed(capsys, "token", "list", "--json"))
+    assert (row["id"], row["subject"], row["state"]) == (grant.id, "car-*", "valid")
+    assert token.strip() not in (folder / "tokens.jsonl").read_text(), "the book has no tokens"
+    assert stat.S_IMODE((folder / "tokens.jsonl").stat().st_mode) == 0o600
+    assert "is revoked" in printed(capsys, "token", "revoke", grant.id, "--no-domain")
+    (row,) = json.loads(printed(capsys, "token", "list", "--json"))
+    assert row["state"] == "revoked"
+    with pytest.raises(AccessDenied, match="revoked"):
+        Tokens(public_key(folder), Revocations(folder)).check(token.strip(), now=time.time())
+
+
+def test_all_tokens_of_a_subject_are_revoked(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "a", "b"):
+        printed(capsys, "token", "issue", name)
+    printed(capsys, "token", "revoke", "a", "--no-domain")
+    rows = json.loads(printed(capsys, "token", "list", "--json"))
+    assert [row["state"] for row in rows] == ["revoked", "revoked", "valid"]
+    assert "subject" in printed(capsys, "token", "list")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["keys", "init"], "not overwritten"),
+        (["token", "issue"], "say whose"),
+        (["token", "issue", "a b"], "must be a name"),
+        (["token", "issue", "a", "--expires", "soon"], "30d"),
+        (["token", "revoke", "nobody", "--no-domain"], "unknown token"),
+        (["token", "list", "--config", "absent.toml"], "absent.toml"),
+    ],
+)
+def test_mistakes_are_told_in_words(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    assert main(arguments) != 0
+    assert told in capsys.readouterr().err
+
+
+def test_without_keys_it_says_how_to_make_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["token", "issue", "a"]) != 0
+    assert "evenflow keys init makes it" in capsys.readouterr().err

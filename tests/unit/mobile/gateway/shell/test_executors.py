@@ -1,0 +1,92 @@
+"""Orders of plans, as a gateway's executors take and answer them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evenflow.autonomic.execute.executors import ExecutorHost, Surroundings
+from evenflow.config import Config
+from evenflow.errors import ConfigError
+from evenflow.mobile.gateway.events import AlternativesOrder, Drain, Forget, HandoverOrder, Ordered
+from evenflow.mobile.gateway.shell.executors import gateway_executors
+from evenflow.mobile.gateway.shell.topics import gateway_topics
+from evenflow.model.messages import ActionOrder
+
+
+class Orders:
+    """The executors of gateway g1, and what they tell it."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+        makers, self.answer = gateway_executors("g1", self.told.append)
+        self.host = ExecutorHost(Surroundings("g1", Config()), makers)
+
+    def order(self, kind: str, args: object, attempt: int = 1, *, undo: bool = False):
+        encoded = args if isinstance(args, bytes) else json.dumps(args).encode()
+        order = ActionOrder("p", "a", attempt, "g1", kind, encoded, undo=undo)
+        return self.host.handle(order, 1.0)
+
+
+def test_a_handover_is_answered_when_the_gateway_has():
+    orders = Orders()
+    args = {"nodes": ["car-1"], "addresses": ["quic://g2:1"], "within_s": 3}
+    assert orders.order("mobile.handover", args) == []
+    (told,) = orders.told
+    assert told == HandoverOrder("p/a/1", ("car-1",), ("quic://g2:1",), 3.0, True, 0.0)
+    orders.answer(Ordered("drain/1/0", True, "", ()))
+    assert orders.host.poll(1.0) == []
+    orders.answer(Ordered("p/a/1", True, "1 of 1 nodes moved", ()))
+    (outcome,) = orders.host.poll(1.0)
+    assert (outcome.ok, outcome.reason) == (True, "1 of 1 nodes moved")
+
+
+def test_undoing_a_handover_leaves_the_nodes_where_they_are():
+    orders = Orders()
+    (outcome,) = orders.order("mobile.handover", b"", undo=True)
+    assert outcome.ok
+    assert orders.told == []
+
+
+def test_what_takes_no_time_is_answered_at_once():
+    orders = Orders()
+    for kind, args, event in (
+        ("mobile.alternatives", {"addresses": ["tls://g2:1"]}, AlternativesOrder(("tls://g2:1",))),
+        ("mobile.drain", {}, Drain(on=True)),
+        ("mobile.drain", {"on": False}, Drain(on=False)),
+        ("mobile.forget", {"gateway": "g9"}, Forget("g9")),
+    ):
+        orders = Orders()
+        (outcome,) = orders.order(kind, args)
+        assert outcome.ok
+        assert orders.told == [event]
+
+
+@pytest.mark.parametrize(
+    ("kind", "args", "reason"),
+    [
+        ("mobile.handover", {"nodes": [], "addresses": ["quic://g2:1"]}, "nodes"),
+        ("mobile.handover", {"nodes": ["car-1"]}, "addresses"),
+        ("mobile.handover", b"no json", "mobile.handover"),
+        ("mobile.alternatives", {}, "addresses"),
+        ("mobile.forget", {"gateway": "g1"}, "cannot forget itself"),
+    ],
+)
+def test_what_cannot_be_understood_is_refused_in_words(kind, args, reason):
+    orders = Orders()
+    (outcome,) = orders.order(kind, args)
+    assert not outcome.ok
+    assert reason in outcome.reason
+    assert orders.told == []
+
+
+def test_topics_whose_slices_follow_from_sender_id_or_time_can_be_published_to(tmp_path):
+    file = tmp_path / "evenflow.toml"
+    file.write_text(
+        '[topics.a]\n[topics.b]\nassignment = "geo:lat,lon"\n[topics.c]\nassignment = "modulo:id"\n'
+    )
+    assert gateway_topics(Config.load(file)) == ("a", "c")
+    assert gateway_topics(Config.load(file, {"gateway.topics": ["c"]})) == ("c",)
+    with pytest.raises(ConfigError, match="needs an assignment by sender, id or time"):
+        gateway_topics(Config.load(file, {"gateway.topics": ["b"]}))
