@@ -22,7 +22,7 @@ import rich_click as click
 
 from evenflow.domain.channels import ACTION_OUTCOMES, ACTION_PLANS
 from evenflow.errors import ExperimentError
-from evenflow.mobile.gateway.executors import HANDOVER
+from evenflow.mobile.gateway.shell.executors import HANDOVER
 from evenflow.model.checked_json import encode_json
 from evenflow.model.messages import ActionOrder
 from evenflow_experiments.mobile.stage import Dispatcher, Stage, staged_config
