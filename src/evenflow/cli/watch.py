@@ -38,7 +38,7 @@ ALERT_WIDTH: Final = 50
 """Columns of an alert, and the space before it."""
 LIST_LINES: Final = 3
 """Lines of a list besides its rows."""
-OTHER_LINES: Final = 15
+OTHER_LINES: Final = 14
 """Lines of the whole besides the rows of nodes, moves and alerts, with one list under the nodes."""
 RATE_S: Final = 2.0
 """Rates are those of about this long."""
@@ -189,13 +189,12 @@ class Watch:
         grid.add_row(
             "evenflow", f"domain {self._domain}, topic {fleet.topic}{balancer}, {self._clock()}"
         )
+        attached = "/".join(f"{count:,}" for count in fleet.radios.attached().values())
         grid.add_row(
             "fleet",
-            f"{fleet.numbers.vehicles:,} vehicles, {self._published.per_s():,.0f} reports/s, "
-            f"{fleet.published:,} published, {fleet.traffic.in_trouble} in trouble",
+            f"{fleet.numbers.vehicles:,} vehicles ({attached or 'none yet'} at gateways), "
+            f"{self._published.per_s():,.0f} reports/s, {fleet.traffic.in_trouble} in trouble",
         )
-        at = ", ".join(f"{name} {count:,}" for name, count in fleet.radios.attached().items())
-        grid.add_row("attached", at or "starting")
         grid.add_row("Spark", self._spark())
         trips = books.round_trips
         trip = f", round trip {median_low(one.whole_s for one in trips):.1f} s" if trips else ""

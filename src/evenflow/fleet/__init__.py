@@ -2,8 +2,8 @@
 
 Vehicles on planned routes report position and speed, as mobile nodes at two gateways. A pipeline on
 Spark finds those that stand still or have left their route, tells them so over a topic of answers,
-which become messages to them, and keeps a table of the whole fleet. The vehicles are simulated, so what really happened is known and the pipeline's
-findings can be compared with it.
+which become messages to them, and keeps a table of the whole fleet. The vehicles are simulated, so
+what really happened is known and the pipeline's findings can be compared with it.
 
 ===================  ===========================================================================
 :mod:`~.rules`       what counts as trouble; the numbers that vehicles and pipeline agree on
