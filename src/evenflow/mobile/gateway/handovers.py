@@ -93,6 +93,11 @@ class Handovers:
         """Orders that are not answered."""
         return len(self._orders)
 
+    def is_going(self, node: str) -> bool:
+        """Whether a node was told to go, or will be."""
+        orders = self._orders.values()
+        return any(node in order.going or node in order.to_tell for order in orders)
+
     def begin(self, order: HandoverOrder, now: float) -> None:
         """Tell nodes to go."""
         if order.key in self._orders:
