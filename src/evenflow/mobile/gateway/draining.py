@@ -60,11 +60,9 @@ class Draining:
         if not self.on or now < self._next:
             return
         addresses = self._neighbours.alternatives
-        nodes = [
-            one.node
-            for one in self._sessions
-            if one.stage is Stage.ATTACHED and not self._handovers.is_going(one.node)
-        ]
+        going = self._handovers.going
+        here = [one.node for one in self._sessions if one.stage is Stage.ATTACHED]
+        nodes = [node for node in here if node not in going]
         within = ROUND_S + len(nodes) / self._pace
         self._next = now + within
         if not addresses or not nodes:

@@ -93,10 +93,11 @@ class Handovers:
         """Orders that are not answered."""
         return len(self._orders)
 
-    def is_going(self, node: str) -> bool:
-        """Whether a node was told to go, or will be."""
+    @property
+    def going(self) -> set[str]:
+        """Nodes that were told to go, or will be."""
         orders = self._orders.values()
-        return any(node in order.going or node in order.to_tell for order in orders)
+        return {node for order in orders for node in (*order.going, *order.to_tell)}
 
     def begin(self, order: HandoverOrder, now: float) -> None:
         """Tell nodes to go."""
