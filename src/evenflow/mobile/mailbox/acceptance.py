@@ -74,7 +74,7 @@ class Acceptance:
                 f"the mailbox is full: {self._letters.octets} of {self._settings.octets} bytes"
                 " (mailbox.bytes)"
             )
-        return Accepted(tuple(nodes), cost, self._remark(nodes, full))
+        return Accepted(tuple(nodes), cost, self._remark(request, nodes, full))
 
     def members(self, group: str, wall: float) -> list[str]:
         """The nodes of a group now; `UnknownName` when there is none of this name."""
@@ -123,8 +123,10 @@ class Acceptance:
                 nodes.append(node)
         return nodes, full
 
-    def _remark(self, nodes: list[MobileNode], full: list[str]) -> str:
+    def _remark(self, request: SendRequest, nodes: list[MobileNode], full: list[str]) -> str:
         remarks = []
+        if request.lifetime_s > self._settings.longest_s:
+            remarks.append(f"expires after {self._settings.longest_s:g} s (mailbox.longest_s)")
         if full:
             remarks.append(
                 f"left out: {_some(full)}, for whom {self._settings.node_messages} messages wait"

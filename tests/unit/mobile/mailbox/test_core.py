@@ -218,6 +218,14 @@ def test_a_group_leaves_out_for_whom_too_much_waits() -> None:
     assert "2 messages wait already for a" in box.send("a").reason
 
 
+def test_a_lifetime_is_cut_and_the_reply_says_so() -> None:
+    box = Box(longest_s=10.0)
+    box.tell(attachment("a"))
+    assert "expires after 10 s" in box.send("a", lifetime_s=100.0).reason
+    [keep] = [one for one in box.said if isinstance(one, Keep)]
+    assert keep.expires - keep.time == 10_000_000
+
+
 # -- delivering ------------------------------------------------------------------------------------
 
 
