@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 EVERYBODY: Final = "*"
 """The group of all nodes that are known."""
+MOST_NAMED: Final = 10_000
+"""Nodes that one request may name; a group may have more."""
 MOST_SENDER: Final = 1_000
 """Characters of a sender's name, as frames have it."""
 _SHOWN: Final = 5
@@ -101,6 +103,8 @@ class Acceptance:
             raise Refused(f"a lifetime of {request.lifetime_s:g} s makes no sense")
         if len(request.sender) > MOST_SENDER:
             raise Refused(f"the sender's name is longer than {MOST_SENDER} characters")
+        if len(request.nodes) > MOST_NAMED:
+            raise Refused(f"it names more than {MOST_NAMED} nodes: make a group of them")
         odd = [name for name in request.nodes if not is_node(name)]
         if odd:
             raise Refused(f"no node can be called {odd[0]!r}")
