@@ -87,6 +87,10 @@ class Hosts:
         """Nobody hears of this host any more, nor it of anybody."""
         _ip("-n", _space(HUB), "link", "set", host, "down")
 
+    def plug_in(self, host: str) -> None:
+        """Mend that."""
+        _ip("-n", _space(HUB), "link", "set", host, "up")
+
     def _remove(self) -> None:
         for name in self.addresses:
             subprocess.run(["ip", "netns", "del", _space(name)], check=False, capture_output=True)

@@ -195,7 +195,7 @@ async def _rubbish(edge: Edge, port: int, frames: int) -> None:
         hello = ["hello", token, f"bad-{chance.randrange(5)}", run, connection, {}, None, {}]
         good = [
             hello,
-            ["items", "items", 1, [1], [b"x"]],
+            ["items", "items", 1, [1], [b"7"]],
             ["settle", "g9", "items"],
             ["received", "m1", 5],
             ["attributes", {"a": 1}],

@@ -103,7 +103,7 @@ class MobileFleet:
 
     async def _drive(self) -> None:
         period = 1 / self._tour.rate_hz
-        turns = max(1, round(period / TICK_S))
+        turns = max(1, min(self._tour.count, round(period / TICK_S)))
         groups = [np.arange(turn, self._tour.count, turns) for turn in range(turns)]
         loop = asyncio.get_running_loop()
         due, turn, round_number = loop.time(), 0, 0

@@ -22,7 +22,7 @@ import rich_click as click
 
 from evenflow.domain.channels import ACTION_OUTCOMES, ACTION_PLANS
 from evenflow.errors import ExperimentError
-from evenflow.mobile.gateway.executors import HANDOVER
+from evenflow.mobile.gateway.shell.executors import HANDOVER
 from evenflow.model.checked_json import encode_json
 from evenflow.model.messages import ActionOrder
 from evenflow_experiments.mobile.stage import Dispatcher, Stage, staged_config
@@ -40,6 +40,8 @@ how long until the last is usable there, and what is lost or comes twice, up and
 EXPERIMENT: Final = "mobile-handover"
 OLD, NEW = "g1", "g2"
 MODES: Final = {"make-before-break": True, "break-before-make": False}
+RATES: Final = (0.1, 10.0)
+"""The paper's, and a harder one, with messages to the nodes."""
 PAPER_MS: Final = 750.0
 WITHIN_S: Final = 30.0
 MOVE_S: Final = 60.0
@@ -61,15 +63,18 @@ class Trial:
 
 @experiment(EXPERIMENT, HELP, quick_s=90)
 @click.option("--nodes", metavar="N", type=int, default=0, help="mobile nodes (600; quick: 60)")
+@click.option("--rate", metavar="R", type=float, multiple=True, help="items/s of each (0.1, 10)")
 @click.option("--rounds", metavar="N", type=int, default=1, help="runs of each row (1)")
 @click.option("--processes", metavar="N", type=int, default=1, help="processes of nodes (1)")
-def mobile_handover(given: Given, nodes: int, rounds: int, processes: int) -> int:
+def mobile_handover(
+    given: Given, nodes: int, rate: tuple[float, ...], rounds: int, processes: int
+) -> int:
     """Measure all rows and report."""
     progress = Progress(EXPERIMENT)
     nodes = nodes or (60 if given.quick else 600)
     trials = [
-        Trial(mode, rate, rate >= 1, nodes, nodes // 2, warm_s)
-        for rate, warm_s in ((0.1, 3.0 if given.quick else 12.0), (10.0, 3.0))
+        Trial(mode, each, each >= 1, nodes, nodes // 2, 3.0 if given.quick or each >= 1 else 12.0)
+        for each in rate or RATES
         for mode in MODES
     ]
     rows = []

@@ -1,9 +1,9 @@
 """``evenflow experiment mobile-scale``: how many mobile nodes one gateway process carries.
 
-1,000, 5,000 and 10,000 nodes, each a real client over QUIC, report once in 10 s to one gateway. Told
-are the connections that it accepts a second, its CPU and memory for each node, and the delay of an
-item from the node to a processing node in the domain. Then all nodes drive into a dead spot at
-once: how long until the last is back, and what is lost or comes twice. Nodes and gateway share
+1,000, 5,000 and 10,000 nodes, each a real client over QUIC, report once in 10 s to one gateway.
+Told are the connections that it accepts a second, its CPU and memory for each node, and the delay
+of an item from the node to a processing node in the domain. Then all nodes drive into a dead spot
+at once: how long until the last is back, and what is lost or comes twice. Nodes and gateway share
 this machine.
 """
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from evenflow.mobile.link.frames import Bye, Ping
@@ -244,6 +245,7 @@ def _in_words(error: Exception) -> str:
     return f"TLS: {reason or error}"
 
 
+@cache
 def client_context(trust: Trust) -> ssl.SSLContext:
     """Whom a mobile node trusts: the CA, and nobody else."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
