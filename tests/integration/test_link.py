@@ -91,8 +91,24 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
+OPENED: list[Connection] = []
+
+
+async def dial(*args: object, **more: object) -> Connection:
+    """Open a link that is closed when the test is over."""
+    OPENED.append(await open_link(*args, **more))  # type: ignore[arg-type]
+    return OPENED[-1]
+
+
 def run(coroutine: Awaitable[None]) -> None:
-    asyncio.run(asyncio.wait_for(coroutine, 100))  # type: ignore[arg-type]
+    async def whole() -> None:
+        try:
+            await asyncio.wait_for(coroutine, 100)
+        finally:
+            while OPENED:
+                await OPENED.pop().close("the test is over")
+
+    asyncio.run(whole())
 
 
 # -- frames, ends ----------------------------------------------------------------------------------
@@ -103,7 +119,7 @@ def test_frames_go_both_ways_in_order(transport: str, keys: Path) -> None:
     async def main() -> None:
         async with listening(transport, keys) as listener:
             assert listener.address.startswith(f"{transport}://127.0.0.1:")
-            connection = await open_link(listener.address, trust(keys), timeout_s=DEADLINE_S)
+            connection = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S)
             assert connection.transport == transport
             for number in range(200):
                 await connection.send(f.Settle(f"g{number}", "items"))
@@ -126,7 +142,7 @@ def test_a_bye_says_why_and_whether_to_try_again(transport: str, keys: Path) -> 
 
     async def main() -> None:
         async with listening(transport, keys, refuse) as listener:
-            connection = await open_link(listener.address, trust(keys), timeout_s=DEADLINE_S)
+            connection = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S)
             await connection.send(f.Ping(), f.Settle("g", "items"))
             assert await connection.receive() == f.Safe("items", 7), "sent before the end: arrives"
             error = await lost(connection)
@@ -149,7 +165,7 @@ def test_the_gateway_hears_why_a_client_leaves(transport: str, keys: Path) -> No
 
     async def main() -> None:
         async with listening(transport, keys, note) as listener:
-            connection = await open_link(listener.address, trust(keys), timeout_s=DEADLINE_S)
+            connection = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S)
             await connection.close("handed over")
             await until(lambda: bool(reasons))
             assert (reasons[0].reason, reasons[0].said) == ("handed over", True)
@@ -162,8 +178,7 @@ def test_closing_the_listener_says_bye_to_all(transport: str, keys: Path) -> Non
     async def main() -> None:
         async with listening(transport, keys) as listener:
             links = [
-                await open_link(listener.address, trust(keys), timeout_s=DEADLINE_S)
-                for _ in range(3)
+                await dial(listener.address, trust(keys), timeout_s=DEADLINE_S) for _ in range(3)
             ]
             for number, link in enumerate(links):
                 await asked(link, f"g{number}")
@@ -183,7 +198,7 @@ def test_a_gateway_of_another_ca_is_not_trusted(transport: str, keys: Path, tmp_
     async def main() -> None:
         async with listening(transport, keys) as listener:
             with pytest.raises(LinkLost):
-                await open_link(listener.address, trust(tmp_path), timeout_s=DEADLINE_S)
+                await dial(listener.address, trust(tmp_path), timeout_s=DEADLINE_S)
             await until(lambda: listener.counts.refused == 1)
             assert listener.counts.accepted == 0
 
@@ -198,7 +213,7 @@ def test_a_certificate_of_the_ca_for_another_name_is_not_trusted(
         async with listening(transport, keys) as listener:
             other = Trust(str(keys / "ca.pem"), "other.example")
             with pytest.raises(LinkLost):
-                await open_link(listener.address, other, timeout_s=DEADLINE_S)
+                await dial(listener.address, other, timeout_s=DEADLINE_S)
 
     run(main())
 
@@ -212,7 +227,7 @@ def test_nobody_there(transport: str, keys: Path) -> None:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         with pytest.raises(LinkLost):
-            await open_link(f"{transport}://127.0.0.1:{port}", trust(keys), timeout_s=5.0)
+            await dial(f"{transport}://127.0.0.1:{port}", trust(keys), timeout_s=5.0)
 
     run(main())
 
@@ -246,7 +261,7 @@ def test_a_gateway_that_takes_nothing_holds_the_client_back(transport: str, keys
 
     async def main() -> None:
         async with listening(transport, keys, slow, limits) as listener:
-            connection = await open_link(
+            connection = await dial(
                 listener.address, trust(keys), timeout_s=DEADLINE_S, limits=limits
             )
             sent = 0
@@ -289,7 +304,7 @@ def test_a_client_that_takes_nothing_holds_the_gateway_back(transport: str, keys
 
     async def main() -> None:
         async with listening(transport, keys, flood, limits) as listener:
-            connection = await open_link(
+            connection = await dial(
                 listener.address, trust(keys), timeout_s=DEADLINE_S, limits=limits
             )
             await connection.send(f.Settle("g", "items"))
@@ -319,7 +334,7 @@ def test_a_frame_larger_than_the_buffers_passes(transport: str, keys: Path) -> N
 
     async def main() -> None:
         async with listening(transport, keys, take) as listener:
-            connection = await open_link(listener.address, trust(keys), timeout_s=DEADLINE_S)
+            connection = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S)
             await connection.send(f.Settle("g", "items"), large)
             await until(lambda: bool(got))
             assert got == [large]
@@ -337,12 +352,8 @@ def test_a_silent_client_is_given_up_and_one_that_is_kept_alive_is_not(
     async def main() -> None:
         async with listening(transport, keys, limits=Limits(idle_s=1.0)) as listener:
             address = listener.address
-            alive = await open_link(
-                address, trust(keys), timeout_s=5, limits=Limits(keep_alive_s=0.2)
-            )
-            mute = await open_link(
-                address, trust(keys), timeout_s=5, limits=Limits(keep_alive_s=60)
-            )
+            alive = await dial(address, trust(keys), timeout_s=5, limits=Limits(keep_alive_s=0.2))
+            mute = await dial(address, trust(keys), timeout_s=5, limits=Limits(keep_alive_s=60))
             assert await asked(alive, "g")
             assert await asked(mute, "g")
             error = await lost(mute)
@@ -371,7 +382,7 @@ def test_a_client_moves_and_it_is_the_same_connection(local_host: str, keys: Pat
     async def main() -> None:
         limits = Limits(connections=1)  # a second handshake would be refused
         async with listening("quic", keys, count, limits) as listener:
-            connection = await open_link(listener.address, trust(keys), timeout_s=DEADLINE_S)
+            connection = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S)
             for number in range(1, 301):
                 if number % 50 == 0:
                     assert await connection.move(local_host)
@@ -395,7 +406,7 @@ def test_a_client_moves_and_it_is_the_same_connection(local_host: str, keys: Pat
 def test_tls_says_that_it_cannot_move(keys: Path) -> None:
     async def main() -> None:
         async with listening("tls", keys) as listener:
-            connection = await open_link(listener.address, trust(keys), timeout_s=DEADLINE_S)
+            connection = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S)
             assert not await connection.move()
 
     run(main())
@@ -407,9 +418,7 @@ def test_a_gateway_that_was_started_anew_says_that_it_knows_nobody(keys: Path) -
     async def main() -> None:
         limits = Limits(idle_s=300)
         listener = await listen("quic://127.0.0.1:0", credentials(keys), echo, limits)
-        connection = await open_link(
-            listener.address, trust(keys), timeout_s=DEADLINE_S, limits=limits
-        )
+        connection = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S, limits=limits)
         await asked(connection, "g")
         _kill(listener)
         again = await listen(listener.address, credentials(keys), echo, limits)
@@ -424,9 +433,7 @@ def test_a_gateway_that_died_is_noticed_at_once(keys: Path) -> None:
     async def main() -> None:
         limits = Limits(idle_s=300)
         listener = await listen("quic://127.0.0.1:0", credentials(keys), echo, limits)
-        connection = await open_link(
-            listener.address, trust(keys), timeout_s=DEADLINE_S, limits=limits
-        )
+        connection = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S, limits=limits)
         await asked(connection, "g")
         _kill(listener)
         await connection.send(f.Settle("g", "items"))
@@ -450,18 +457,42 @@ def test_too_many_connections_are_turned_away(transport: str, keys: Path) -> Non
     async def main() -> None:
         async with listening(transport, keys, limits=Limits(connections=2)) as listener:
             first, second = [
-                await open_link(listener.address, trust(keys), timeout_s=DEADLINE_S)
-                for _ in range(2)
+                await dial(listener.address, trust(keys), timeout_s=DEADLINE_S) for _ in range(2)
             ]
             await asked(first, "a")
             await asked(second, "b")
             with pytest.raises(LinkLost):
-                await open_link(listener.address, trust(keys), timeout_s=1.0)
+                await dial(listener.address, trust(keys), timeout_s=1.0)
             assert listener.counts.refused > 0
             await second.close("done")
             await until(lambda: listener.counts.open == 1)
-            third = await open_link(listener.address, trust(keys), timeout_s=DEADLINE_S)
+            third = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S)
             assert await asked(third, "c")
+
+    run(main())
+
+
+def test_many_at_once_prove_their_addresses(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond some handshakes at a time every client comes twice; all of them get in."""
+    from evenflow.mobile.link import quic_listener  # noqa: PLC0415
+
+    asked_again = []
+    make = quic_listener.make_token
+    monkeypatch.setattr(quic_listener, "PROOF_ABOVE", 3)
+    monkeypatch.setattr(
+        quic_listener, "make_token", lambda *args: asked_again.append(1) or make(*args)
+    )
+
+    async def main() -> None:
+        async with listening("quic", keys) as listener:
+            links = await asyncio.gather(
+                *(dial(listener.address, trust(keys), timeout_s=DEADLINE_S) for _ in range(40))
+            )
+            for number, link in enumerate(links):
+                assert await asked(link, f"g{number}") == f.Settled(f"g{number}", "items", 1)
+            assert len(asked_again) > 10
+            for link in links:
+                await link.close("done")
 
     run(main())
 
@@ -471,11 +502,11 @@ def test_frames_that_do_not_fit_end_that_connection_only(transport: str, keys: P
     async def main() -> None:
         async with listening(transport, keys) as listener:
             address = listener.address
-            good = await open_link(address, trust(keys), timeout_s=DEADLINE_S)
+            good = await dial(address, trust(keys), timeout_s=DEADLINE_S)
             await asked(good, "before")
             for content, kind in ((b"\x00\x00\x00\x02\xc1\xc1", "malformed"),
                                   (b"\x7f\xff\xff\xff", "oversized")):  # fmt: skip
-                bad = await open_link(address, trust(keys), timeout_s=DEADLINE_S)
+                bad = await dial(address, trust(keys), timeout_s=DEADLINE_S)
                 bad._write(content)  # type: ignore[attr-defined]
                 error = await lost(bad)
                 assert error.said
@@ -494,7 +525,7 @@ def test_random_datagrams_do_not_disturb_who_is_served(keys: Path) -> None:
 
     async def main() -> None:
         async with listening("quic", keys, limits=Limits(handshake_s=1.0)) as listener:
-            connection = await open_link(listener.address, trust(keys), timeout_s=DEADLINE_S)
+            connection = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S)
             await asked(connection, "before")
             real = _first_datagrams(keys)
             port = int(listener.address.rpartition(":")[2])
@@ -515,7 +546,7 @@ def test_random_datagrams_do_not_disturb_who_is_served(keys: Path) -> None:
             gc.collect()
             grown = psutil.Process().memory_info().rss - before
             assert grown < 48 << 20
-            fresh = await open_link(listener.address, trust(keys), timeout_s=DEADLINE_S)
+            fresh = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S)
             assert await asked(fresh, "fresh")
 
     run(main())
@@ -549,9 +580,9 @@ def test_random_frames_do_not_disturb_who_is_served(transport: str, keys: Path) 
 
     async def main() -> None:
         async with listening(transport, keys) as listener:
-            good = await open_link(listener.address, trust(keys), timeout_s=DEADLINE_S)
+            good = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S)
             for number in range(60):
-                bad = await open_link(listener.address, trust(keys), timeout_s=DEADLINE_S)
+                bad = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S)
                 for _ in range(20):
                     bad._write(rng.randbytes(rng.randrange(1, 300)))  # type: ignore[attr-defined]
                 await lost(bad)

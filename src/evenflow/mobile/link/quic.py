@@ -13,19 +13,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from qh3.quic import events
 from qh3.quic.connection import QuicConnectionError
 
+from evenflow.mobile.link.frames import Bye
 from evenflow.mobile.link.framing import BadFrame
-from evenflow.mobile.link.session import Session
+from evenflow.mobile.link.session import MOST_REASON, Session
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import msgspec
 
     from evenflow.mobile.link.connection import Counts, Frame, Limits
-    from evenflow.mobile.link.frames import Bye
     from evenflow.mobile.link.paths import Host
     from evenflow.mobile.link.quic_state import QuicState
 
@@ -35,6 +37,8 @@ RETRY_CODE: Final = 0xEF00
 """Error code of a `Bye` after which another try can succeed."""
 FINAL_CODE: Final = 0xEF01
 """Error code of a `Bye` after which it cannot."""
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -79,24 +83,36 @@ class QuicSession(Session):
     def datagram(self, data: bytes, sender: Host) -> None:
         """Take a datagram; `flush` must follow."""
         now = self._loop.time()
-        try:
-            if self.state.take(data, sender, now):
-                self._heard = now
-                self._on_authentic(sender, len(data))
-        except Exception as error:  # noqa: BLE001 - whatever a peer can provoke ends its connection
-            self._broken(error)
+        if self._safely(self.state.take, data, sender, now):
+            self._heard = now
+            self._on_authentic(sender, len(data))
         self._take_events()
 
     def flush(self) -> None:
         """Send what is due, and be woken when more is."""
         self._flushing = None
-        try:
-            for data, _ in self.state.datagrams_to_send(self._loop.time()):
-                self._send(data)
-        except QuicConnectionError as error:
-            self._broken(error)
+        for data, _ in self._safely(self.state.datagrams_to_send, self._loop.time()) or ():
+            self._send(data)
         self._arm()
         self.room()
+
+    def _safely(self, do: Callable[..., T], *args: Any) -> T | None:
+        """Let the state machine work; whatever a peer can provoke ends its connection only."""
+        try:
+            return do(*args)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - a panic of the native core is none of ours
+            _log.warning("connection of %s: %r", self.peer, error)
+            if not self.over:
+                self._counts.malformed += 1
+            self.end(f"packets that cannot be understood: {error}"[:MOST_REASON], retry=False)
+            self.drop()
+            return None
+
+    @abstractmethod
+    def drop(self) -> None:
+        """Forget it without a word."""
 
     # -- events ------------------------------------------------------------------------------------
 
@@ -115,6 +131,7 @@ class QuicSession(Session):
                     self.came(event.data)
                 if event.end_stream:
                     self.end("the stream was ended")
+                    self._finish(Bye("goodbye"))
         elif isinstance(event, (events.StreamReset, events.StopSendingReceived)):
             self.refuse(BadFrame("the stream was broken off"))
         elif isinstance(event, events.ConnectionTerminated):
@@ -142,10 +159,6 @@ class QuicSession(Session):
     def _on_authentic(self, sender: Host, size: int) -> None:
         """A packet came that only the other side can have made."""
 
-    def _broken(self, error: Exception) -> None:
-        _log.debug("connection of %s: %r", self.peer, error)
-        self.refuse(BadFrame(f"packets that cannot be understood: {error}"[:300]))
-
     # -- timer -------------------------------------------------------------------------------------
 
     def _arm(self) -> None:
@@ -161,7 +174,7 @@ class QuicSession(Session):
         self._timer = None
         due, now = self.state.get_timer(), self._loop.time()
         if due is not None and due <= now:
-            self.state.handle_timer(now)
+            self._safely(self.state.handle_timer, now)
             self._take_events()
         self.flush()
 
@@ -193,13 +206,14 @@ class QuicSession(Session):
         self.state.pause()
 
     def _resume(self) -> None:
-        self.state.resume()
+        self._safely(self.state.resume)
         self._take_events()
         self._flush_soon()
 
     def _finish(self, bye: Bye) -> None:
-        self.state.resume()
-        self.state.close(RETRY_CODE if bye.retry else FINAL_CODE, reason_phrase=bye.reason)
+        code = RETRY_CODE if bye.retry else FINAL_CODE
+        self._safely(self.state.resume)
+        self._safely(self.state.close, code, None, bye.reason)
         self.flush()
 
     async def _flushed(self, until: float) -> None:

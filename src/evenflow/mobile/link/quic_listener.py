@@ -5,9 +5,10 @@ may move. A packet of a connection that nobody knows (this process was started a
 QUIC's *stateless reset*, so the client connects again at once; the proof in it is made of the
 gateway's private key and the connection's id, so it is the same in the next life of the process.
 
-Nobody unknown costs much. A datagram that begins no connection is dropped. Of those that do, at
-most `MOST_HANDSHAKES` are under way at a time; the next ones are dropped and come again, for QUIC
-repeats them. All of it, half-open ones included, is bounded by `Limits.connections`.
+Nobody unknown costs much. A datagram that begins no connection is dropped. When more than
+`PROOF_ABOVE` handshakes are under way, who begins another must first prove its address
+(`quic_retry`); at `MOST_HANDSHAKES` the next ones are dropped and come again, for QUIC repeats
+them. All of it, half-open ones included, is bounded by `Limits.connections`.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from qh3 import _hazmat
 from qh3.quic import events
-from qh3.quic.packet import QuicPacketType
+from qh3.quic.packet import QuicPacketType, encode_quic_retry
 
 from evenflow.mobile.link.accepting import Door
 from evenflow.mobile.link.framing import FROM_NODE
 from evenflow.mobile.link.paths import Host, Paths
 from evenflow.mobile.link.quic import QuicSession
+from evenflow.mobile.link.quic_retry import check_token, make_token
 from evenflow.mobile.link.quic_state import (
     ID_BYTES,
     QuicState,
@@ -39,7 +41,11 @@ if TYPE_CHECKING:
     from evenflow.mobile.link.address import LinkAddress
     from evenflow.mobile.link.connection import Accept, Credentials, Limits
 
+Header = tuple[Any, ...]
+"""A packet's header as qh3 reads it."""
 MOST_HANDSHAKES: Final = 1_000
+PROOF_ABOVE: Final = 100
+"""Beyond so many handshakes at a time a client must prove its address first."""
 LEAST_INITIAL: Final = 1_200
 """Bytes of the smallest datagram that may begin a connection (RFC 9000, 14.1)."""
 LEAST_RESET: Final = 43
@@ -94,6 +100,7 @@ class QuicServerSession(QuicSession):
         super().came(data)
         if not self.begun and not self.over:
             self.begun = True
+            self.state.forget_handshake()
             self._listener.on_begun(self)
 
     def _on_terminated(self) -> None:
@@ -102,15 +109,12 @@ class QuicServerSession(QuicSession):
 
     def _check_begun(self) -> None:
         if not self.begun and self.ids:
-            self.drop("the handshake took too long")
+            self.end("the handshake took too long")
+            self.drop()
 
-    def drop(self, reason: str) -> None:
+    def drop(self) -> None:
         """Forget it without a word."""
-        self.end(reason)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        self._listener.on_gone(self)
+        self._on_terminated()
 
 
 class QuicListener(Door):
@@ -130,6 +134,7 @@ class QuicListener(Door):
         self._configuration = server_configuration(credentials, limits)
         secret = Path(credentials.key_file).read_bytes()
         self._reset_key = hashlib.sha256(b"evenflow stateless reset" + secret).digest()
+        self._retry_key = os.urandom(32)
         self._by_id: dict[bytes, QuicServerSession] = {}
         self._handshakes = 0
         self._loop = asyncio.get_running_loop()
@@ -173,27 +178,50 @@ class QuicListener(Door):
             return None
         session = self._by_id.get(header[3])
         if session is None and header[1] == _INITIAL and len(data) >= LEAST_INITIAL:
-            session = self._begin(header[0], header[3], sender)
+            session = self._begin(header, sender)
         return session
 
-    def _begin(
-        self, version: int | None, client_id: bytes, sender: Host
-    ) -> QuicServerSession | None:
+    def _begin(self, header: Header, sender: Host) -> QuicServerSession | None:
+        version, first_id, client_id, token = header[0], header[3], header[4], header[5]
         if self._closing or version not in self._configuration.supported_versions:
             return None
         if self._handshakes >= MOST_HANDSHAKES or self.crowded:
             self.counts.refused += 1
             return None
+        now, new_id = self._loop.time(), None
+        if token:
+            proven = check_token(self._retry_key, sender, token, now)
+            if proven is None:
+                return None
+            first_id, new_id = proven
+        elif self._handshakes >= PROOF_ABOVE:
+            self._ask_proof(version, first_id, client_id, sender, now)
+            return None
         state = QuicState(
             configuration=self._configuration,
-            original_destination_connection_id=client_id,
+            original_destination_connection_id=first_id,
+            retry_source_connection_id=new_id,
             reset_key=self._reset_key,
         )
         session = QuicServerSession(self, state, sender)
         self._handshakes += 1
-        self.know(client_id, session)
+        self.know(new_id or first_id, session)
         self.know(state.host_cid, session)
         return session
+
+    def _ask_proof(
+        self, version: int, first_id: bytes, client_id: bytes, sender: Host, now: float
+    ) -> None:
+        """Remember nothing, and let the client come again with a token."""
+        new_id = os.urandom(ID_BYTES)
+        retry = encode_quic_retry(
+            version=version,
+            source_cid=new_id,
+            destination_cid=client_id,
+            original_destination_cid=first_id,
+            retry_token=make_token(self._retry_key, sender, first_id, new_id, now),
+        )
+        self.send_datagram(retry, sender)
 
     def _reset(self, data: bytes, sender: Host) -> None:
         """Say that this connection is unknown here, smaller than what is answered: no echo."""
@@ -242,7 +270,8 @@ class QuicListener(Door):
 
     async def _close(self) -> None:
         for session in {*self._by_id.values()}:
-            session.drop("the gateway ends")
+            session.end("the gateway ends")
+            session.drop()
         self._loop.remove_reader(self._socket)
         self._socket.close()
 

@@ -73,6 +73,14 @@ class QuicState(QuicConnection):
         """How the connection ended, at once; qh3's own event comes when the last echo is over."""
         return self._close_event
 
+    def forget_handshake(self) -> None:
+        """Let go of what only the handshake needed, a quarter of the memory (servers).
+
+        A client that begins TLS anew after it has spoken ends its connection by that.
+        """
+        if self._handshake_complete:
+            self._tls = None
+
     def pause(self) -> None:
         """Take nothing more from the core: the other side gets no credit."""
         self._reading = False

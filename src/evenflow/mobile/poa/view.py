@@ -1,8 +1,8 @@
 """What is known of gateways and of who is attached where, from the domain.
 
 Of a node the attachment with the largest connection counts, whoever tells it and in whatever order.
-A gateway that is not heard any more takes no part; what it said of its nodes is kept, for silence
-is not death, and counts again when it is heard again.
+A gateway that is not heard any more takes no part, and what it said of its nodes is gone with it:
+it says so again when it is heard again.
 """
 
 from __future__ import annotations
@@ -75,6 +75,12 @@ class GatewayView:
             self._nodes[at].pop(node, None)
         self._attached[node] = (gateway, attachment.connection)
         self._nodes.setdefault(gateway, {})[node] = since
+
+    def on_attachment_gone(self, gateway: str, node: str) -> None:
+        """Nobody says any more that a node is attached at a gateway."""
+        if self._attached.get(node, ("", 0))[0] == gateway:
+            del self._attached[node]
+            self._nodes[gateway].pop(node, None)
 
     def posts(self, loads: Mapping[str, float] | None = None) -> list[Post]:
         """The gateways as decisions see them.

@@ -191,6 +191,21 @@ def test_a_gateway_that_refuses_is_asked_again_later(world: World) -> None:
     assert world.counts == {"a": 20, "b": 20}
 
 
+def test_nodes_that_are_gone_with_their_gateway_are_not_planned_for(world: World) -> None:
+    for name in "ab":
+        world.gateway(name)
+    for number in range(20):
+        world.attach(f"n{number}", "ab"[number % 2])
+    world.run(LISTEN_S + 1)
+    world.lose("a")
+    for number in range(0, 20, 2):  # they do not come back
+        world.manager.handle(Gone(Attachment, ("a", f"n{number}")), world.now)
+        del world.at[f"n{number}"]
+    world.gateway("a")
+    world.run(60)
+    assert world.counts == {"a": 5, "b": 5}
+
+
 def test_nothing_is_told_while_it_listens(world: World) -> None:
     world.gateway("a")
     world.run(LISTEN_S / 2)

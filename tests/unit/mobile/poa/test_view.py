@@ -62,7 +62,7 @@ def test_a_node_that_comes_again_to_its_gateway_has_not_moved() -> None:
     assert view.posts()[0].nodes == {"n": 5.0}
 
 
-def test_a_gateway_that_is_not_heard_takes_no_part_and_is_not_forgotten() -> None:
+def test_a_gateway_that_is_not_heard_takes_no_part() -> None:
     view = GatewayView()
     assert view.on_report(report("a"))
     assert not view.on_report(report("a", nodes=3)), "how many it has is no news"
@@ -71,8 +71,22 @@ def test_a_gateway_that_is_not_heard_takes_no_part_and_is_not_forgotten() -> Non
     assert view.on_gone("a")
     assert not view.on_gone("a")
     assert view.posts() == []
+    view.on_attachment_gone("a", "n")
     view.on_report(report("a"))
+    assert held(view) == {"a": set()}, "it may have lost its nodes meanwhile"
+    view.on_attachment(attachment("n", "a", 1), 9.0)
     assert held(view) == {"a": {"n"}}
+
+
+def test_what_is_gone_of_a_gateway_that_a_node_has_left_says_nothing() -> None:
+    view = GatewayView()
+    for name in "ab":
+        view.on_report(report(name))
+    view.on_attachment(attachment("n", "a", 1), 5.0)
+    view.on_attachment(attachment("n", "b", 2), 6.0)
+    view.on_attachment_gone("a", "n")
+    view.on_attachment_gone("a", "unknown")
+    assert held(view) == {"a": set(), "b": {"n"}}
 
 
 def test_every_gateway_has_another_in_front() -> None:
