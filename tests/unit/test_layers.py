@@ -107,6 +107,8 @@ SHELLS: Final = frozenset(
     slices.publisher.sending.replayer slices.publisher.shell
     testing.balancer testing.cluster testing.knowledge testing.schedules
     testing.serving_cluster testing.outages
+    mobile.client.aio mobile.client.blocking mobile.client.disk mobile.client.shell
+    mobile.client.wire
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
     spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.task_times
     """.split()  # noqa: SIM905 - a list of words to read

@@ -81,7 +81,7 @@ COMMANDS: Registry[click.Command] = Registry(
         "broker": Later("evenflow.cli.broker:broker", "store topics as part of the overlay"),
         "config": Later("evenflow.cli.config:config", "check the configuration and print it"),
         "consumers": Later("evenflow.cli.consumers:consumers", "list who reads a served topic"),
-        "fleet": Later("evenflow.cli.fleet:fleet", "simulated vehicles as mobile nodes"),
+        "fleet": Later("evenflow.cli.mobile.fleet:fleet", "simulated vehicles as mobile nodes"),
         "gateway": Later("evenflow.cli.mobile.gateway:gateway", "let mobile nodes in"),
         "gateways": Later(
             "evenflow.cli.mobile.gateways:gateways", "list the gateways; drain one, or give one up"

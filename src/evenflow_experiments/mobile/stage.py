@@ -95,7 +95,7 @@ class Stage(Closing):
 
     def fleet(self, processes: int, **tour: Any) -> FleetProcesses:
         """Start vehicles that attach to the gateways there are."""
-        from evenflow.cli.fleet import own_token  # noqa: PLC0415 - the command's module
+        from evenflow.cli.mobile.fleet import own_token  # noqa: PLC0415 - the command's module
 
         orders = Tour(
             gateways=tuple(self.addresses.values()),
