@@ -186,6 +186,34 @@ def test_from_asyncio(gateways, mailbox, config, eventually):
     assert car.texts == numbers(200)
 
 
+def test_a_full_disk_refuses_and_goes_on(gateways, mailbox, messenger, eventually):
+    car = SomeNode("car-1")
+    messenger.send("before", to="car-1")
+    base = mailbox._disk._base
+    base.execute(f"PRAGMA max_page_count = {base.execute('PRAGMA page_count').fetchone()[0]}")
+    with pytest.raises(SendRefused, match="the disk refuses it"):
+        messenger.send(b"x" * 100_000, to="car-1")
+    gateways[0].attach(car)
+    eventually(lambda: car.texts == ["before"], "what is held is delivered meanwhile")
+    base.execute("PRAGMA max_page_count = 1000000")
+    messenger.send("after", to="car-1")
+    eventually(lambda: car.texts == ["before", "after"], "it goes on")
+
+
+def test_a_sender_goes_to_another_mailbox_when_its_own_is_gone(gateways, config, eventually):
+    car = SomeNode("car-1")
+    gateways[0].attach(car)
+    boxes = {box.id: box for box in (Mailbox(name, config=config) for name in ("m1", "m2"))}
+    with Messenger("dispatch", config=config) as messenger:
+        first = messenger.send("1", to="car-1").mailbox
+        assert messenger.send("2", to="car-1").mailbox == first
+        boxes.pop(first).close()
+        second = messenger.send("3", to="car-1").mailbox
+        assert second in boxes
+        eventually(lambda: "3" in car.texts, "the message by way of the other")
+    boxes.pop(second).close()
+
+
 @pytest.mark.processes
 def test_kill_9_of_the_mailbox(gateways, config, messenger, tmp_path, eventually):
     """Sending goes on through it; nothing is lost, nothing comes twice, order holds."""

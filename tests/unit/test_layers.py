@@ -92,9 +92,9 @@ SHELLS: Final = frozenset(
     durable.archiver durable.live durable.reader
     durable.spark durable.spark_options durable.spark_reading
     mobile.gateway.shell.disk mobile.gateway.shell.domain_port mobile.gateway.shell.executors
-    mobile.gateway.shell.gateway mobile.gateway.shell.links mobile.gateway.shell.marks
-    mobile.gateway.shell.sensors mobile.gateway.shell.topics
-    mobile.gateway.shell.unit_writer
+    mobile.gateway.shell.gateway mobile.gateway.shell.handover_history mobile.gateway.shell.links
+    mobile.gateway.shell.marks
+    mobile.gateway.shell.sensors mobile.gateway.shell.topics mobile.gateway.shell.unit_writer
     overlay.broker.broker overlay.broker.disk overlay.broker.full_disk overlay.broker.local
     overlay.broker.move_history
     overlay.client.aio overlay.client.blocking overlay.client.link overlay.protocol.connection

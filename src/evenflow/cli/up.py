@@ -1,9 +1,9 @@
 """``evenflow up``: everything on this machine at once, with a live table.
 
-A balancer, serving nodes, a fleet of simulated vehicles, Spark, and the fleet's pipeline
-(:mod:`evenflow.fleet`). The end waits until Spark has committed every report; then the reports in
-Spark's own table are counted, so the summary says what really came out, and the exit code tells
-whether a report was lost or repeated.
+A balancer, serving nodes, two gateways with a fleet of simulated vehicles, a mailbox, Spark, and
+the fleet's pipeline (:mod:`evenflow.fleet`). The end waits until Spark has committed every report;
+then the reports in Spark's own table are counted, so the summary says what really came out, and the
+exit code tells whether a report was lost or repeated.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ EXAMPLES = """\
 While it runs, look and interfere from another terminal:
   evenflow nodes
   evenflow consumers
+  evenflow gateways
+  evenflow gateways drain gateway-1
   evenflow slices move --from node-1 --to node-2 --count 10
   evenflow history
 

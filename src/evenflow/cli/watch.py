@@ -189,10 +189,11 @@ class Watch:
         grid.add_row(
             "evenflow", f"domain {self._domain}, topic {fleet.topic}{balancer}, {self._clock()}"
         )
+        attached = "/".join(f"{count:,}" for count in fleet.radios.attached().values())
         grid.add_row(
             "fleet",
-            f"{fleet.numbers.vehicles:,} vehicles, {self._published.per_s():,.0f} reports/s, "
-            f"{fleet.published:,} published, {fleet.traffic.in_trouble} in trouble",
+            f"{fleet.numbers.vehicles:,} vehicles ({attached or 'none yet'} at gateways), "
+            f"{self._published.per_s():,.0f} reports/s, {fleet.traffic.in_trouble} in trouble",
         )
         grid.add_row("Spark", self._spark())
         trips = books.round_trips

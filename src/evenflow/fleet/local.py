@@ -1,9 +1,9 @@
-"""The fleet's whole job on this machine: balancer, nodes, vehicles, Spark.
+"""The fleet's whole job on this machine: balancer, nodes, gateways, vehicles, Spark.
 
 Everything starts at once: Spark takes longest, and what the vehicles report until it is there
-waits at the nodes. The job ends in order (:meth:`LocalFleet.park`, :meth:`LocalFleet.settled`,
-:meth:`LocalFleet.end`), or at once by leaving the ``with`` block; either way no process stays
-behind.
+waits at the nodes. Vehicles are mobile nodes, at two gateways. The job ends in order
+(:meth:`LocalFleet.park`, :meth:`LocalFleet.settled`, :meth:`LocalFleet.end`), or at once by leaving
+the ``with`` block; either way no process stays behind.
 """
 
 from __future__ import annotations
@@ -13,24 +13,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import DeliveryTimeout, DomainError
+from evenflow.errors import DomainError
+from evenflow.fleet.commits import Commits
+from evenflow.fleet.edge import LocalEdge, send_answers, with_edge
+from evenflow.fleet.radios import Radios
 from evenflow.fleet.rules import ANSWERS
 from evenflow.fleet.traffic import Traffic
 from evenflow.fleet.vehicles import Fleet
+from evenflow.mobile.messenger.messenger import Messenger
 from evenflow.processes import LocalCluster
 from evenflow.slices.node.node import Node
-from evenflow.slices.publisher.publisher import Publisher
 from evenflow.spark.process import SparkProcess
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from evenflow.config import Config
     from evenflow.fleet.vehicles import FleetBooks
 
 QUERIES: Final = ("alerts", "table")
-VEHICLES: Final = "vehicles"
-"""The node that gives the vehicles their answers."""
+DISPATCH: Final = "dispatch"
+"""The node that sends the vehicles their answers."""
+VEHICLES: Final = "vehicle-*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,7 @@ class LocalFleet:
 
     def _start(self, config: Config, folder: Path) -> None:
         enter = self._cleanup.enter_context
+        config = with_edge(config, self.topic, folder)
         file = folder / "evenflow.toml"
         file.write_text(config.as_toml(), encoding="utf-8")
         self._cluster = enter(LocalCluster(config, log_dir=folder))
@@ -106,6 +112,7 @@ class LocalFleet:
         for number in range(1, self.numbers.nodes + 1):
             name = f"node-{number}"
             self._cluster.start(name, ["node", "--serve", "--topic", self.topic, "--name", name])
+        edge = LocalEdge(self._cluster, config, self.topic, VEHICLES)
         self.spark = enter(
             SparkProcess(
                 "evenflow.fleet.job",
@@ -117,22 +124,32 @@ class LocalFleet:
             )
         )  # fmt: skip
         self.participant = enter(Participant(config.domain))
-        self._publisher = Publisher(self.topic, config=config, participant=self.participant)
-        fleet = Fleet(self.numbers.vehicles, self.numbers.rate)
-        numbers = self.numbers
-        self.traffic = Traffic(fleet, self._publisher, numbers.rate, numbers.troubles, numbers.skew)
+        self._commits = Commits(self.participant, self.topic)
+        self._start_traffic(config, edge)
+
+    def _start_traffic(self, config: Config, edge: LocalEdge) -> None:
+        """Let the vehicles drive, report and hear."""
+        enter, numbers = self._cleanup.enter_context, self.numbers
+        fleet = Fleet(numbers.vehicles, numbers.rate)
+        self.radios = Radios(
+            fleet.names, edge.addresses, self.topic,
+            token=edge.token, trust=edge.trust, on_answer=self._hear,
+        )  # fmt: skip
+        self.traffic = Traffic(
+            fleet, self.radios.publish, numbers.rate, numbers.troubles, numbers.skew
+        )
         self._cleanup.callback(self.traffic.park)
-        self._cleanup.callback(self._leave)  # first: it releases a traffic that is blocked
+        enter(self.radios)  # ends first: it releases a traffic that is blocked
+        messenger = enter(Messenger(DISPATCH, config=config, participant=self.participant))
         enter(
             Node(
-                ANSWERS, self.traffic.answer,
-                name=VEHICLES, config=config, participant=self.participant,
+                ANSWERS, lambda batch: send_answers(batch, messenger),
+                name=DISPATCH, config=config, participant=self.participant,
             )
         )  # fmt: skip
 
-    def _leave(self) -> None:
-        with contextlib.suppress(DeliveryTimeout):
-            self._publisher.close(0.0)
+    def _hear(self, vehicle: str, told: Mapping[str, Any], now: int) -> None:
+        self.traffic.answer(vehicle, told, now)
 
     # -- while it runs ----------------------------------------------------------------------------
 
@@ -161,12 +178,12 @@ class LocalFleet:
     @property
     def published(self) -> int:
         """Reports published so far."""
-        return self._publisher.stats.published
+        return self.radios.published
 
     @property
     def uncommitted(self) -> int:
         """Reports that Spark has not committed."""
-        return self._publisher.stats.uncommitted
+        return self.radios.published - self._commits.items
 
     # -- its end ----------------------------------------------------------------------------------
 
@@ -181,12 +198,12 @@ class LocalFleet:
 
     def end(self) -> Books:
         """End Spark and count."""
-        stats = self._publisher.stats
+        committed = self._commits.items
         summary = self.spark.end()
         return Books(
             self.traffic.books(),
-            stats.published,
-            stats.committed,
+            self.radios.published,
+            committed,
             summary["reports"],
             summary["distinct"],
         )

@@ -1,18 +1,17 @@
-"""The fleet on the road: publishes its reports, makes trouble now and then, passes answers on."""
+"""The fleet on the road: reports, makes trouble now and then, hears what it is told."""
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from evenflow.fleet.vehicles import Alert, Fleet, FleetBooks, Reports
-    from evenflow.model.batch import Batch
-    from evenflow.slices.publisher.publisher import Publisher
 
 EAGER: Final = 20
 """One vehicle in this many is eager: with skew it reports more often than the others."""
@@ -25,7 +24,7 @@ class Traffic:
 
     Args:
         fleet: The vehicles.
-        publisher: Where they report.
+        publish: Brings their reports on their way; it may wait.
         reports_per_s: Reports of each vehicle.
         troubles_per_min: Troubles of the whole fleet.
         skew: How many times as often as the others some vehicles report.
@@ -34,13 +33,13 @@ class Traffic:
     def __init__(
         self,
         fleet: Fleet,
-        publisher: Publisher,
+        publish: Callable[[Reports], None],
         reports_per_s: float,
         troubles_per_min: float,
         skew: int = 1,
     ) -> None:
         self._fleet = fleet
-        self._publisher = publisher
+        self._publish = publish
         turns = max(1, round(1 / reports_per_s / TICK_S))
         self._tick_s = 1 / reports_per_s / turns
         self._turns = [np.arange(turn, fleet.size, turns) for turn in range(turns)]
@@ -59,13 +58,16 @@ class Traffic:
         if self._trouble_s:
             self._troubled.set()
 
-    def answer(self, batch: Batch) -> None:
-        """Tell vehicles what the pipeline says; the application of the topic of answers."""
-        now = time.time_ns() // 1_000
+    def answer(self, vehicle: str, told: Mapping[str, Any], now: int) -> None:
+        """A vehicle is told what the pipeline says.
+
+        Args:
+            vehicle: Its name.
+            told: The trouble, until when it was seen, and when the vehicle last reported it.
+            now: Microseconds since 1970.
+        """
         with self._lock:
-            for item in batch:
-                told = json.loads(item.payload)
-                self._fleet.tell(item.sender, told["trouble"], told["until"], item.time, now)
+            self._fleet.tell(vehicle, told["trouble"], told["until"], told["reported"], now)
 
     def books(self) -> FleetBooks:
         """What happened so far."""
@@ -110,9 +112,7 @@ class Traffic:
                     next_trouble = time.monotonic() + self._trouble_s
                     self._fleet.make_trouble()
             for each in reports:
-                self._publisher.publish_many(
-                    each.payloads, senders=each.senders, ids=each.ids, times=each.times
-                )
+                self._publish(each)
             turn = (turn + 1) % len(self._turns)
             due += self._tick_s
 

@@ -3,7 +3,8 @@
 The paper's experiment (MAPE-SDDL, section V): 600 mobile nodes on one gateway, each sends an item
 every 10 s; a second, empty gateway is started, and half of the nodes move to it at the same time.
 And a harder row: every node sends 10 items a second and receives a message a second. Each in two
-modes: make-before-break, and break-before-make as in the paper.
+modes: make-before-break, and break-before-make as in the paper. Who moves is decided by the
+PoA-Manager, which finds the new gateway by itself.
 
 The clock starts with the plan and ends with the last node attached and usable at the new gateway,
 handshakes included. Both ends run on this machine, so what handshakes cost is told apart.
@@ -20,16 +21,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import rich_click as click
 
-from evenflow.domain.channels import ACTION_OUTCOMES, ACTION_PLANS
+from evenflow.domain.channels import ACTION_OUTCOMES, ACTION_PLANS, Gone
 from evenflow.errors import ExperimentError
-from evenflow.mobile.gateway.shell.executors import HANDOVER
-from evenflow.model.checked_json import encode_json
-from evenflow.model.messages import ActionOrder
+from evenflow.mobile.poa.planner import HANDOVER
 from evenflow_experiments.mobile.stage import Dispatcher, Stage, staged_config
 from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, own_domain, print_table, write_json, write_plot
+from evenflow_experiments.slices.watch import cpu_s
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evenflow.fleet.mobile_processes import FleetProcesses
     from evenflow.fleet.tour import MoveReceipt, TourBooks
 
@@ -43,7 +45,13 @@ MODES: Final = {"make-before-break": True, "break-before-make": False}
 RATES: Final = (0.1, 10.0)
 """The paper's, and a harder one, with messages to the nodes."""
 PAPER_MS: Final = 750.0
-WITHIN_S: Final = 30.0
+PLANNER: Final = {"planner": "poa", "pace_per_s": 0.0, "rest_s": 1.0, "within_s": 30.0}
+"""All at once, as in the paper."""
+COLUMNS: Final = {
+    "mode": "mode", "rate_hz": "Hz", "moved": "moved", "detected_ms": "found ms",
+    "all_moved_ms": "all ms", "gap_ms_p50": "gap p50", "gap_ms_p99": "p99", "lost": "lost",
+    "repeated": "twice", "downlink_lost": "down lost", "downlink_repeated": "twice",
+}  # fmt: skip
 MOVE_S: Final = 60.0
 """How long all moves may take."""
 
@@ -61,7 +69,7 @@ class Trial:
     """How long nodes send before the move, and after it."""
 
 
-@experiment(EXPERIMENT, HELP, quick_s=90)
+@experiment(EXPERIMENT, HELP, quick_s=120)
 @click.option("--nodes", metavar="N", type=int, default=0, help="mobile nodes (600; quick: 60)")
 @click.option("--rate", metavar="R", type=float, multiple=True, help="items/s of each (0.1, 10)")
 @click.option("--rounds", metavar="N", type=int, default=1, help="runs of each row (1)")
@@ -82,14 +90,10 @@ def mobile_handover(
         for trial in trials:
             progress(f"{trial.mode}, {trial.rate_hz:g} items/s of each, round {number + 1}")
             rows.append(run_trial(given, trial, processes))
-    columns = (
-        "mode", "rate_hz", "moved", "all_moved_ms", "gap_ms_p50", "gap_ms_p99",
-        "lost", "repeated", "downlink_lost", "downlink_repeated",
-    )  # fmt: skip
     print_table(
         "Half of the nodes move to a new gateway (MAPE-SDDL, section V)",
-        [*columns, "paper ms"],
-        [[*(row[name] for name in columns), _paper(row)] for row in rows],
+        [*COLUMNS.values(), "paper ms"],
+        [[*(row[name] for name in COLUMNS), _paper(row)] for row in rows],
         note=handshakes(rows),
     )
     write_json(given.json, {"rows": rows, "paper": {"moved": 300, "all_moved_ms": PAPER_MS}})
@@ -115,7 +119,8 @@ def run_trial(given: Given, trial: Trial, processes: int) -> dict[str, Any]:
     """Run one row."""
     with tempfile.TemporaryDirectory(prefix="evenflow-mobile-", dir=".") as name:
         folder = Path(name).resolve()
-        config = staged_config(given, own_domain(), folder, {})
+        planner = {**PLANNER, "make_before_break": float(MODES[trial.mode])}
+        config = staged_config(given, own_domain(), folder, {"planners": {"gateways": planner}})
         with Stage(EXPERIMENT, config, folder, mailbox=trial.downlink) as stage:
             stage.start_gateway(OLD)
             with stage.fleet(processes, count=trial.nodes, rate_hz=trial.rate_hz) as fleet:
@@ -133,10 +138,7 @@ def _measure(stage: Stage, fleet: FleetProcesses, trial: Trial) -> dict[str, Any
     dispatcher = Dispatcher(stage) if trial.downlink else None
     time.sleep(trial.warm_s)
     fleet.ask("books")
-    began = time.monotonic()
-    address = stage.start_gateway(NEW)
-    found = time.monotonic()
-    move = move_half(stage, fleet, trial, address)
+    move = move_half(stage, fleet)
     time.sleep(trial.warm_s)
     sent = 0 if dispatcher is None else dispatcher.stop()
     fleet.ask("park")
@@ -150,7 +152,7 @@ def _measure(stage: Stage, fleet: FleetProcesses, trial: Trial) -> dict[str, Any
         "rate_hz": trial.rate_hz,
         "nodes": trial.nodes,
         "moved": len(move.receipts),
-        "detected_ms": round((found - began) * 1_000, 1),
+        "detected_ms": round(move.detected_ms, 1),
         "all_moved_ms": round(move.all_moved_ms, 1),
         "gap_ms_p50": _percentile([one.gap_ms for one in move.receipts], 50),
         "gap_ms_p99": _percentile([one.gap_ms for one in move.receipts], 99),
@@ -174,52 +176,54 @@ class Moved:
     """What came of a plan."""
 
     receipts: list[MoveReceipt]
+    detected_ms: float
+    """From the first report of the new gateway to the plan."""
     all_moved_ms: float
+    """From the plan to the last node that is usable at the new gateway."""
     cpu_s: dict[str, float]
     """CPU that each part used meanwhile."""
 
 
-def move_half(stage: Stage, fleet: FleetProcesses, trial: Trial, address: str) -> Moved:
-    """Order half of the nodes to go; wait until all have gone."""
-    nodes = [f"vehicle-{number:03}" for number in range(1, trial.moved + 1)]
-    arguments = {
-        "nodes": nodes,
-        "addresses": [address],
-        "within_s": WITHIN_S,
-        "make_before_break": MODES[trial.mode],
-    }
-    order = ActionOrder(
-        EXPERIMENT, "1", 1, OLD, HANDOVER, encode_json(arguments), undo=False, reason=EXPERIMENT
-    )
+def move_half(stage: Stage, fleet: FleetProcesses) -> Moved:
+    """Start the second gateway; wait until the nodes have gone that the PoA-Manager sends there."""
+    plans = stage.participant.reader(ACTION_PLANS, [OLD])
     outcomes = stage.participant.reader(ACTION_OUTCOMES)
-    writer = stage.participant.writer(ACTION_PLANS, OLD)
-    _await_match(writer)
-    before = {name: stage.cpu_s(name) for name in (OLD, NEW)}
-    before["nodes"] = fleet.ask("books").cpu_s
-    started = time.time()
-    writer.write(order)
-    deadline = time.monotonic() + MOVE_S
-    while not [one for one in outcomes.take() if getattr(one, "plan_id", "") == EXPERIMENT]:
-        if time.monotonic() > deadline:
-            raise ExperimentError(EXPERIMENT, f"{OLD} did not say what came of the plan")
-        time.sleep(0.02)
-    books = fleet.ask("books")
-    receipts = list(books.moves)
+    stage.start_gateway(NEW)
+    heard = time.time()
+    order = _await_message(plans, lambda one: one.kind == HANDOVER, "the PoA-Manager plans nothing")
+    planned = time.time()
+    before = _costs(stage, fleet)
+    wanted = (order.plan_id, order.action_id)
+    _await_message(
+        outcomes, lambda one: (one.plan_id, one.action_id) == wanted, f"{OLD} does not answer"
+    )
+    after = _costs(stage, fleet)
+    receipts = fleet.ask("books").moves
     failed = [one for one in receipts if not one.ok]
-    if failed:
-        raise ExperimentError(EXPERIMENT, f"{failed[0].vehicle}: {failed[0].reason}")
-    cpu = {name: stage.cpu_s(name) - before[name] for name in (OLD, NEW)}
-    cpu["nodes"] = books.cpu_s - before["nodes"]
-    last = max((one.ended for one in receipts), default=started)
-    return Moved(receipts, (last - started) * 1_000, cpu)
+    if failed or not receipts:
+        why = f"{failed[0].vehicle}: {failed[0].reason}" if failed else "nobody has moved"
+        raise ExperimentError(EXPERIMENT, why)
+    return Moved(
+        receipts,
+        detected_ms=(planned - heard) * 1_000,
+        all_moved_ms=(max(one.ended for one in receipts) - planned) * 1_000,
+        cpu_s={name: after[name] - used for name, used in before.items()},
+    )
 
 
-def _await_match(writer: Any) -> None:
-    deadline = time.monotonic() + 10.0
-    while not writer.matched():
-        if time.monotonic() > deadline:
-            raise ExperimentError(EXPERIMENT, f"{OLD} does not hear of plans")
-        time.sleep(0.01)
+def _await_message(reader: Any, is_it: Callable[[Any], bool], complaint: str) -> Any:
+    deadline = time.monotonic() + MOVE_S
+    while time.monotonic() < deadline:
+        for message in reader.take():
+            if not isinstance(message, Gone) and is_it(message):
+                return message
+        time.sleep(0.002)
+    raise ExperimentError(EXPERIMENT, complaint)
+
+
+def _costs(stage: Stage, fleet: FleetProcesses) -> dict[str, float]:
+    """CPU seconds that each part has used."""
+    return {OLD: stage.cpu_s(OLD), NEW: stage.cpu_s(NEW), "nodes": cpu_s(fleet.pids)}
 
 
 def await_messages(fleet: FleetProcesses, sent: int) -> TourBooks:

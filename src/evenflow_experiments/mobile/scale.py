@@ -32,6 +32,11 @@ EXPERIMENT: Final = "mobile-scale"
 GATEWAY: Final = "g1"
 SIZES: Final = (1_000, 5_000, 10_000)
 QUICK_SIZES: Final = (200,)
+COLUMNS: Final = {
+    "nodes": "nodes", "connections_per_s": "accepted/s", "kib_per_node": "KiB/node",
+    "gateway_mib": "MiB", "cpu_us_per_node": "CPU us", "delay_ms_p50": "delay ms p50",
+    "delay_ms_p99": "p99", "back_ms": "back ms", "lost": "lost", "repeated": "twice",
+}  # fmt: skip
 ATTACH_S: Final = 600.0
 BACK_S: Final = 300.0
 
@@ -54,15 +59,11 @@ def mobile_scale(
         progress(f"{count} nodes")
         rows.append(run_size(given, count, rate, steady, dead_spot, processes, progress))
         write_json(given.json, {"rows": rows})
-    columns = (
-        "nodes", "connections_per_s", "kib_per_node", "gateway_mib", "cpu_us_per_node",
-        "delay_ms_p50", "delay_ms_p99", "back_ms", "lost", "repeated",
-    )  # fmt: skip
     print_table(
         "Mobile nodes on one gateway process",
-        columns,
-        [[row[name] for name in columns] for row in rows],
-        note="cpu_us_per_node: of the gateway, for each second; back_ms: after the dead spot",
+        list(COLUMNS.values()),
+        [[row[name] for name in COLUMNS] for row in rows],
+        note="CPU: of the gateway, for each node and second; back: after a dead spot of all",
     )
     if given.plot:
         plot(given.plot, rows)

@@ -64,6 +64,7 @@ def job(*, ready: bool) -> Any:
         phase="starting Java", queries={"alerts": QueryState(7, 400, 812)},
         table={"vehicles": 200, "moving": 198}, look=lambda: None,
         spark=SimpleNamespace(pid=os.getpid(), family=list),
+        radios=SimpleNamespace(attached=lambda: {"gateway-1": 100, "gateway-2": 100}),
         traffic=SimpleNamespace(
             books=fleet.books, recent=lambda: list(fleet.recent), in_trouble=2
         ),

@@ -27,6 +27,7 @@ from evenflow.errors import ConfigError
 from evenflow.mobile.gateway.settings import GatewaySettings
 from evenflow.mobile.gateway.shell.executors import gateway_executors
 from evenflow.mobile.gateway.shell.gateway import Gateway
+from evenflow.mobile.gateway.shell.handover_history import HandoverHistory
 from evenflow.mobile.gateway.shell.sensors import gateway_sensors
 from evenflow.mobile.gateway.shell.tokens import TokenAdmission
 from evenflow.mobile.gateway.shell.topics import gateway_topics
@@ -34,7 +35,10 @@ from evenflow.mobile.link.address import parse_link_address
 from evenflow.mobile.link.connection import Credentials, Limits
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evenflow.config import Config
+    from evenflow.mobile.gateway.events import Ordered
 
 EXAMPLES = """\
   evenflow keys init                    once, for all gateways
@@ -143,13 +147,14 @@ async def _run(
     try:
         await doors.open(running)
         makers, on_ordered = gateway_executors(running.name, running.order)
-        running.on_ordered = on_ordered
         surroundings = Surroundings(running.name, config)
         others = {kind: EXECUTORS.get(kind) for kind in EXECUTORS}
         with (
+            HandoverHistory(running.name, config.history_file, config.history.keep) as history,
             Agent(running.name, config, participant, gateway_sensors(running)),
             ExecutorService(surroundings, participant, {**others, **makers}),
         ):
+            running.on_ordered = _both(on_ordered, history)
             where = ", ".join(running.addresses)
             print(f"{running.name} listens at {where}", file=sys.stderr, flush=True)
             fault = await _until(running, stop, duration)
@@ -167,6 +172,18 @@ async def _run(
     if fault is not None:
         print(f"evenflow: error: the gateway stopped: {fault!r}", file=sys.stderr)
     return 0 if fault is None else 1
+
+
+def _both(
+    answer: Callable[[Ordered], object], history: HandoverHistory
+) -> Callable[[Ordered], None]:
+    """Answer an order, and write down what came of it."""
+
+    def tell(ordered: Ordered) -> None:
+        answer(ordered)
+        history.add(ordered, time.time())
+
+    return tell
 
 
 async def _until(

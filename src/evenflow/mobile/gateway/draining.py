@@ -1,8 +1,9 @@
 """A gateway that shall be left: it takes no new nodes and sends those it has elsewhere.
 
-The nodes are told at a pace, each to begin with another one of the alternatives, so that no gateway
-gets all of them. Who is still here after a while is told again: it may have found nobody there. A
-plan may move them as well; a node that is on its way already is not told twice at once.
+Where they go is the PoA-Manager's to plan. Who is still here after a moment, because there is none
+or it has not planned for them, is told by the gateway itself: at a pace, each to begin with another
+one of the alternatives, so that no gateway gets all of them. Who has found nobody there is told
+again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from evenflow.mobile.gateway.neighbours import Neighbours
     from evenflow.mobile.gateway.sessions import Sessions
 
+GRACE_S: Final = 2.0
+"""How long a plan may take to come."""
 ROUND_S: Final = 5.0
 """How long a node has to go before it is told again."""
 
@@ -45,7 +48,7 @@ class Draining:
     def turn(self, *, on: bool, now: float) -> None:
         """Begin to drain, or take nodes again."""
         if on and not self.on:
-            self._next = now
+            self._next = now + GRACE_S
         self.on = on
 
     def deadline(self) -> float | None:
@@ -57,7 +60,9 @@ class Draining:
         if not self.on or now < self._next:
             return
         addresses = self._neighbours.alternatives
-        nodes = [s.node for s in self._sessions if s.stage is Stage.ATTACHED]
+        going = self._handovers.going
+        here = [one.node for one in self._sessions if one.stage is Stage.ATTACHED]
+        nodes = [node for node in here if node not in going]
         within = ROUND_S + len(nodes) / self._pace
         self._next = now + within
         if not addresses or not nodes:

@@ -93,6 +93,12 @@ class Handovers:
         """Orders that are not answered."""
         return len(self._orders)
 
+    @property
+    def going(self) -> set[str]:
+        """Nodes that were told to go, or will be."""
+        orders = self._orders.values()
+        return {node for order in orders for node in (*order.going, *order.to_tell)}
+
     def begin(self, order: HandoverOrder, now: float) -> None:
         """Tell nodes to go."""
         if order.key in self._orders:

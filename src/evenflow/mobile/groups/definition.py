@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenflow.autonomic.analyze.expression import AttributeExpression
+from evenflow.domain.channels import is_node
 from evenflow.errors import ConfigError
 from evenflow.mobile.groups.region import Region
 
@@ -38,7 +39,7 @@ def definitions(groups: Iterable[MobileGroupConfig]) -> tuple[Definition, ...]:
 
     Raises:
         ExpressionError: An expression is faulty; says where.
-        ConfigError: A region is none.
+        ConfigError: A region is none, or no node can be called as a member is.
         MissingExtra: There is an expression, and the extra ``[events]`` is not installed.
     """
     return tuple(map(_definition, groups))
@@ -46,6 +47,9 @@ def definitions(groups: Iterable[MobileGroupConfig]) -> tuple[Definition, ...]:
 
 def _definition(group: MobileGroupConfig) -> Definition:
     expression = region = None
+    odd = [name for name in group.members if not is_node(name)]
+    if odd:
+        raise ConfigError(group.key("members"), odd[0], "no mobile node can be called so")
     if group.expression:
         expression = AttributeExpression(group.expression, key=group.key("expression"))
     if group.region:

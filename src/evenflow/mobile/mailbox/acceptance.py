@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 EVERYBODY: Final = "*"
 """The group of all nodes that are known."""
+MOST_NAMED: Final = 10_000
+"""Nodes that one request may name; a group may have more."""
 MOST_SENDER: Final = 1_000
 """Characters of a sender's name, as frames have it."""
 _SHOWN: Final = 5
@@ -74,7 +76,7 @@ class Acceptance:
                 f"the mailbox is full: {self._letters.octets} of {self._settings.octets} bytes"
                 " (mailbox.bytes)"
             )
-        return Accepted(tuple(nodes), cost, self._remark(nodes, full))
+        return Accepted(tuple(nodes), cost, self._remark(request, nodes, full))
 
     def members(self, group: str, wall: float) -> list[str]:
         """The nodes of a group now; `UnknownName` when there is none of this name."""
@@ -101,6 +103,8 @@ class Acceptance:
             raise Refused(f"a lifetime of {request.lifetime_s:g} s makes no sense")
         if len(request.sender) > MOST_SENDER:
             raise Refused(f"the sender's name is longer than {MOST_SENDER} characters")
+        if len(request.nodes) > MOST_NAMED:
+            raise Refused(f"it names more than {MOST_NAMED} nodes: make a group of them")
         odd = [name for name in request.nodes if not is_node(name)]
         if odd:
             raise Refused(f"no node can be called {odd[0]!r}")
@@ -123,8 +127,10 @@ class Acceptance:
                 nodes.append(node)
         return nodes, full
 
-    def _remark(self, nodes: list[MobileNode], full: list[str]) -> str:
+    def _remark(self, request: SendRequest, nodes: list[MobileNode], full: list[str]) -> str:
         remarks = []
+        if request.lifetime_s > self._settings.longest_s:
+            remarks.append(f"expires after {self._settings.longest_s:g} s (mailbox.longest_s)")
         if full:
             remarks.append(
                 f"left out: {_some(full)}, for whom {self._settings.node_messages} messages wait"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenflow.domain.channels import is_node
 from evenflow.mobile.mailbox.letters import MobileNode
 from evenflow.mobile.mailbox.settings import MOST_NODES
 
@@ -24,8 +25,8 @@ class Directory:
     def __init__(self, remember_s: float) -> None:
         self._remember_s = remember_s
         self._nodes: dict[str, MobileNode] = {}
-        self.crowded_out = 0
-        """Times that somebody was not noted, because there are too many."""
+        self.not_noted = 0
+        """Times that somebody was not noted: there are too many, or no node can be called so."""
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -38,11 +39,11 @@ class Directory:
         return self._nodes.get(name)
 
     def note(self, name: str) -> MobileNode | None:
-        """The node of this name, known from now on; None: there are too many."""
+        """The node of this name, known from now on; None: it is not noted."""
         node = self._nodes.get(name)
         if node is None:
-            if len(self._nodes) >= MOST_NODES:
-                self.crowded_out += 1
+            if len(self._nodes) >= MOST_NODES or not is_node(name):
+                self.not_noted += 1
                 return None
             node = self._nodes[name] = MobileNode(name)
         return node

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.closing import Closing
 from evenflow.errors import StorageError
-from evenflow.mobile.mailbox.folder import lock_folder
+from evenflow.mobile.mailbox.folder import lock_folder, sync_folder
 from evenflow.mobile.mailbox.records import KeptLetter, KnownNode, Memory
 from evenflow.mobile.mailbox.settings import REMEMBERED
 from evenflow.model.ids import NodeId
@@ -89,6 +89,7 @@ class MailDisk(Closing):
             self._base = _opened(folder / "mail.db")
             self.id = self._identity(name)
             """The mailbox's id, ``name~run``: new for each folder."""
+            sync_folder(folder)
         except sqlite3.Error as error:
             os.close(self._lock)
             raise StorageError(

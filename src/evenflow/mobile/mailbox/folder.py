@@ -41,3 +41,13 @@ def lock_folder(folder: Path) -> int:
     since = time.strftime("%Y-%m-%d %H:%M:%S")
     os.pwrite(lock, f"process {os.getpid()} on {socket.gethostname()} since {since}\n".encode(), 0)
     return lock
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder last, and its own: a file is of no use when nobody finds it."""
+    for one in (folder, folder.parent):
+        opened = os.open(one, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
@@ -236,7 +237,7 @@ class MessengerCore:
         if again or self._next_repeat == inf:
             self._next_repeat = now + self._repeat.next()
         previous = 0
-        for pending in list(self._pending.values())[:WINDOW]:
+        for pending in islice(self._pending.values(), WINDOW):
             if again or not pending.mailbox:
                 pending.mailbox = self.mailbox
                 pending.written += 1

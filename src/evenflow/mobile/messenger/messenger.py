@@ -202,8 +202,9 @@ class Messenger(Closing):
                 self._turn()
         except EvenflowError as fault:
             error = fault
-            self._closed = True
         finally:
+            with self._lock:  # nobody submits any more
+                self._closed = True
             while not self._submitted.empty():
                 submit, future = self._submitted.get()
                 self._waiting[submit.ticket] = future

@@ -1,4 +1,4 @@
-"""A simulated mailbox: its core, and the disk of :mod:`evenflow.testing.mail_models`."""
+"""A simulated mailbox: its core, and the disk of :mod:`evenflow.testing.mail.models`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evenflow.mobile.mailbox.core import MailboxCore
 from evenflow.mobile.mailbox.delivery import Post
 from evenflow.mobile.mailbox.settings import MailboxSettings
 from evenflow.model.messages import Attachment, GatewayReport, Mail, SendRequest
-from evenflow.testing.mail_models import SimDisk
+from evenflow.testing.mail.models import SimDisk
 from evenflow.testing.mobile.world import Process
 
 if TYPE_CHECKING:

@@ -132,7 +132,9 @@ def test_a_draining_gateway_spreads_its_nodes_and_takes_no_new_ones():
     for name in ("g2", "g3"):
         gateway.hear(GatewayReport(name, (f"quic://{name}:1",), 0, 10, False, ()))
     links = [gateway.attach(f"car-{number}") for number in range(4)]
-    actions = [*gateway.handle(Drain()), *gateway.wait()]
+    actions = gateway.handle(Drain())
+    assert not any(sent(actions, link) for link in links)
+    actions = [*gateway.wait(2.0), *gateway.wait()]
     firsts = [sent(actions, link, frames.Handover)[0].addresses[0] for link in links]
     assert sorted(firsts) == ["quic://g2:1"] * 2 + ["quic://g3:1"] * 2
     late = gateway.attach("car-9")
@@ -140,3 +142,14 @@ def test_a_draining_gateway_spreads_its_nodes_and_takes_no_new_ones():
     assert refused is not None
     assert refused.retry
     assert written(gateway.wait(1.0), GatewayReport)[-1].draining
+
+
+def test_a_draining_gateway_leaves_those_to_a_plan_that_it_has_planned_for():
+    gateway = Harness(drain_per_s=1e6)
+    gateway.hear(GatewayReport("g2", ("quic://g2:1",), 0, 10, False, ()))
+    planned, other = gateway.attach("car-1"), gateway.attach("car-2")
+    gateway.handle(Drain())
+    gateway.handle(order("car-1"))
+    actions = [*gateway.wait(2.0), *gateway.wait()]
+    assert not sent(actions, planned, frames.Handover)
+    assert sent(actions, other, frames.Handover)

@@ -89,6 +89,7 @@ def test_both_must_hold_where_both_are_given() -> None:
         ({"region": [[0, 0], [91, 1], [5, 5]]}, "LATITUDE, LONGITUDE"),
         ({"region": "here"}, "LATITUDE, LONGITUDE"),
         ({"members": "car-1"}, "list of non-empty strings"),
+        ({"members": ["car-*"]}, "no mobile node can be called so"),
     ],
 )
 def test_what_makes_no_group_is_refused(table: dict[str, object], reason: str) -> None:

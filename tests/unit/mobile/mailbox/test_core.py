@@ -164,6 +164,7 @@ def test_a_request_whose_predecessor_is_missing_is_left(box: Box) -> None:
         (("car-1",), {"lifetime_s": float("nan")}, "makes no sense"),
         (("car-1",), {"payload": b"x" * (256 << 10) + b"x"}, "mailbox.payload_bytes"),
         ((), {"group": "nowhere"}, "unknown group 'nowhere'"),
+        (("car-1",) * 10_001, {}, "names more than 10000 nodes"),
     ],
 )
 def test_what_is_refused(box: Box, nodes: tuple[str, ...], more: Any, reason: str) -> None:
@@ -216,6 +217,20 @@ def test_a_group_leaves_out_for_whom_too_much_waits() -> None:
     assert (reply.ok, reply.recipients) == (True, 1)
     assert "left out: a" in reply.reason
     assert "2 messages wait already for a" in box.send("a").reason
+
+
+def test_a_lifetime_is_cut_and_the_reply_says_so() -> None:
+    box = Box(longest_s=10.0)
+    box.tell(attachment("a"))
+    assert "expires after 10 s" in box.send("a", lifetime_s=100.0).reason
+    [keep] = [one for one in box.said if isinstance(one, Keep)]
+    assert keep.expires - keep.time == 10_000_000
+
+
+def test_names_that_no_node_can_have_are_not_noted(box: Box) -> None:
+    box.tell(attachment("car 7"), attachment("car\n8"), Positions("gw-1", ("*",), (0.0,), (0.0,)))
+    assert box.core.directory.not_noted == 3
+    assert box.send(group="*").recipients == 1
 
 
 # -- delivering ------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.mobile.mailbox.settings import MailboxSettings
-from evenflow.testing.mail_checks import check, check_books
-from evenflow.testing.mail_world import FOREVER_S, MailWorld
+from evenflow.testing.mail.checks import check, check_books
+from evenflow.testing.mail.world import FOREVER_S, MailWorld
 
 SMALL = MailboxSettings(
     node_messages=12,

@@ -7,10 +7,19 @@ import json
 import pytest
 
 from evenflow.autonomic.execute.executors import ExecutorHost, Surroundings
+from evenflow.autonomic.knowledge.history import History
 from evenflow.config import Config
 from evenflow.errors import ConfigError
-from evenflow.mobile.gateway.events import AlternativesOrder, Drain, Forget, HandoverOrder, Ordered
+from evenflow.mobile.gateway.events import (
+    AlternativesOrder,
+    Drain,
+    Forget,
+    HandoverOrder,
+    HandoverReceipt,
+    Ordered,
+)
 from evenflow.mobile.gateway.shell.executors import gateway_executors
+from evenflow.mobile.gateway.shell.handover_history import HandoverHistory
 from evenflow.mobile.gateway.shell.topics import gateway_topics
 from evenflow.model.messages import ActionOrder
 
@@ -90,3 +99,19 @@ def test_topics_whose_slices_follow_from_sender_id_or_time_can_be_published_to(t
     assert gateway_topics(Config.load(file, {"gateway.topics": ["c"]})) == ("c",)
     with pytest.raises(ConfigError, match="needs an assignment by sender, id or time"):
         gateway_topics(Config.load(file, {"gateway.topics": ["b"]}))
+
+
+def test_a_handover_order_is_a_deed_of_the_history_with_its_figures(tmp_path):
+    moved = HandoverReceipt("p/a/1", "car-1", "g1", "g2", True, "", 12.5, 3, 0, 0)
+    failed = HandoverReceipt("p/a/1", "car-2", "g1", "", False, "is not here", 0.0, 0, None, None)
+    answer = Ordered("p/a/1", False, "1 of 2 nodes moved", (moved, failed))
+    file = tmp_path / "history.sqlite3"
+    with HandoverHistory("g1", file, keep=100) as history:
+        history.add(answer, 1_700_000_000.0)
+    with History(file, read_only=True) as written:
+        (deed,) = written.deeds()
+    assert (deed.plan_id, deed.what) == ("p", "1 nodes from g1 to g2")
+    assert deed.outcome == "1 of 2 nodes moved"
+    assert {name: deed.figures[name] for name in ("nodes", "moved", "in_flight", "lost")} == {
+        "nodes": 2, "moved": 1, "in_flight": 3, "lost": 0,
+    }  # fmt: skip

@@ -4,7 +4,7 @@ The cores of mailbox and messenger are the real ones. Disk, gateways and nodes a
 ``docs/mobile.md`` says of them. Every message may be late, lost or repeated, in any order; nodes
 move, gateways die, the mailbox is killed and started again, and loses what it had not synced.
 
-What has to hold is in :mod:`~evenflow.testing.mail_checks`.
+What has to hold is in :mod:`~evenflow.testing.mail.checks`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from evenflow.model.messages import (
     SendReply,
     SendRequest,
 )
-from evenflow.testing.mail_checks import check_books
-from evenflow.testing.mail_models import WALL, SimDisk, SimGateway, SimNode
+from evenflow.testing.mail.checks import check_books
+from evenflow.testing.mail.models import WALL, SimDisk, SimGateway, SimNode
 
 if TYPE_CHECKING:
     from random import Random

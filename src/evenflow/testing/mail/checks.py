@@ -10,7 +10,7 @@ from evenflow.mobile.mailbox.sources import TOO_OLD
 from evenflow.mobile.messenger.core import Sent
 
 if TYPE_CHECKING:
-    from evenflow.testing.mail_world import MailWorld
+    from evenflow.testing.mail.world import MailWorld
 
 
 def check(world: MailWorld) -> None:

@@ -1,0 +1,1 @@
+"""A simulated mailbox among models of gateways and nodes, and everything that can go wrong."""
