@@ -19,7 +19,10 @@ from evenflow.model.messages import Ack, Step
 from evenflow.slices.balancer.session import NEXT, ORDERS, TO_GIVER, Session, Stage
 from evenflow.slices.node.giver_taker import GIVER, TAKER, SessionState
 
-PAGE = Path(__file__).parents[3] / "docs" / "protocol.md"
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = DOCS / "protocol.md"
+MOBILE_PAGE = DOCS / "mobile.md"
+"""Explains the messages about mobile nodes and tokens."""
 
 BY_THEMSELVES = {
     (SessionState.FREEZING, "nothing in hand"): SessionState.FROZEN,
@@ -99,8 +102,9 @@ def test_every_message_and_step_of_the_protocol_is_explained() -> None:
         assert f"`{step.name}`" in page, step
     names = [name for name, one in vars(messages).items() if is_dataclass(one)]
     assert len(names) > 10
+    both = page + MOBILE_PAGE.read_text()
     for name in names:
-        assert f"| `{name}` |" in page, name
+        assert f"| `{name}` |" in both, name
 
 
 def test_the_fields_the_page_speaks_of_exist() -> None:
