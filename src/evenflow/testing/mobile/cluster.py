@@ -133,13 +133,22 @@ class MobileCluster:
             link = SimLink(self.time, self._numbers, client, gateway)
             ends = self._links[self._numbers] = _Ends(link, client, number, gateway)
             ends.link.carry(up=True, do=lambda: self._make(ends))
+            self.time.later(timeout_s, lambda: self._give_up(ends), client)
 
     def _refuse(self, client: SimClient, number: int, late: float) -> None:
         self.time.later(
             late, lambda: client.on_unlinked(number, "cannot be reached", said=False), client
         )
 
+    def _give_up(self, ends: _Ends) -> None:
+        """A link that is not made in time never will be."""
+        if not ends.made and not ends.link.cut and ends.has_client:
+            ends.link.cut = True
+            ends.client.on_unlinked(ends.client_link, "no answer", said=False)
+
     def _make(self, ends: _Ends) -> None:
+        if ends.link.cut:
+            return
         ends.made = True
         ends.gateway.on_link(ends.link.number)
         if not ends.has_client:
