@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 class Patience:
     """How long a client waits for what."""
 
-    dial_s: float = 5.0
-    """For a link to be made."""
-    welcome_s: float = 5.0
+    dial_s: float = 10.0
+    """For a link to be made: as long as a gateway gives a handshake. Who gives up sooner makes a
+    gateway that thousands come back to at once begin anew, again and again."""
+    welcome_s: float = 10.0
     """For the first frame of a gateway."""
     stagger_s: float = 1.0
     """Before the next address is tried beside the one that has not answered."""

@@ -133,7 +133,7 @@ def test_only_one_gateway_is_greeted_at_a_time() -> None:
 
 
 def test_a_gateway_that_does_not_welcome_is_given_up() -> None:
-    node = Node(A, B).tell(Linked(1)).wait(5.0)
+    node = Node(A, B).tell(Linked(1)).wait(10.0)
     assert [one.link for one in node.of(Drop)] == [1]
     assert [one.address for one in node.of(Dial)] == [B]
 
