@@ -108,7 +108,7 @@ class Network:
             if ends in self.cuts:
                 return
         line = self._under_way if isinstance(parcel.what, self._slow) else self.parcels
-        line.append(replace(parcel, what=_travelled(parcel.what)) if self.encoded else parcel)
+        line.append(replace(parcel, what=travelled(parcel.what)) if self.encoded else parcel)
 
     def deliver(self, index: int) -> None:
         """A parcel arrives."""
@@ -151,7 +151,7 @@ class Traffic:
             raise Violation(f"{rate:.0f} parcels a second among {processes} processes: a storm")
 
 
-def _travelled(what: Any) -> object:
+def travelled(what: Any) -> object:
     """A message as it comes out at the other end of a real network."""
     if isinstance(what, Sample):
         return Sample(bytes(what.encoded))

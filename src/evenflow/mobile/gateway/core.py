@@ -19,6 +19,7 @@ from evenflow.mobile.gateway.downlink import Downlink
 from evenflow.mobile.gateway.draining import Draining
 from evenflow.mobile.gateway.events import (
     AlternativesOrder,
+    Complain,
     Drain,
     Forget,
     FrameCame,
@@ -84,6 +85,7 @@ class GatewayCore:
         forgotten: Iterable[str] = (),
     ) -> None:
         self.name = name
+        self._addresses = addresses
         self._settings = settings
         self._out: list[Action] = []
         self._wall = 0.0
@@ -118,6 +120,7 @@ class GatewayCore:
             self.neighbours,
             self.announcing,
         )
+        self._timed = (self.uplink, self.downlink, self.handovers, self.draining)
         self.door = Door(name, parts, admission, marks, settings, self.wall, out)
 
     def _condition(self) -> tuple[bool, tuple[str, ...]]:
@@ -169,14 +172,12 @@ class GatewayCore:
 
     def deadline(self) -> float:
         """When to be called again, at the latest."""
-        waits = (
-            self.uplink.deadline(),
-            self.downlink.deadline(),
-            self.handovers.deadline(),
-            self.draining.deadline(),
-            self.announcing.deadline(),
-        )
-        return min(one for one in waits if one is not None)
+        due = self.announcing.deadline()
+        for part in self._timed:
+            wait = part.deadline()
+            if wait is not None and wait < due:
+                due = wait
+        return due
 
     def _tend(self, now: float) -> None:
         self.uplink.emit(now)
@@ -262,6 +263,14 @@ class GatewayCore:
 
     def _on_report(self, report: GatewayReport, now: float) -> None:
         self.settling.forget(report.forgotten)
+        if report.gateway == self.name and report.addresses != self._addresses:
+            where = ", ".join(report.addresses)
+            self._out.append(
+                Complain(
+                    f"another gateway is called {self.name}, at {where}: nodes and gateways settle"
+                    " by name, so items get lost or come twice; stop one, and give it another name"
+                )
+            )
         if self.neighbours.hear(report):
             self.settling.on_gateway_heard(report.gateway, now)
 
