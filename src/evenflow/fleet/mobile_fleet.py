@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from evenflow.errors import EvenflowError, NodeRefused
-from evenflow.fleet.radio import Radio
+from evenflow.fleet.reception import Reception
 from evenflow.fleet.tour import MoveReceipt, Tour, TourBooks
 from evenflow.fleet.vehicles import Fleet
 from evenflow.mobile.client.aio import connect
@@ -44,7 +44,7 @@ class Vehicle:
     """A vehicle and its client."""
 
     name: str
-    radio: Radio
+    reception: Reception
     client: AsyncClient | None = None
     published: int = 0
     waiting: deque[float] = field(default_factory=deque)
@@ -63,7 +63,9 @@ class MobileFleet:
         self._random = Random(tour.seed)
         self._fleet = Fleet(tour.count, max(tour.rate_hz, 0.001), tour.seed, first=tour.first)
         limits = Limits(idle_s=tour.idle_s)
-        self._vehicles = [Vehicle(name, Radio(tour.trust, limits)) for name in self._fleet.names]
+        self._vehicles = [
+            Vehicle(name, Reception(tour.trust, limits)) for name in self._fleet.names
+        ]
         self._news = TourBooks()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._driving: asyncio.Task[None] | None = None
@@ -84,7 +86,7 @@ class MobileFleet:
                 attributes={"kind": "vehicle"},
                 on_message=partial(self._hear, vehicle),
                 timeout_s=60.0,
-                dialler=vehicle.radio,
+                dialler=vehicle.reception,
                 watcher=partial(self._watch, vehicle),
             )
 
@@ -153,19 +155,19 @@ class MobileFleet:
             return
         for number in chosen.tolist():
             vehicle = self._vehicles[number]
-            if self._random.random() < spots and not vehicle.radio.dark:
+            if self._random.random() < spots and not vehicle.reception.dark:
                 self._begin(self._dead_spot(vehicle, self._tour.dead_spot_s))
             elif self._random.random() < changes:
                 self._begin(self._change_address(vehicle))
 
     async def _dead_spot(self, vehicle: Vehicle, seconds: float) -> None:
         self._news.dead_spots += 1
-        vehicle.radio.enter_dead_spot()
+        vehicle.reception.enter_dead_spot()
         await asyncio.sleep(seconds)
-        vehicle.radio.leave_dead_spot()
+        vehicle.reception.leave_dead_spot()
 
     async def _change_address(self, vehicle: Vehicle) -> None:
-        self._news.address_changes += await vehicle.radio.change_address()
+        self._news.address_changes += await vehicle.reception.change_address()
 
     async def dead_spot(self, seconds: float) -> None:
         """Drive all vehicles into a dead spot at once, and out of it."""

@@ -35,6 +35,9 @@ class Patience:
     backoff_s: float = 0.5
     """Pause after the first round in which every address failed; doubles from round to round."""
     most_backoff_s: float = 5.0
+    quiet_s: float = 0.25
+    """In a handover, for a moment in which nothing is on its way to the old gateway: then the next
+    is greeted, and there is nothing to wait for when it has taken the node."""
     settle_s: float = 1.0
     """For the old gateway of a handover to say that everything is safe; then it is asked."""
     ask_s: float = 5.0
