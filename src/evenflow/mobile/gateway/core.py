@@ -19,6 +19,7 @@ from evenflow.mobile.gateway.downlink import Downlink
 from evenflow.mobile.gateway.draining import Draining
 from evenflow.mobile.gateway.events import (
     AlternativesOrder,
+    Complain,
     Drain,
     Forget,
     FrameCame,
@@ -84,6 +85,7 @@ class GatewayCore:
         forgotten: Iterable[str] = (),
     ) -> None:
         self.name = name
+        self._addresses = addresses
         self._settings = settings
         self._out: list[Action] = []
         self._wall = 0.0
@@ -262,6 +264,14 @@ class GatewayCore:
 
     def _on_report(self, report: GatewayReport, now: float) -> None:
         self.settling.forget(report.forgotten)
+        if report.gateway == self.name and report.addresses != self._addresses:
+            where = ", ".join(report.addresses)
+            self._out.append(
+                Complain(
+                    f"another gateway is called {self.name}, at {where}: nodes and gateways settle"
+                    " by name, so items get lost or come twice; stop one, and give it another name"
+                )
+            )
         if self.neighbours.hear(report):
             self.settling.on_gateway_heard(report.gateway, now)
 

@@ -246,6 +246,14 @@ class Remember:
     forgotten: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Complain:
+    """Something is wrong that an operator must mend."""
+
+    what: str
+
+
 Action = (
     Send | CloseLink | Pause | Resume | Accept | Write | HandoverReceipt | Ordered | Remember
+    | Complain
 )  # fmt: skip

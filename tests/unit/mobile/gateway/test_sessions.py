@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.mobile.gateway.harness import WALL, Harness, closed, hello, sent, written
 
-from evenflow.mobile.gateway.events import TimeOfDay
+from evenflow.mobile.gateway.events import Complain, TimeOfDay
 from evenflow.mobile.link import frames
 from evenflow.model.messages import Attachment, GatewayReport, Positions
 
@@ -137,3 +137,12 @@ def test_an_older_attachment_elsewhere_changes_nothing():
     gateway.hear(Attachment("g2", "car-1", 2, True, "{}", WALL))
     gateway.hear(Attachment("g2", "car-1", 9, False, "{}", WALL))
     assert gateway.core.sessions.nodes == 1
+
+
+def test_another_gateway_of_the_same_name_is_complained_of():
+    gateway = Harness("g1")
+    own = GatewayReport("g1", ("quic://g1:1", "tls://g1:1"), 0, 9, False, ())
+    assert not [one for one in gateway.hear(own) if isinstance(one, Complain)]
+    twin = GatewayReport("g1", ("quic://elsewhere:1",), 0, 9, False, ())
+    (complaint,) = [one for one in gateway.hear(twin) if isinstance(one, Complain)]
+    assert "another gateway is called g1, at quic://elsewhere:1" in complaint.what

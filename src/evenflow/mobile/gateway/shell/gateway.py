@@ -15,10 +15,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from evenflow.clock import SystemClock
+from evenflow.errors import EvenflowError, StorageError
 from evenflow.mobile.gateway.core import GatewayCore
 from evenflow.mobile.gateway.events import (
     Accept,
     CloseLink,
+    Complain,
     Drain,
     FrameCame,
     HandoverReceipt,
@@ -217,6 +219,8 @@ class Gateway:
                 self._port.tell(action)
             case HandoverReceipt():
                 _log.info("handover %s", action)
+            case Complain(what):
+                _log.error(what)
             case Ordered():
                 self.on_ordered(action)
             case Remember(forgotten):
@@ -245,13 +249,21 @@ class Gateway:
 
     async def _tell_time(self) -> None:
         while True:
-            revoked = await asyncio.to_thread(self._admission.revoked)
-            self._handle(TimeOfDay(self._clock.wall(), revoked))
+            self._handle(TimeOfDay(self._clock.wall(), await self._revoked()))
             await asyncio.sleep(TIME_OF_DAY_S)
+
+    async def _revoked(self) -> frozenset[str]:
+        """What was revoked since the last look; a file that cannot be read now is read later."""
+        try:
+            return await asyncio.to_thread(self._admission.revoked)
+        except EvenflowError as error:
+            _log.error("which tokens are revoked cannot be read: %s", error)
+            return frozenset()
 
     async def _tidy(self) -> None:
         while True:
-            await asyncio.to_thread(self._disk.marks.tidy, self._clock.wall())
+            with suppress(StorageError):  # a disk that fails is found by the next unit
+                await asyncio.to_thread(self._disk.marks.tidy, self._clock.wall())
             await asyncio.sleep(TIDY_S)
 
     # -- what it shows -----------------------------------------------------------------------------
