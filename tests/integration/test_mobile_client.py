@@ -27,7 +27,7 @@ NOBODY = "tls://127.0.0.1:1"
 PUBLISHER = f"""
 import sys
 from evenflow.mobile import connect
-client = connect({NOBODY!r}, node="car-7", token="t", trust="ca.pem", outbox=sys.argv[1],
+client = connect({NOBODY!r}, node="car-7", token="t", trust=sys.executable, outbox=sys.argv[1],
                  timeout_s=0)
 number = client.stats.kept
 while True:
