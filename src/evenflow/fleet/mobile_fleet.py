@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 TICK_S: Final = 0.01
 """About how often some vehicles report."""
+ATTACH_S: Final = 600.0
+"""How long a vehicle looks for its first gateway: thousands come at once."""
 MOST_ITEMS: Final = 1_000
 """Reports that a vehicle keeps; then it waits, and reports late."""
 
@@ -73,7 +75,7 @@ class MobileFleet:
     async def attach(self) -> None:
         """Let every vehicle find a gateway."""
         gate = asyncio.Semaphore(self._tour.connecting)
-        await asyncio.gather(*(self._attach(vehicle, gate) for vehicle in self._vehicles))
+        await asyncio.gather(*(self._begin(self._attach(one, gate)) for one in self._vehicles))
 
     async def _attach(self, vehicle: Vehicle, gate: asyncio.Semaphore) -> None:
         async with gate:
@@ -85,7 +87,7 @@ class MobileFleet:
                 most_items=MOST_ITEMS,
                 attributes={"kind": "vehicle"},
                 on_message=partial(self._hear, vehicle),
-                timeout_s=60.0,
+                timeout_s=ATTACH_S,
                 dialler=vehicle.reception,
                 watcher=partial(self._watch, vehicle),
             )
@@ -232,8 +234,9 @@ class MobileFleet:
     async def close(self, timeout_s: float) -> None:
         """Wait until everything is safe, and end."""
         await self.park()
-        for task in list(self._tasks):
+        for task in self._tasks:
             task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         clients = [one.client for one in self._vehicles if one.client is not None]
         closing = (client.close(timeout_s) for client in clients)
         await asyncio.gather(*closing, return_exceptions=True)
