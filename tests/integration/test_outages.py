@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import evenflow
+from evenflow.cli import main
 from evenflow.config import Config
 from evenflow.errors import DomainError
 from evenflow.processes import LocalCluster
@@ -92,6 +94,35 @@ def test_a_publisher_that_stood_still_under_a_query(
         eventually(lambda: len(seen) == COUNT, timeout_s=60)
         assert publisher.wait(30) == 0
         assert set(seen.values()) == {1}
+
+
+@pytest.mark.parametrize("config", [True], indirect=True)
+def test_writers_says_why_the_end_of_a_silent_one_waits(
+    config: Config,
+    python: Callable,
+    eventually: Callable,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with served(config, tmp_path):
+        seen: Counter[int] = Counter()
+        follow(config, "away", seen, timeout=0.5)  # registers, and goes away
+        publisher = python(PROGRAM, config.file, COUNT)
+        eventually(lambda: "heard" in states(config, capsys), timeout_s=30)
+        publisher.kill()
+        eventually(lambda: "consumer away is away" in states(config, capsys), timeout_s=60)
+        (row,) = json.loads(states(config, capsys))["writers"]
+        assert row["silent_s"] > 0
+        assert row["state"] in {"silent", "preparing"}
+        main(["consumers", "--config", str(config.file), "--json"])
+        (row,) = json.loads(capsys.readouterr().out)["consumers"]
+        assert (row["consumer"], row["running"], row["registered"]) == ("away", False, True)
+
+
+def states(config: Config, capsys: pytest.CaptureFixture[str]) -> str:
+    """What ``evenflow writers`` tells."""
+    assert main(["writers", "--config", str(config.file), "--json"]) == 0
+    return capsys.readouterr().out
 
 
 @pytest.mark.parametrize("config", [True], indirect=True)

@@ -80,20 +80,23 @@ SHELLS: Final = frozenset(
     autonomic.monitor.sensors
     autonomic.knowledge.history autonomic.knowledge.journal
     config config.loading
+    mobile.client.aio mobile.client.blocking mobile.client.disk mobile.client.shell
+    mobile.client.wire
     mobile.link.accepting mobile.link.dialing mobile.link.listening mobile.link.quic
     mobile.link.quic_client mobile.link.quic_listener mobile.link.quic_state
     mobile.link.session mobile.link.tls mobile.link.tls_listener
     mobile.mailbox.disk mobile.mailbox.folder mobile.mailbox.mailbox
     mobile.messenger.aio mobile.messenger.messenger
-    domain domain.cyclone domain.endpoints domain.flow domain.observer domain.quality
-    domain.settings domain.types
+    domain domain.cyclone domain.endpoints domain.flow domain.listener domain.observer
+    domain.quality domain.settings domain.types
     durable.archiver durable.live durable.reader
     durable.spark durable.spark_options durable.spark_reading
     mobile.gateway.shell.disk mobile.gateway.shell.domain_port mobile.gateway.shell.executors
     mobile.gateway.shell.gateway mobile.gateway.shell.handover_history mobile.gateway.shell.links
     mobile.gateway.shell.marks
     mobile.gateway.shell.sensors mobile.gateway.shell.topics mobile.gateway.shell.unit_writer
-    overlay.broker.broker overlay.broker.disk overlay.broker.local overlay.broker.move_history
+    overlay.broker.broker overlay.broker.disk overlay.broker.full_disk overlay.broker.local
+    overlay.broker.move_history
     overlay.client.aio overlay.client.blocking overlay.client.link overlay.protocol.connection
     slices.assignment slices.assignment.at_random slices.control_writers slices.spill
     slices.balancer.balancer slices.ending.disk
@@ -106,9 +109,7 @@ SHELLS: Final = frozenset(
     slices.publisher.publisher slices.publisher.sending.owner_writer
     slices.publisher.sending.replayer slices.publisher.shell
     testing.balancer testing.cluster testing.knowledge testing.schedules
-    testing.serving_cluster testing.outages
-    mobile.client.aio mobile.client.blocking mobile.client.disk mobile.client.shell
-    mobile.client.wire
+    testing.serving_cluster testing.outages testing.silences
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
     spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.task_times
     """.split()  # noqa: SIM905 - a list of words to read

@@ -16,7 +16,7 @@ from evenflow.autonomic.knowledge.history import History
 from evenflow.cli.options import Shared, command
 from evenflow.cli.values import seconds
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import OverlayError
+from evenflow.errors import EvenflowError, OverlayError
 from evenflow.overlay.broker.broker import Broker
 from evenflow.overlay.protocol.connection import parse_address
 from evenflow.overlay.protocol.settings import Settings
@@ -174,6 +174,8 @@ async def _until_stopped(broker: Broker, stop: asyncio.Event) -> int:
     fault = failure.exception() if failure.done() and not failure.cancelled() else None
     stopped.cancel()
     await broker.close()
+    if isinstance(fault, EvenflowError):
+        raise fault
     if fault is not None:
         print(f"evenflow: error: the broker stopped: {fault!r}", file=sys.stderr)
     return 1 if fault is not None else 0

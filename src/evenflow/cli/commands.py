@@ -81,17 +81,19 @@ COMMANDS: Registry[click.Command] = Registry(
         "broker": Later("evenflow.cli.broker:broker", "store topics as part of the overlay"),
         "config": Later("evenflow.cli.config:config", "check the configuration and print it"),
         "consumers": Later("evenflow.cli.consumers:consumers", "list who reads a served topic"),
-        "fleet": Later("evenflow.cli.mobile.fleet:fleet", "simulated vehicles as mobile nodes"),
+        "fleet": Later(
+            "evenflow.cli.mobile.fleet:fleet",
+            "drive simulated vehicles that report as mobile nodes",
+        ),
         "gateway": Later("evenflow.cli.mobile.gateway:gateway", "let mobile nodes in"),
         "gateways": Later(
             "evenflow.cli.mobile.gateways:gateways", "list the gateways; drain one, or give one up"
         ),
-        "writers": Later("evenflow.cli.writers:writers", "list the writers of a topic"),
         "groups": Later("evenflow.cli.mobile.groups:groups", "list the groups of mobile nodes"),
         "history": Later("evenflow.cli.history:history", "tell what was planned, done, and why"),
+        "keys": Later("evenflow.cli.access.keys:keys", "make the keys of tokens and certificates"),
         "mailbox": Later("evenflow.cli.mobile.mailbox:mailbox", "hold messages to mobile nodes"),
         "mailboxes": Later("evenflow.cli.mobile.mailbox:mailboxes", "list the mailboxes"),
-        "keys": Later("evenflow.cli.access.keys:keys", "make the keys of tokens and certificates"),
         "node": Later("evenflow.cli.node:node", "process the items of slices with an application"),
         "nodes": Later("evenflow.cli.nodes:nodes", "list the processing nodes and their load"),
         "plan": Later("evenflow.cli.plan:plan", "show what an algorithm would move now"),
@@ -100,6 +102,7 @@ COMMANDS: Registry[click.Command] = Registry(
         "slices": Later("evenflow.cli.slices:slices", "list slices and moves, or move some"),
         "token": Later("evenflow.cli.access.token:token", "issue, list and revoke tokens"),
         "up": Later("evenflow.cli.up:up", "run everything on this machine, with a live table"),
+        "writers": Later("evenflow.cli.writers:writers", "list the writers of a topic"),
     },
     group="evenflow.commands",
 )

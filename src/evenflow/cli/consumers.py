@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from evenflow.cli.options import Shared, command
-from evenflow.domain.channels import CONSUMERS, COPIES, EPOCHS, PROGRESS, Gone
+from evenflow.domain.channels import CONSUMERS, COPIES, EPOCHS, LEDGERS, PROGRESS, Gone
 from evenflow.domain.cyclone import Participant
+from evenflow.domain.listener import Listener
 from evenflow.errors import UnknownName, UsageError
 from evenflow.model.ids import NOWHERE, Position
-from evenflow.model.messages import CommitCopy, ConsumerCommit, EpochClose, Progress
+from evenflow.model.messages import ConsumerCommit
 from evenflow.slices.consumer.core import ConsumerCore
 
 EXAMPLES = """\
@@ -25,10 +26,12 @@ EXAMPLES = """\
   evenflow consumers forget alerts   keep nothing for this consumer any more
 
 A consumer stays registered when its process ends, so that it can go on where
-it was. Forget one that will not come back: until then publishers and nodes
-keep everything for it.
+it was. It is on disk when the balancer has written it down: then it is
+remembered though everything is restarted. Forget one that will not come back:
+until then publishers and nodes keep everything for it.
 """
 LOOK_S = 1.5
+LOOKED_AT = (PROGRESS, EPOCHS, CONSUMERS, COPIES, LEDGERS)
 
 
 @command("consumers", examples=EXAMPLES)
@@ -45,7 +48,7 @@ def consumers(
     topic = config.topic(topic or (served[0] if served else config.topics[0].name)).name
     with Participant(config.domain) as participant:
         view = _View(topic)
-        view.look(participant)
+        Listener(participant, LOOKED_AT, view.see).listen(LOOK_S)
         if action == "forget":
             if not name:
                 raise UsageError("say which: evenflow consumers forget NAME")
@@ -53,13 +56,17 @@ def consumers(
     rows = view.rows()
     if as_json:
         print(json.dumps({"topic": topic, "consumers": rows}, indent=2))
+    elif not rows:
+        print(f"topic {topic} has no consumer")
     else:
-        table = Table("consumer", "running", "items behind", title=f"topic {topic}")
+        table = Table("consumer", "running", "on disk", "items behind", title=f"topic {topic}")
         for row in rows:
             most = "" if row["known"] else "at most "
-            running = "yes" if row["running"] else "no"
-            table.add_row(row["consumer"], running, f"{most}{row['behind']:,}")
+            marks = ("yes" if row[column] else "no" for column in ("running", "registered"))
+            table.add_row(row["consumer"], *marks, f"{most}{row['behind']:,}")
         Console().print(table)
+    if not view.core.ledger.version:
+        print("no balancer is running in this domain: nobody new can register", file=sys.stderr)
     return 0
 
 
@@ -71,28 +78,15 @@ class _View:
         self.core = ConsumerCore(topic, "", 0)
         self.running: set[str] = set()
 
-    def look(self, participant: Participant) -> None:
-        waiter = participant.waiter()
-        channels = (PROGRESS, EPOCHS, CONSUMERS, COPIES)
-        readers = [participant.reader(channel) for channel in channels]
-        for reader in readers:
-            waiter.attach(reader)
-        deadline = time.monotonic() + LOOK_S
-        while (left := deadline - time.monotonic()) > 0:
-            waiter.wait(left)
-            for reader in readers:
-                for message in reader.take():
-                    self._see(message)
-
-    def _see(self, message: Any) -> None:
+    def see(self, message: Any) -> None:
+        """Take in what the domain shows."""
         if isinstance(message, Gone):
             if message.message_type is ConsumerCommit and message.key[0] == self.topic:
                 self.running.discard(message.key[1])
         elif message.topic == self.topic:
             if isinstance(message, ConsumerCommit) and not message.ended:
                 self.running.add(message.consumer)
-            if isinstance(message, CommitCopy | ConsumerCommit | EpochClose | Progress):
-                self.core.handle(message, time.monotonic())
+            self.core.handle(message, time.monotonic())
 
     def rows(self) -> list[dict[str, Any]]:
         found = []
@@ -105,6 +99,7 @@ class _View:
                 {
                     "consumer": name,
                     "running": name in self.running,
+                    "registered": name in self.core.ledger.consumers,
                     "behind": behind,
                     "known": newest is not None,
                 }

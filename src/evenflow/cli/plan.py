@@ -23,6 +23,7 @@ from evenflow.cli.options import Shared, command
 from evenflow.cli.values import seconds, setting
 from evenflow.domain.channels import LOADS, MAPS, REPORTS, Gone
 from evenflow.domain.cyclone import Participant
+from evenflow.domain.listener import Listener
 from evenflow.errors import DomainError, PlanError
 from evenflow.model.ids import NodeId
 from evenflow.model.messages import MapPage, NodeReport, SliceLoads
@@ -69,7 +70,7 @@ def plan(
     planner = _algorithm(config, topic, algorithm, dict(given))
     with Participant(config.domain) as participant:
         weights = load_weights(config.balancer)
-        snapshot = Listener(participant, topic, weights).listen(look)
+        snapshot = LoadListener(participant, topic, weights).listen(look)
     row = as_row(planner.name, planner.measure(snapshot), planner.analyze_load(snapshot))
     if as_json:
         print(json.dumps({"topic": topic, **row}, indent=2))
@@ -87,27 +88,19 @@ def _algorithm(config: Config, topic: str, name: str | None, given: dict[str, An
     return algorithm_named(place.planner, **{**own, **given})
 
 
-class Listener:
+class LoadListener:
     """Builds a load snapshot from what everybody may hear."""
 
     def __init__(self, participant: Participant, topic: str, weights: LoadWeights) -> None:
         self._topic = topic
-        self._waiter = participant.waiter()
-        self._readers = [participant.reader(channel) for channel in (REPORTS, MAPS, LOADS)]
-        for reader in self._readers:
-            self._waiter.attach(reader)
+        self._listener = Listener(participant, (REPORTS, MAPS, LOADS), self._hear)
         self._nodes: dict[str, NodeReport] = {}
         self._map = SliceMap()
         self._loads = Loads(weights)
 
     def listen(self, duration_s: float) -> LoadSnapshot:
         """Listen for a while; what is known then."""
-        end = time.monotonic() + duration_s
-        while (left := end - time.monotonic()) > 0:
-            self._waiter.wait(left)
-            for reader in self._readers:
-                for message in reader.take():
-                    self._hear(message)
+        self._listener.listen(duration_s)
         if not self._map.is_complete:
             raise DomainError(
                 f"topic {self._topic}",

@@ -12,19 +12,22 @@ from rich.console import Console
 from rich.table import Table
 
 from evenflow.cli.options import Shared, command
-from evenflow.domain.channels import CUTS, EPOCHS, LEDGERS, SILENCES, WRITER_REQUESTS, Gone
-from evenflow.domain.cyclone import Participant
-from evenflow.errors import UnknownName, UsageError
-from evenflow.model.ids import NodeId, WriterId
-from evenflow.model.messages import (
-    CutStage,
-    EpochClose,
-    Ledger,
-    WriterCut,
-    WriterRequest,
-    WriterSilence,
+from evenflow.domain.channels import (
+    CONSUMERS,
+    COPIES,
+    CUTS,
+    EPOCHS,
+    LEDGERS,
+    PENDING_CUTS,
+    SILENCES,
+    WRITER_REQUESTS,
 )
-from evenflow.slices.ledger_view import LedgerView
+from evenflow.domain.cyclone import Participant
+from evenflow.domain.listener import Listener
+from evenflow.errors import UnknownName, UsageError
+from evenflow.model.ids import WriterId
+from evenflow.model.messages import WriterRequest
+from evenflow.slices.ending.writers_view import ABSENT, WritersView
 
 EXAMPLES = """\
   evenflow writers                 the writers of the first configured topic
@@ -32,10 +35,13 @@ EXAMPLES = """\
   evenflow writers cut NAME --lose   end one that will not come back
 
 A writer that nobody hears is waited for, and ended by a cut when every node
-and every registered consumer has said what it has. Where only the writer
-itself could bring what is missing there is no cut: end it by hand.
+and every registered consumer has said what it has. The list says why that
+waits, and since when the writer is silent. Where only the writer itself could
+bring what is missing there is no cut: end it by hand. One that is absent is
+known from a consumer's position alone.
 """
 LOOK_S = 1.5
+LOOKED_AT = (EPOCHS, SILENCES, CUTS, LEDGERS, PENDING_CUTS, CONSUMERS, COPIES)
 
 
 @command("writers", examples=EXAMPLES)
@@ -51,8 +57,8 @@ def writers(
     config = shared.config()
     topic = config.topic(topic).name if topic else config.topics[0].name
     with Participant(config.domain) as participant:
-        view = _View(topic)
-        view.look(participant)
+        view = WritersView(topic)
+        Listener(participant, LOOKED_AT, view.see).listen(LOOK_S)
         if action == "cut":
             if not name or not lose:
                 raise UsageError("say which, and that it may cost items: writers cut NAME --lose")
@@ -61,76 +67,29 @@ def writers(
     if as_json:
         print(json.dumps({"topic": topic, "writers": rows}, indent=2))
         return 0
-    table = Table("writer", "state", "not heard by", "items beyond", title=f"topic {topic}")
+    if not rows:
+        print(f"topic {topic} has no writer")
+        return 0
+    table = Table("writer", "state", "silent for", "why", "items beyond", title=f"topic {topic}")
     for row in rows:
-        table.add_row(row["writer"], row["state"], row["silent_at"], f"{row['beyond']:,}")
+        silent = "" if row["silent_s"] is None else f"{row['silent_s']:,.0f} s"
+        table.add_row(row["writer"], row["state"], silent, _why(row), f"{row['beyond']:,}")
     Console().print(table)
     return 0
 
 
-class _View:
-    """What is kept in the domain about the writers of a topic."""
-
-    def __init__(self, topic: str) -> None:
-        self.topic = topic
-        self.ledger = LedgerView()
-        self.live: set[int] = set()
-        self.silent: dict[str, tuple[int, ...]] = {}
-
-    def look(self, participant: Participant) -> None:
-        waiter = participant.waiter()
-        readers = [participant.reader(one) for one in (EPOCHS, SILENCES, CUTS, LEDGERS)]
-        for reader in readers:
-            waiter.attach(reader)
-        deadline = time.monotonic() + LOOK_S
-        while (left := deadline - time.monotonic()) > 0:
-            waiter.wait(left)
-            for reader in readers:
-                for message in reader.take():
-                    self._see(message)
-
-    def _see(self, message: Any) -> None:
-        match message:
-            case Gone():
-                if message.message_type is EpochClose:
-                    self.live.discard(message.key[0])
-            case _ if message.topic != self.topic:
-                pass
-            case EpochClose():
-                self.live.add(message.writer)
-            case WriterSilence():
-                self.silent[message.node] = message.writers
-            case Ledger():
-                self.ledger.on_ledger(message)
-            case WriterCut():
-                self.ledger.on_cut(message)
-
-    def known(self) -> list[int]:
-        silent = {writer for some in self.silent.values() for writer in some}
-        return sorted(self.live | silent | self.ledger.entries.keys())
-
-    def rows(self) -> list[dict[str, Any]]:
-        found = []
-        for writer in self.known():
-            stage, cut = self.ledger.stage(writer), self.ledger.cuts.get(writer)
-            nodes = sorted(
-                NodeId(node).name for node, some in self.silent.items() if writer in some
-            )
-            state = stage.name.lower() if stage else "silent" if nodes else "heard"
-            if stage is CutStage.CLEARED and writer not in self.live:
-                continue  # it said goodbye, or everybody has all of it
-            found.append(
-                {
-                    "writer": WriterId.text(writer),
-                    "state": state,
-                    "silent_at": ", ".join(nodes),
-                    "beyond": cut.beyond if cut else 0,
-                }
-            )
-        return found
+def _why(row: dict[str, Any]) -> str:
+    """What an operator should know of a writer that is not simply there."""
+    if row["waits"]:
+        return f"not ended yet: {row['waits']}"
+    if row["silent_at"]:
+        return f"not heard by {row['silent_at']}"
+    if row["state"] == ABSENT:
+        return f"no node knows it; in the position of {', '.join(row['consumers'])}"
+    return ""
 
 
-def _cut(participant: Participant, view: _View, name: str) -> int:
+def _cut(participant: Participant, view: WritersView, name: str) -> int:
     known = [WriterId.text(writer) for writer in view.known()]
     if name not in known:
         raise UnknownName("writer", name, known)

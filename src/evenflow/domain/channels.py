@@ -104,6 +104,7 @@ SILENCES: Final = _kept("writer-silences", messages.WriterSilence, 1)
 LEDGERS: Final = _kept("ledgers", messages.Ledger, 1)
 CUT_ANSWERS: Final = _kept("cut-answers", messages.CutAnswer, 16)
 CUTS: Final = _kept("cuts", messages.WriterCut, 1)
+PENDING_CUTS: Final = _kept("pending-cuts", messages.PendingCuts, 1)
 WRITER_REQUESTS: Final = _kept("writer-requests", messages.WriterRequest, 16)
 RECEIPTS: Final = _kept("receipts", messages.Receipt, 1_000)
 MOVES: Final = _kept("moves", messages.MoveRequest, 64)
@@ -140,10 +141,10 @@ REVOCATIONS: Final = _kept("revocations", messages.Revocation, 1)
 CONTROL: Final = (
     EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
     REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
-    ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS, WRITER_REQUESTS,
-    GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS, SETTLE_ANSWERS, NODE_OUTCOMES, MAIL,
-    MAIL_RECEIPTS, SEND_REQUESTS, SEND_REPLIES, MAILBOXES, GROUP_REQUESTS, GROUP_MEMBERS,
-    REVOCATIONS,
+    ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS, PENDING_CUTS,
+    WRITER_REQUESTS, GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS, SETTLE_ANSWERS,
+    NODE_OUTCOMES, MAIL, MAIL_RECEIPTS, SEND_REQUESTS, SEND_REPLIES, MAILBOXES, GROUP_REQUESTS,
+    GROUP_MEMBERS, REVOCATIONS,
 )  # fmt: skip
 """All channels but those of the items."""
 

@@ -222,6 +222,8 @@ class Reader:
         if isinstance(samples, int):
             raise self._failure("take", samples)
         taken: list[Any] = []
+        if not samples:
+            return taken
         newest = newest_term(time.time())
         for encoded, info in samples:
             try:

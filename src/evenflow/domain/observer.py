@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evenflow.domain.channels import BEATS, EPOCHS, MAPS, RECEIPTS, REFUSALS, REPORTS, Gone
+from evenflow.domain.listener import Listener
 from evenflow.model.messages import Beat, EpochClose, MapPage, NodeReport, Receipt, Refusal
 from evenflow.model.slice_map import SliceMap
 
@@ -42,15 +43,10 @@ class Observer:
 
     def __init__(self, participant: Participant) -> None:
         self.topics: dict[str, TopicView] = {}
-        self._waiter = participant.waiter()
-        self._readers = [
-            participant.reader(channel)
-            for channel in (REPORTS, REFUSALS, MAPS, BEATS, RECEIPTS, EPOCHS)
-        ]
+        channels = (REPORTS, REFUSALS, MAPS, BEATS, RECEIPTS, EPOCHS)
+        self._listener = Listener(participant, channels, self._see)
         self._writer_topics: dict[int, str] = {}
         self._maps: dict[str, SliceMap] = {}
-        for reader in self._readers:
-            self._waiter.attach(reader)
 
     def view(self, topic: str) -> TopicView:
         """What was seen of a topic so far."""
@@ -58,10 +54,7 @@ class Observer:
 
     def look(self, seconds: float) -> None:
         """Take in what arrives within this time."""
-        deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            self._waiter.wait(left)
-            self._take()
+        self._listener.listen(seconds)
 
     def look_around(self, topic: str, patience_s: float = 2.0) -> TopicView:
         """Look until the present state of a topic is known, or the patience is over."""
@@ -71,11 +64,6 @@ class Observer:
             self.look(0.1)
         self.look(0.3)
         return view
-
-    def _take(self) -> None:
-        for reader in self._readers:
-            for message in reader.take():
-                self._see(message)
 
     def _see(self, message: Any) -> None:
         match message:

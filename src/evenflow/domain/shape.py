@@ -36,11 +36,16 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.SliceCosts: (("slices", "work_ns"),),
     messages.Beat: (("nodes", "numbers"),),
     messages.MapPage: (("owners", "terms"),),
+    messages.Ledger: (("writers", "terms", "stages"), ("consumers", "numbers")),
+    messages.CutAnswer: (("slices", "owner_terms", "have", "last"), ("close_slices", "close_last")),
+    messages.WriterCut: (("slices", "upto"),),
+    messages.PendingCuts: (("writers", "reasons", "waited_s"),),
     messages.PropertyReport: (("names", "values", "ranges"),),
     messages.EventNotice: (("names", "values", "times"),),
     messages.Positions: (("nodes", "latitudes", "longitudes"),),
     messages.Mail: (("nodes", "numbers", "previous"),),
     messages.MailReceipt: (("nodes", "received"),),
+    messages.NodeOutcome: (("topics", "left"),),
 }
 """Fields that are columns of one table."""
 
@@ -101,10 +106,16 @@ def _chunk(chunk: messages.CacheChunk) -> str:
     return ""
 
 
+def _owner_terms(cut: messages.WriterCut) -> str:
+    most, rows = len(cut.slices), len(cut.owner_terms)
+    return "" if rows in (0, most) else f"terms of {rows} owners for {most} slices"
+
+
 _CHECKS: Final[dict[type[Any], Callable[[Any], str]]] = {
     messages.Order: _step,
     messages.Ack: _step,
     messages.NodeReport: _states,
     messages.MapPage: _page,
     messages.CacheChunk: _chunk,
+    messages.WriterCut: _owner_terms,
 }

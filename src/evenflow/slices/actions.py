@@ -40,6 +40,3 @@ class ConsumerGone:
     """Event: the process of the consumer with this name has left or died."""
 
     consumer: str
-
-
-Action = Send

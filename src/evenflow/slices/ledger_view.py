@@ -71,9 +71,14 @@ class LedgerView:
         return True
 
     def on_cut(self, cut: WriterCut) -> bool:
-        """Take the numbers of a cut in; False when they are known."""
-        known = self.cuts.get(cut.writer)
-        if known is not None and known.term >= cut.term:
+        """Take the numbers of a cut in; False when they are known.
+
+        The newest count, unless the ledger has named the others.
+        """
+        known, named = self.cuts.get(cut.writer), self.entries.get(cut.writer)
+        newest = known is None or cut.term > known.term
+        is_named = named is not None and named.term == cut.term
+        if not newest and (not is_named or known == cut):
             return False
         if len(cut.slices) != len(cut.upto):
             return False

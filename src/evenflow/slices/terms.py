@@ -31,6 +31,11 @@ def balancer_of(term: int) -> int:
     return term >> _COUNT_BITS
 
 
+def newest_of(balancer: int) -> int:
+    """The newest term that a balancer of this number can give out."""
+    return (balancer + 1 << _COUNT_BITS) - 1
+
+
 class Terms:
     """What one balancer gives out.
 

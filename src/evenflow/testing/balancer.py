@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,7 @@ from evenflow.slices.ending.records import decode_state
 from evenflow.testing.invariants import Violation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from evenflow.model.messages import ActionOrder, ActionOutcome, Receipt
     from evenflow.slices.actions import Send
@@ -68,6 +70,8 @@ class SimBalancer:
 
     name: str
     """Its address."""
+    disk: int
+    """Which disk it has."""
     core: BalancerCore
     autonomy: SliceAutonomy
     begin_loop: Callable[[float], SliceAutonomy]
@@ -100,28 +104,34 @@ class SimBalancer:
 
 
 class SimBalancers:
-    """Starts balancers of one topic; their file outlives them."""
+    """Starts balancers of one topic; their files outlive them."""
 
     def __init__(self, config: Config, settings: BalancerSettings) -> None:
         self.config, self.settings = config, settings
         self.history = History(Path(config.history.path))
         self.served = False
-        self._disk: dict[str, bytes] = {}
-        """What outlives a balancer; they share it."""
+        self.own_disks = False
+        """Whether each balancer that runs has a disk of its own; else they share one."""
+        self.full: set[int] = set()
+        """The disks that take no more."""
+        self._disks: defaultdict[int, dict[str, bytes]] = defaultdict(dict)
+        """What outlives a balancer."""
         self._started = 0
 
-    def _books(self) -> Books:
-        state = decode_state(self.config.topics[0].name, *self._disk.values())
+    def _books(self, disk: int) -> Books:
+        state = decode_state(self.config.topics[0].name, *self._disks[disk].values())
         return Books(state, self.served)
 
-    def start(self, starter: SimStarter, now: float, *, alone: bool) -> SimBalancer:
+    def start(self, starter: SimStarter, now: float, running: Collection[int]) -> SimBalancer:
         """A new balancer process.
 
         Args:
             starter: Starts and stops nodes.
             now: The time.
-            alone: No other runs: it need not listen for others first.
+            running: The disks of those that run. When none does, it need not listen for others
+                first.
         """
+        disk = next(n for n in range(len(running) + 1) if n not in running or not self.own_disks)
         self._started += 1
         topic, settings = self.config.topics[0], self.settings
         leadership = Leadership(
@@ -130,7 +140,7 @@ class SimBalancers:
             identity=self._started,
             quiet=settings.quiet,
             stall=settings.stall,
-            alone=alone,
+            alone=not running,
         )
         core = BalancerCore(
             topic.name,
@@ -140,7 +150,7 @@ class SimBalancers:
             WALL + now,
             leadership=leadership,
             layout=topic.layout,
-            books=self._books,
+            books=partial(self._books, disk),
         )
 
         def begin_loop(now: float) -> SliceAutonomy:
@@ -148,14 +158,15 @@ class SimBalancers:
             return SliceAutonomy(self.config, cores, self.history, starter, now, WALL + now)
 
         name = f"balancer-{self._started}"
-        return SimBalancer(name, core, begin_loop(now), begin_loop, _turn=leadership.turn)
+        return SimBalancer(name, disk, core, begin_loop(now), begin_loop, _turn=leadership.turn)
 
-    def save(self, core: BalancerCore, now: float) -> list[Send]:
+    def save(self, process: SimBalancer, now: float) -> list[Send]:
         """Put on disk what has to be, and do what waited for it."""
-        if not core.leadership.leads or not core.books.due(now):
+        core = process.core
+        if not core.leadership.leads or not core.books.due(now) or process.disk in self.full:
             return []
         files = core.books.files(now)
-        self._disk |= files
+        self._disks[process.disk] |= files
         core.books.on_saved(files, now)
         return core.poll(now)
 
@@ -188,7 +199,8 @@ class BalancerHost:
     def start_balancer(self) -> str:
         """A new balancer process, beside others if there are any; returns its address."""
         starter = SimStarter(self.start_node, self.kill_node)
-        started = self.balancers.start(starter, self.now, alone=not self.running)
+        disks = [each.disk for each in self.running.values()]
+        started = self.balancers.start(starter, self.now, disks)
         self.running[started.name] = started
         return started.name
 

@@ -6,7 +6,7 @@ deliver at any time and in any order, deliver twice or lose. Every process may b
 moment and started anew, or stopped and continued; paths between two of them may be cut; there may
 be several balancers, and nodes that have the topic otherwise. What must always hold is checked as
 it happens (:mod:`evenflow.testing.invariants`), that nobody sends without pause included
-(:mod:`evenflow.testing.traffic`).
+(:mod:`evenflow.testing.network`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from evenflow.model.messages import (
     MoveReply,
     MoveRequest,
     NodeReport,
+    PendingCuts,
     Receipt,
     Refusal,
     ReplayRequest,
@@ -45,10 +46,9 @@ from evenflow.slices.publisher.core import Committed, Resend
 from evenflow.slices.publisher.sealing import SealedSample
 from evenflow.testing.balancer import BalancerHost, SimBalancer, SimBalancers, by_number
 from evenflow.testing.invariants import InvariantChecker, Violation
-from evenflow.testing.network import Network, Parcel
+from evenflow.testing.network import Network, Parcel, Traffic
 from evenflow.testing.node import SimNode, hold_what_they_own
 from evenflow.testing.publishers import TOPIC, SimPublishers
-from evenflow.testing.traffic import Traffic
 
 TICK = 0.04
 """Steps of the time in which everything takes its course."""
@@ -266,8 +266,9 @@ class SimCluster(BalancerHost):
 
     def _recipients(self, message: object, to: str, actor: str) -> list[str]:
         match message:
-            case Receipt() | MoveReply():
-                self.note_result(message, actor)
+            case Receipt() | MoveReply() | PendingCuts():  # operators alone read them
+                if not isinstance(message, PendingCuts):
+                    self.note_result(message, actor)
                 return []
             case Ack() | NodeReport() | SliceLoads() | CutAnswer() | WriterSilence():
                 return list(self.running)
@@ -277,7 +278,7 @@ class SimCluster(BalancerHost):
             case EpochClose():
                 return list(self.nodes)
             case Beat():
-                return [*self.nodes, *self.running]
+                return [*self.nodes, *self.publishers, *self.running]
             case _:
                 return [message.node if isinstance(message, Refusal) else to]
 
@@ -299,7 +300,7 @@ class SimCluster(BalancerHost):
         known = set(balancer.nodes) if balancer.settled else set(self.nodes)
         event = parcel.what if parcel is not None else None
         self._do(process.take_turn(event, self.now), process.name)
-        self._do(self.balancers.save(balancer, self.now), process.name)
+        self._do(self.balancers.save(process, self.now), process.name)
         if balancer.settled:
             for node in (known - balancer.nodes.keys()) & self.nodes.keys():
                 self._stale_terms[node] = max(*balancer.owners.terms, balancer.version)
@@ -313,9 +314,9 @@ class SimCluster(BalancerHost):
         self.checker.lose_owner(held[node], held.values())
 
     def _at_publisher(self, name: str, message: object) -> None:
-        assert isinstance(message, Commit | ReplayRequest | MapPage | Ledger | WriterCut)
+        assert isinstance(message, Commit | ReplayRequest | MapPage | Beat | Ledger | WriterCut)
         if isinstance(message, Commit | ReplayRequest):
-            self.checker.admit(message)
+            self.checker.admit(message, self.publishers[name].balancers.gave(message.terms))
         for reaction in self.publishers[name].handle(message, self.now):
             match reaction:
                 case Committed():

@@ -38,6 +38,8 @@ class SimConsumer:
         """Slices still to be read; for each, how far each writer's items are here."""
         self._read: list[int] = []
         self.answered_at = 0.0
+        self.limit = 0
+        """About how many items a batch may have; 0: any number."""
         self.since = 0
         """Items up to this one were published before it was there."""
 
@@ -68,6 +70,8 @@ class SimConsumer:
             end = self.core.latest(start)
             if end == start:
                 return
+            if self.limit:
+                end = self.core.limited(start, end, self.limit)
             self.offsets.append(end)
             self._commit()
         elif not self.core.is_confirmed:
@@ -102,6 +106,12 @@ class SimConsumer:
         self.sink[batch] = self._read
         self.committed = batch
         if not self.commits_late:
+            self._commit()
+
+    def commit_in_time(self) -> None:
+        """Commit what is done, and from now on each batch when it is."""
+        if self.commits_late:
+            self.commits_late = False
             self._commit()
 
     def _commit(self) -> None:

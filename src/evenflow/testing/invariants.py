@@ -6,7 +6,7 @@ What is checked, as it happens (:class:`Violation`):
 * *in order*: the items of a writer and slice are begun in the order of their numbers, without a
   gap;
 * *commits are true*: only what an application has finished is committed, each number once, and
-  never by a term older than one that the publisher has met;
+  never by a term older than one that counted at the publisher;
 * *none twice*: an item is processed once, under whatever writer and number it comes.
 
 The last has one exception, and it is checked exactly. When a node dies or is taken for dead,
@@ -142,11 +142,17 @@ class InvariantChecker:
             if self._slices[item] in gone and item not in self.committed:
                 self._allowed[item] = times + 1
 
-    def admit(self, message: Commit | ReplayRequest) -> None:
-        """A message reaches a publisher; call it before the publisher handles it."""
-        for slice_id, term in zip(message.slices, message.terms, strict=True):
+    def admit(self, message: Commit | ReplayRequest, heard: Iterable[bool]) -> None:
+        """A message reaches a publisher; call it before the publisher handles it.
+
+        Args:
+            message: The message.
+            heard: Of each of its rows, whether the publisher has heard who gave out the term.
+        """
+        for slice_id, term, counts in zip(message.slices, message.terms, heard, strict=True):
             key = (message.writer, slice_id)
-            self._admitted[key] = max(term, self._admitted.get(key, 0))
+            if counts:
+                self._admitted[key] = max(term, self._admitted.get(key, 0))
 
     def commit(self, message: Commit, done: Committed) -> None:
         """A publisher accepted a commit."""

@@ -3,17 +3,28 @@
 Paths between two processes may be cut, in one direction or both: what is posted on a cut path is
 lost. What was on its way before arrives. Facts (a death) travel on no path, and pass. In a part of
 the runs messages travel as their encoded bytes.
+
+No storm: what a cluster sends in a second of its time stays within a bound (:class:`Traffic`).
+Messages are small and repeated on purpose, so some hundreds a second are normal. What grows without
+anything new to tell is not: an order that is answered by a refusal and given again at once, or two
+processes that outbid one another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from evenflow.domain.codec import codec_of
 from evenflow.model import messages
 from evenflow.model.sample import Sample
+from evenflow.testing.invariants import Violation
+
+PER_PROCESS: Final = 100
+"""Parcels a second and process that a small cluster sends at the most, on average over a while."""
+WINDOW_S: Final = 5.0
+"""Over this time they are counted: what was held up may go out together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +78,14 @@ class Network:
     def slow_down(self, *kinds: type) -> None:
         """Messages of some kinds do not arrive for now; all others do, those kept before too."""
         self._slow = kinds
-        self.parcels += self._under_way
-        self._under_way = []
+        waiting, self._under_way = self._under_way, []
+        for parcel in waiting:
+            (self._under_way if isinstance(parcel.what, kinds) else self.parcels).append(parcel)
+
+    @property
+    def held_back(self) -> list[Parcel]:
+        """What is slow and has been posted."""
+        return self._under_way
 
     @property
     def is_whole(self) -> bool:
@@ -91,7 +108,7 @@ class Network:
             if ends in self.cuts:
                 return
         line = self._under_way if isinstance(parcel.what, self._slow) else self.parcels
-        line.append(replace(parcel, what=_travelled(parcel.what)) if self.encoded else parcel)
+        line.append(replace(parcel, what=travelled(parcel.what)) if self.encoded else parcel)
 
     def deliver(self, index: int) -> None:
         """A parcel arrives."""
@@ -114,7 +131,27 @@ class Network:
             del self.parcels[index]
 
 
-def _travelled(what: Any) -> object:
+class Traffic:
+    """Counts what is sent."""
+
+    def __init__(self, now: float) -> None:
+        self.most = 0.0
+        """The highest rate that was seen, in parcels a second."""
+        self._since, self._posted = now, 0
+
+    def look(self, posted: int, processes: int, now: float) -> None:
+        """So many parcels were sent since the start; raise a violation when that is a storm."""
+        elapsed = now - self._since
+        if elapsed < WINDOW_S:
+            return
+        rate = (posted - self._posted) / elapsed
+        self._since, self._posted = now, posted
+        self.most = max(self.most, rate)
+        if rate > PER_PROCESS * processes:
+            raise Violation(f"{rate:.0f} parcels a second among {processes} processes: a storm")
+
+
+def travelled(what: Any) -> object:
     """A message as it comes out at the other end of a real network."""
     if isinstance(what, Sample):
         return Sample(bytes(what.encoded))

@@ -3,7 +3,8 @@
 What may happen at any time, together with all that :mod:`evenflow.testing.schedules` has: a
 publisher is stopped and continued, or dies; the path between any two processes is cut, in one
 direction or both; any process is stopped and continued; consumers come, go and come back; all nodes
-are restarted at once, and the balancer with its disk; messages travel as bytes.
+are restarted at once, and the balancer with its disk; the disk of a balancer is full; balancers
+share a disk or have their own; messages travel as bytes.
 
 At the end everything is whole again. Then every item of a publisher that lives is there exactly
 once, and no other twice; messages per second stayed within a bound.
@@ -17,39 +18,33 @@ import random
 import sys
 from collections.abc import Callable
 
-from evenflow.model.messages import (
-    ConsumerCommit,
-    CutAnswer,
-    Ledger,
-    NodeReport,
-    Progress,
-    WriterCut,
-)
-from evenflow.model.sample import Sample
 from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.settings import NodeSettings
-from evenflow.testing.cluster import TICK, SimCluster
+from evenflow.testing.cluster import SimCluster
 from evenflow.testing.invariants import Violation
-from evenflow.testing.network import Parcel
-from evenflow.testing.schedules import consumer_step, one_random_step
+from evenflow.testing.schedules import calm, consumer_step, one_random_step, processes
 from evenflow.testing.serving_cluster import ServingCluster
+from evenflow.testing.silences import (
+    answers_cross_samples,
+    long_silence,
+    newcomer_hears_no_ledger,
+    owner_dies_with_plans,
+)
 
+Act = Callable[[SimCluster, random.Random], None]
 SILENCE = 2.5
 """Seconds after which a writer is silent; a writer speaks every second."""
 PATIENCE = BalancerSettings(
     settle=0.5, deadline=1.0, silence=3.0, join_after=0.02, quiet=0.5, stall=1.5
 )
-SLOW: tuple[tuple[type, ...], ...] = (
-    (),
-    (),
-    (Ledger,),
-    (WriterCut,),
-    (CutAnswer,),
-    (Ledger, WriterCut),
-    (NodeReport,),
-    (Progress, ConsumerCommit),
+CROSSINGS: tuple[Act | None, ...] = (
+    None,
+    None,
+    answers_cross_samples,
+    newcomer_hears_no_ledger,
+    owner_dies_with_plans,
 )
-"""What may be late while a writer is being ended."""
+"""What happens once in a schedule, for certain."""
 MOST_MESSAGES = 400.0
 """Messages a second of each process, on average over a schedule."""
 
@@ -80,6 +75,8 @@ def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
         lease=6.0,
     )
     cluster = ServingCluster(4, node_settings=settings, balancer_settings=PATIENCE)
+    for consumer in cluster.consumers.values():
+        consumer.limit = rng.choice([0, 0, 1, 5])
     _run(cluster, rng, steps)
     try:
         cluster.settle(120.0)
@@ -94,31 +91,37 @@ def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
 
 def _run(cluster: SimCluster, rng: random.Random, steps: int) -> None:
     cluster.network.encoded = rng.random() < 0.2
+    # Consumers that are away are made known to another balancer by copies, which are not here.
+    cluster.balancers.own_disks = rng.random() < 0.3 and not cluster.served
     cluster.start_balancer()
     for _ in range(rng.randint(1, 3)):
         cluster.start_node()
-    _calm(cluster, 1.0)
+    calm(cluster, 1.0)
     faults = rng.choice([0.05, 0.15, 0.3])
-    for _ in range(steps):
+    crossing, when = rng.choice(CROSSINGS), rng.randrange(steps)
+    for step in range(steps):
         choice = rng.random()
-        if choice < faults:
+        if step == when and crossing is not None:
+            crossing(cluster, rng)
+        elif choice < faults:
             break_something(cluster, rng)
         elif choice < faults + 0.12:
-            _calm(cluster, rng.choice([0.1, 0.4, 1.0, 4.0]))
+            calm(cluster, rng.choice([0.1, 0.4, 1.0, 4.0]))
         elif isinstance(cluster, ServingCluster) and choice < 0.6:
             consumer_step(cluster, rng)
         else:
             one_random_step(cluster, rng)
+    cluster.balancers.full.clear()
 
 
 def break_something(cluster: SimCluster, rng: random.Random) -> None:
     """One fault, or the end of one."""
-    acts: list[Callable[[SimCluster, random.Random], None]] = [
+    acts: list[Act] = [
         _cut_path,
         _cut_path,
         _cut_off_publisher,
-        _long_silence,
-        _long_silence,
+        long_silence,
+        long_silence,
         _stop_or_go_on,
         _stop_or_go_on,
         _heal,
@@ -126,20 +129,18 @@ def break_something(cluster: SimCluster, rng: random.Random) -> None:
         _restart_all_nodes,
         _restart_balancer,
         _second_balancer,
+        _fill_or_free_disk,
     ]
     if isinstance(cluster, ServingCluster):
         acts.append(_consumer_comes_or_goes)
     rng.choice(acts)(cluster, rng)
 
 
-def _processes(cluster: SimCluster) -> list[str]:
-    consumers = list(cluster.consumers) if isinstance(cluster, ServingCluster) else []
-    return [*cluster.publishers, *cluster.nodes, *consumers, *cluster.running]
-
-
 def _cut_path(cluster: SimCluster, rng: random.Random) -> None:
-    one, other = rng.sample(_processes(cluster), 2)
-    cluster.network.cut(one, other, both=rng.random() < 0.5)
+    everybody = processes(cluster)
+    if len(everybody) > 1:
+        one, other = rng.sample(everybody, 2)
+        cluster.network.cut(one, other, both=rng.random() < 0.5)
 
 
 def _cut_off_publisher(cluster: SimCluster, rng: random.Random) -> None:
@@ -148,66 +149,9 @@ def _cut_off_publisher(cluster: SimCluster, rng: random.Random) -> None:
         return
     publisher = rng.choice(list(cluster.publishers))
     part = rng.random() < 0.5
-    for other in _processes(cluster):
+    for other in processes(cluster):
         if other != publisher and (part or rng.random() < 0.5):
             cluster.network.cut(publisher, other)
-
-
-def _long_silence(cluster: SimCluster, rng: random.Random) -> None:
-    """What a publisher has sent is processed and it does not hear of it; then nobody hears it.
-
-    Some of its samples are late, and come in while it is being ended; and what is said about its
-    end is slow.
-    """
-    network = cluster.network
-    awake = [name for name in cluster.publishers if name not in network.stopped]
-    if not awake:
-        return
-    publisher = rng.choice(awake)
-    late = _fall_silent(cluster, rng, publisher)
-    if rng.random() < 0.7:
-        _wait_for_preparation(cluster)
-    _calm(cluster, TICK * rng.randint(0, 3))
-    network.slow_down(*rng.choice(SLOW))
-    for _ in range(rng.randint(0, 3)):
-        cluster.publish(publisher, rng.randrange(cluster.slice_count))
-    while late:
-        network.parcels.append(late.pop())
-        for _ in range(rng.randint(0, 6)):
-            if network.parcels:
-                network.deliver(rng.randrange(len(network.parcels)))
-        cluster.advance(TICK)
-    _calm(cluster, rng.choice([0.1, 2.0]))
-    network.slow_down()
-    if rng.random() < 0.6:
-        network.heal()
-
-
-def _fall_silent(cluster: SimCluster, rng: random.Random, publisher: str) -> list[Parcel]:
-    """Cut a publisher off, from what others say and then altogether; return what is late of it."""
-    network = cluster.network
-    others = [name for name in _processes(cluster) if name != publisher]
-    for other in others:
-        network.cut(other, publisher, both=False)
-    for _ in range(rng.randint(1, 6)):
-        cluster.publish(publisher, rng.randrange(cluster.slice_count))
-    cluster.advance(0.15)
-    late = [p for p in network.parcels if isinstance(p.what, Sample) and rng.random() < 0.3]
-    network.parcels[:] = [p for p in network.parcels if not any(p is one for one in late)]
-    _calm(cluster, 0.4)
-    for other in others:
-        network.cut(publisher, other, both=False)
-    _calm(cluster, 2.0)
-    return late
-
-
-def _wait_for_preparation(cluster: SimCluster) -> None:
-    """Until a writer is being ended, or nobody thinks of it."""
-    for _ in range(60):
-        balancer = cluster.balancer
-        if balancer is not None and balancer.books.cutting.preparing:
-            return
-        _calm(cluster, TICK)
 
 
 def _heal(cluster: SimCluster, rng: random.Random) -> None:  # noqa: ARG001
@@ -234,6 +178,8 @@ def _publisher_comes_or_dies(cluster: SimCluster, rng: random.Random) -> None:
 
 
 def _restart_all_nodes(cluster: SimCluster, rng: random.Random) -> None:
+    if cluster.balancers.own_disks:
+        return  # what only another balancer's disk has, nobody can tell this one
     count = len(cluster.nodes)
     if rng.random() < 0.5:
         cluster.kill_balancer()
@@ -256,6 +202,11 @@ def _second_balancer(cluster: SimCluster, rng: random.Random) -> None:
         cluster.kill_balancer(rng.choice(list(cluster.running)))
 
 
+def _fill_or_free_disk(cluster: SimCluster, rng: random.Random) -> None:
+    full = cluster.balancers.full
+    full.symmetric_difference_update({rng.randrange(2)})
+
+
 def _consumer_comes_or_goes(cluster: SimCluster, rng: random.Random) -> None:
     assert isinstance(cluster, ServingCluster)
     consumer = rng.choice(list(cluster.consumers.values()))
@@ -263,16 +214,6 @@ def _consumer_comes_or_goes(cluster: SimCluster, rng: random.Random) -> None:
         consumer.start()
     else:
         consumer.die()
-
-
-def _calm(cluster: SimCluster, seconds: float) -> None:
-    """Time passes, everybody works, what is broken stays so."""
-    end = cluster.now + seconds
-    while cluster.now < end:
-        while cluster.network.parcels:
-            cluster.network.deliver(0)
-        cluster.work()
-        cluster.advance(TICK)
 
 
 def _give_up_the_dead(cluster: ServingCluster) -> None:

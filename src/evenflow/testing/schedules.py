@@ -7,6 +7,7 @@ that there is something to disturb, and ends with a quiet time in which everythi
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 from evenflow.slices.balancer.core import BalancerSettings
@@ -20,6 +21,8 @@ PATIENCE = BalancerSettings(
     settle=0.5, deadline=1.0, silence=3.0, join_after=0.02, quiet=0.5, stall=1.5
 )
 """Short times, so that a short schedule sees them pass."""
+LONG_TICK = 0.1
+"""Steps of a longer pause: they need not be fine."""
 
 
 def random_schedule(seed: int, steps: int = 250) -> SimCluster:
@@ -181,18 +184,10 @@ def random_serving_schedule(seed: int, steps: int = 400, *, cache: int = 0) -> S
         elif choice < 0.95:
             consumer_step(cluster, rng)
         else:
-            _calm(cluster, rng.randint(1, 12))
+            calm(cluster, TICK * rng.randint(1, 12), working=False)
     cluster.settle(60.0)
     cluster.check()
     return cluster
-
-
-def _calm(cluster: ServingCluster, ticks: int) -> None:
-    """A moment in which all is well, so that there is something to disturb."""
-    for _ in range(ticks):
-        while cluster.network.parcels:
-            cluster.network.deliver(0)
-        cluster.advance(TICK)
 
 
 def consumer_step(cluster: ServingCluster, rng: random.Random) -> None:
@@ -220,3 +215,50 @@ def _read_somewhere(cluster: ServingCluster, consumer: SimConsumer, rng: random.
         here = list(sim.core.cache.held)
         asked = here if rng.random() < 0.8 else list(range(cluster.slice_count))
         consumer.read(sim, rng.sample(asked, rng.randint(0, len(asked))), rng.choice([1, 2, 1000]))
+
+
+def processes(cluster: SimCluster) -> list[str]:
+    """Everybody's address."""
+    consumers = list(cluster.consumers) if isinstance(cluster, ServingCluster) else []
+    return [*cluster.publishers, *cluster.nodes, *consumers, *cluster.running]
+
+
+def calm(cluster: SimCluster, seconds: float, *, working: bool = True) -> None:
+    """Time passes, what was sent arrives, and unless told otherwise everybody works."""
+    end, tick = cluster.now + seconds, TICK if seconds < 1.0 else LONG_TICK
+    while cluster.now < end:
+        while cluster.network.parcels:
+            cluster.network.deliver(0)
+        if working:
+            cluster.work()
+        cluster.advance(tick)
+
+
+def calm_until(
+    cluster: SimCluster, reached: Callable[[], bool], seconds: float, *, working: bool = True
+) -> bool:
+    """The same until something is reached; whether it was."""
+    end = cluster.now + seconds
+    while not reached():
+        if cluster.now >= end:
+            return False
+        calm(cluster, TICK, working=working)
+    return True
+
+
+def make_whole(cluster: SimCluster) -> None:
+    """Mend all paths and continue everybody, so that there is something to disturb."""
+    cluster.network.heal()
+    for process in list(cluster.network.stopped):
+        cluster.network.go_on(process)
+    for name, balancer in cluster.running.items():
+        if balancer.stopped:
+            cluster.continue_balancer(name)
+    for node, sim in cluster.nodes.items():
+        if sim.stopped:
+            cluster.continue_node(node)
+    if not cluster.running:
+        cluster.start_balancer()
+    while sum(not sim.misfit for sim in cluster.nodes.values()) < 2:
+        cluster.start_node()
+    calm(cluster, 2.0)

@@ -91,7 +91,7 @@ class ServingCluster(SimCluster):
                 continue
             if consumer.core is None:
                 consumer.start()
-            consumer.commits_late = False
+            consumer.commit_in_time()
             self.read(consumer)
 
     def read(self, consumer: SimConsumer) -> None:

@@ -37,6 +37,7 @@ STREAM_BITS: Final = 40
 """The id of an item: its stream's number, and below so many bits its own."""
 END: Final = "."
 _TAKEOVER: Final = re.compile(r" takeover: \d+ slices of \S+ from ([^\s~]+)")
+_CUT: Final = re.compile(r" writer \S+ is cut: ")
 BEFORE_S: Final = 2.0
 """A node commits ten times a second; on a busy machine it may be late."""
 SILENT_S: Final = 5.0
@@ -173,6 +174,11 @@ def taken_over(line: str) -> str | None:
     """The node that a line of a balancer's log says was taken for dead."""
     found = _TAKEOVER.search(line)
     return None if found is None else found[1]
+
+
+def is_cut(line: str) -> bool:
+    """Whether a line of a balancer's log says that the stream of a silent publisher was cut."""
+    return _CUT.search(line) is not None
 
 
 class Repeat(NamedTuple):

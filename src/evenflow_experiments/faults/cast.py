@@ -6,7 +6,7 @@ Every process has a host, a folder and a configuration file of its own, all unde
 ``publisher-N``     numbered items into both topics; ``publisher-2`` has an outbox, on a small disk
 ``worker-N``        nodes of the application topic
 ``server-N``        nodes of the served topic
-``balancer-N``      one leads, one stands by
+``balancer-N``      one leads, one stands by, each on a small disk
 ``spark``           the served topic into Parquet
 ``follower``        the served topic by ``evenflow.follow``
 ``broker-N``        the overlay store, each on a small disk
@@ -42,6 +42,8 @@ FIRST_STORED: Final = 100
 """Number of the first stream of the store."""
 BROKER_PORT: Final = 7_400
 DISK_BYTES: Final = 64 << 20
+SILENCE_S: Final = 8.0
+"""A publisher that nobody hears for so long is cut: less than many faults last."""
 CONFIG: Final = "evenflow.toml"
 
 
@@ -91,7 +93,8 @@ def configuration() -> str:
     return (
         f'[domain]\nid = 1\ninterface = "{CABLE}"\n\n'
         f'[topics.{APPLIED}]\nslices = {SLICES}\nassignment = "modulo:id"\n\n'
-        f'[topics.{SERVED}]\nslices = {SLICES}\nassignment = "modulo:id"\nserved = true\n'
+        f'[topics.{SERVED}]\nslices = {SLICES}\nassignment = "modulo:id"\nserved = true\n\n'
+        f"[node]\nwriter_silence_s = {SILENCE_S:g}\n"
     )
 
 
@@ -175,8 +178,11 @@ class Casting:
         )
 
     def _balancer(self, name: str) -> Part:
-        member = Member(name, Role.BALANCER, self._of("balancer") - {name}, clock=True)
-        return Part(member, self._evenflow(name, "balancer", "-v"))
+        disk = self._folder / name / "state"
+        member = Member(name, Role.BALANCER, self._of("balancer") - {name}, clock=True, disk=True)
+        kept = {"balancer.state_dir": disk, "history.path": disk / "history.sqlite"}
+        words = [f"--set={key}={value}" for key, value in kept.items()]
+        return Part(member, self._evenflow(name, "balancer", "-v", *words), disk=disk)
 
     def _broker(self, name: str) -> Part:
         data = self._folder / name / "data"

@@ -11,7 +11,7 @@ action      what is done                                                healed b
 ``link``    the cable of the member's host is pulled for 2 to 25 s      the cable
 ``path``    what one host sends another, or each the other, is dropped  the rule is taken away
 ``clock``   killed, and started with a wall clock 5 to 60 s off         killed, started as before
-``disk``    the folder of a broker or an outbox is filled, 5 to 25 s    room
+``disk``    the disk of a broker, an outbox or a balancer is filled     room, 5 to 25 s later
 ==========  ==========================================================  ============================
 
 Pure: the random numbers come in.

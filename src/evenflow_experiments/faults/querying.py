@@ -6,7 +6,10 @@ killed, or until the query fails.
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
+from pathlib import Path
 from typing import Final
 
 TRIGGER: Final = "2 seconds"
@@ -15,9 +18,13 @@ MEMORY: Final = "768m"
 
 def main() -> None:
     """Run the query."""
-    from evenflow.spark.session import session  # noqa: PLC0415 - Spark in this process alone
+    from evenflow.spark.session import (  # noqa: PLC0415 - Spark in this process alone
+        quick_home,
+        session,
+    )
 
     config, topic, out, checkpoint = sys.argv[1:]
+    os.environ["SPARK_HOME"] = str(quick_home(Path(tempfile.mkdtemp())))
     spark = session("evenflow faults", "local[1]", {"spark.driver.memory": MEMORY})
     items = spark.readStream.format("evenflow").option("config", config).option("topic", topic)
     query = (

@@ -17,6 +17,7 @@ from evenflow_experiments.faults.books import (
     Sink,
     Stream,
     Struck,
+    is_cut,
     parse_entry,
     taken_over,
 )
@@ -103,6 +104,8 @@ class Readings:
         self._settled = Tail(books / "settled")
         self.taken_over: list[Struck] = []
         """The nodes that balancers took for dead, and when."""
+        self.cuts = 0
+        """Streams of silent publishers that were cut."""
         self._balancers = [
             Tail(casting.log(name))
             for name, part in parts.items()
@@ -130,7 +133,9 @@ class Readings:
 
     def _read_logs(self, now: float) -> None:
         for tail in self._balancers:
-            nodes = {taken_over(line) for line in tail.lines()} - {None}
+            lines = tail.lines()
+            self.cuts += sum(map(is_cut, lines))
+            nodes = {taken_over(line) for line in lines} - {None}
             self.taken_over += [Struck(str(node), now - SILENT_S, now) for node in nodes]
 
     def found(self, books: Path) -> dict[int, Sink]:

@@ -26,14 +26,15 @@ if TYPE_CHECKING:
     from evenflow_experiments.faults.stage import Stage
 
 LOOK_S: Final = 0.2
-START_S: Final = 120.0
+START_S: Final = 300.0
 """How long everything may take to run after it was started."""
-RECOVER_S: Final = 120.0
-"""A fault from which nobody has recovered in this time ends the run."""
+RECOVER_S: Final = 300.0
+"""A fault from which not all have recovered in this time ends the run. Spark that was killed takes
+the longest: on a machine with more to do than it has cores, a minute or two until its first row."""
 STANDBY_S: Final = 8.0
 """A second balancer that is refused has ended by then."""
-DRAIN_S: Final = 120.0
-QUIET_S: Final = 20.0
+DRAIN_S: Final = 300.0
+QUIET_S: Final = 60.0
 """When nothing more comes for so long, the rest is lost."""
 LATE_S: Final = 5.0
 """When everything is there: how long something may still come twice."""

@@ -61,6 +61,7 @@ def outbox(given: Given, kills: int, rate: float, pairs: int, seed: int) -> int:
     settings = {"topics": {"items": {"slices": SLICES, "assignment": "hash:id"}}}
     config = given.config({"domain.id": own_domain(), **settings})
     row = run_kills(config, kills, rate, seed, progress)
+    progress(f"{row['published']} arrived: {row['lost']} lost, {row['repeated']} repeated")
     with tempfile.TemporaryDirectory(prefix="evenflow-outbox-", dir=".") as folder:
         for name, (size, count) in ITEMS.items():
             share = count // (QUICK_SHARE if given.quick else 1)
@@ -114,7 +115,7 @@ def run_pairs(
         }
         for helper in helpers.values():
             helper.answer()
-            helper.ask((size, count // 10), PATIENCE_S)
+            helper.ask((size, max(CALL, count // 10)), PATIENCE_S)
         for number in range(pairs):
             # Each kind goes first in turn.
             for kind in sorted(helpers, reverse=number % 2 == 1):

@@ -15,7 +15,7 @@ from evenflow.overlay.replica.states import State
 from evenflow.overlay.replica.votes import Votes
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
 from evenflow.overlay.space.delegation import DelegateList
-from evenflow.testing.overlay_store import MemoryStore
+from evenflow.testing.overlay.store import MemoryStore
 
 TOPIC = "meters"
 HOME = ShelfId(TOPIC, geographic_hash(TOPIC))

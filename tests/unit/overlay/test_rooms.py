@@ -35,6 +35,7 @@ SHELLS = {
     "protocol.connection",
     "broker.broker",
     "broker.disk",
+    "broker.full_disk",
     "broker.local",
     "broker.move_history",
     "client.aio",

@@ -96,6 +96,44 @@ def test_a_publisher_that_stands_still_under_a_query(how: str, seconds: float) -
         assert cluster.publishers[publisher].writer != int(publisher, 16)
 
 
+def test_an_end_that_waits_says_why_and_since_when() -> None:
+    cluster = served()
+    publisher, stopped = next(iter(cluster.publishers)), "query-1"
+    writer = int(publisher, 16)
+    cluster.network.stop(stopped)
+    cluster.network.stop(publisher)
+    passes(cluster, LONG)
+    assert cluster.balancer is not None
+    delays = cluster.balancer.books.cutting.delays
+    told = delays.told(1, cluster.now)
+    assert told is not None
+    assert told.writers == (writer,)
+    assert told.reasons[0].startswith("consumer query-1 is away")
+    assert LONG / 2 < told.waited_s[0] < LONG
+    cluster.network.go_on(stopped)
+    cluster.run_until(lambda: bool(stages(cluster)), 4 * LONG)
+    assert delays.reason(writer) == ""
+
+
+@pytest.mark.parametrize("limit", [1, 7])
+def test_a_publisher_that_comes_back_to_consumers_that_read_small_batches(limit: int) -> None:
+    """The epochs of its new id begin behind those of the old: what is before them was never."""
+    cluster = served()
+    for consumer in cluster.consumers.values():
+        consumer.limit = limit
+    publisher = next(iter(cluster.publishers))
+    for _ in range(10):
+        publish(cluster, 1)
+        passes(cluster, 0.5)
+    away(cluster, publisher, "stopped")
+    passes(cluster, LONG)
+    back(cluster, publisher)
+    publish(cluster, 4)
+    cluster.settle(60.0)
+    cluster.check()
+    assert cluster.publishers[publisher].writer != int(publisher, 16)
+
+
 @pytest.mark.parametrize("how", ["stopped", "cable"])
 @pytest.mark.parametrize("cache_bytes", [1 << 20, 1_000])
 def test_a_publisher_that_stands_still_before_applications(how: str, cache_bytes: int) -> None:

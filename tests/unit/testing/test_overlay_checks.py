@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from evenflow.overlay.protocol.messages import Message, ShelfId
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
-from evenflow.testing.overlay_checks import Violation, check_copies, copies_of, picture, settled
-from evenflow.testing.overlay_cluster import OverlayCluster
+from evenflow.testing.overlay.checks import Violation, check_copies, copies_of, picture, settled
+from evenflow.testing.overlay.cluster import OverlayCluster
 
 HOME = ShelfId("meters", geographic_hash("meters"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenflow.overlay.space.coordinate import Coordinate
-from evenflow.testing.overlay_cluster import OverlayCluster
+from evenflow.testing.overlay.cluster import OverlayCluster
 
 
 def run(seed: int) -> tuple[float, str]:

@@ -120,6 +120,7 @@ class GatewayCore:
             self.neighbours,
             self.announcing,
         )
+        self._timed = (self.uplink, self.downlink, self.handovers, self.draining)
         self.door = Door(name, parts, admission, marks, settings, self.wall, out)
 
     def _condition(self) -> tuple[bool, tuple[str, ...]]:
@@ -171,14 +172,12 @@ class GatewayCore:
 
     def deadline(self) -> float:
         """When to be called again, at the latest."""
-        waits = (
-            self.uplink.deadline(),
-            self.downlink.deadline(),
-            self.handovers.deadline(),
-            self.draining.deadline(),
-            self.announcing.deadline(),
-        )
-        return min(one for one in waits if one is not None)
+        due = self.announcing.deadline()
+        for part in self._timed:
+            wait = part.deadline()
+            if wait is not None and wait < due:
+                due = wait
+        return due
 
     def _tend(self, now: float) -> None:
         self.uplink.emit(now)

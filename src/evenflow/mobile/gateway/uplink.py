@@ -128,12 +128,12 @@ class Uplink:
 
     def deadline(self) -> float | None:
         """When the next unit is to be written."""
-        waits = [
-            pipeline.since + self._settings.linger_s
-            for pipeline in self._pipelines.values()
-            if pipeline.gathered and pipeline.in_flight is None
-        ]
-        return min(waits, default=None)
+        due: float | None = None
+        for pipeline in self._pipelines.values():
+            if pipeline.gathered and pipeline.in_flight is None:
+                wait = pipeline.since + self._settings.linger_s
+                due = wait if due is None or wait < due else due
+        return due
 
     def emit(self, now: float) -> None:
         """Write the units whose time has come."""

@@ -29,6 +29,7 @@ message            from -> to              meaning
 ``Ledger``         balancer -> everybody   ended writers and registered consumers
 ``CutAnswer``      node, consumer -> bal.  what it has of a writer that is being ended
 ``WriterCut``      balancer -> everybody   where the stream of a writer ends
+``PendingCuts``    balancer -> operator    silent writers that have not ended yet, and why
 ``WriterRequest``  operator -> balancer    end a writer though something is lost by it
 ``PropertyReport`` any process -> all      what its monitors read, when something changed its range
 ``EventNotice``    any process -> all      a local event began or ended there
@@ -82,6 +83,7 @@ from evenflow.model.messages.ending import (
     CutAnswer,
     CutStage,
     Ledger,
+    PendingCuts,
     WriterCut,
     WriterRequest,
     WriterSilence,
@@ -138,6 +140,7 @@ __all__ = [
     "NodeOutcome",
     "NodeReport",
     "Order",
+    "PendingCuts",
     "Positions",
     "Progress",
     "PropertyReport",

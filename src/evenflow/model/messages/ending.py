@@ -9,6 +9,7 @@ from evenflow.model.wire import (
     U64,
     Bool,
     CommitNumbers,
+    F64s,
     KeyText,
     KeyU64,
     Number,
@@ -122,6 +123,20 @@ class WriterCut:
     """For each slice of an application's topic, the term of the owner who has it."""
     beyond: Number
     """Items that were announced beyond it. They come again under another writer, or are lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCuts:
+    """Which silent writers have not ended yet, and why; for operators. Told with the ledger."""
+
+    topic: KeyText
+    version: Term
+    """Of the ledger that it goes with."""
+    writers: U64s
+    waited_s: F64s
+    """For each writer, how long ago a node first named it as silent."""
+    reasons: Texts
+    """For each writer, why its cut waits; empty when it is being made for the first time."""
 
 
 @dataclass(frozen=True, slots=True)

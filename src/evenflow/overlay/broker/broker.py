@@ -107,17 +107,12 @@ class Broker:
 
     async def start(self) -> None:
         """Open the storage, listen, and join the others."""
-        loop = asyncio.get_running_loop()
         self._store = SqliteStore(self._data / f"{self.name}.sqlite")
-        host, port = parse_address(self.address)
-        self._server = await loop.create_server(self._new_connection, host, port)
-        self.address = f"{host}:{self._server.sockets[0].getsockname()[1]}"
-        me = Member(self.name, self._coordinate, self.address, time.time_ns() // 1_000_000)
-        self.core = BrokerCore(
-            me, self._store, self._settings, time.monotonic(), time.time_ns(),
-            first=not self._contacts,
-        )  # fmt: skip
-        self._store.commit()
+        try:
+            await self._begin()
+        except BaseException:
+            self._store.abandon()
+            raise
         self._tasks = [
             asyncio.create_task(self._pump()),
             asyncio.create_task(self._tick()),
@@ -125,6 +120,23 @@ class Broker:
         ]
         if self._move_history is not None:
             self._tasks.append(asyncio.create_task(self._move_history.run()))
+
+    async def _begin(self) -> None:
+        """Listen, and take up what is on the disk."""
+        loop = asyncio.get_running_loop()
+        host, port = parse_address(self.address)
+        self._server = await loop.create_server(self._new_connection, host, port)
+        self.address = f"{host}:{self._server.sockets[0].getsockname()[1]}"
+        me = Member(self.name, self._coordinate, self.address, time.time_ns() // 1_000_000)
+        try:
+            self.core = BrokerCore(
+                me, self._store, self._settings, time.monotonic(), time.time_ns(),
+                first=not self._contacts,
+            )  # fmt: skip
+            self._store.commit()
+        except BaseException:
+            self._server.close()
+            raise
 
     async def close(self) -> None:
         """Stop; what was acknowledged is on disk already."""
@@ -140,7 +152,7 @@ class Broker:
         self._store.close()
 
     async def wait(self) -> None:
-        """Wait until the broker fails; its storage failing is the only reason there is."""
+        """Wait until the broker fails; its storage failing (`StorageError`) is the only reason."""
         await self._tasks[0]
 
     async def __aenter__(self) -> Broker:

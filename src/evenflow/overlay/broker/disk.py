@@ -5,15 +5,22 @@ gather while the disk is busy takes half the time, and that is what every acknow
 The key of a message is (shelf, time), so a range of times is one walk through the tree.
 
 ``commit`` is the only call that touches the disk for sure. It may run in another thread, while
-nothing else is called.
+nothing else is called but ``close``, which waits for it.
+
+The first write that fails is the last. SQLite may have rolled the transaction back or not, so what
+is left of it may be half of what a core has handled: it is never committed, and every later write
+raises the same error again. What was committed before is whole, and is there when the file is
+opened anew.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING, Any
+import threading
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from evenflow.errors import DecodeError, StorageError
+from evenflow.overlay.broker.full_disk import explained
 from evenflow.overlay.protocol.codec import Codec
 from evenflow.overlay.protocol.messages import Member, Message, PublisherState, ShelfId
 from evenflow.overlay.replica.record import Record, Vote
@@ -53,20 +60,26 @@ class SqliteStore:
     """
 
     def __init__(self, path: Path, *, sync: bool = True) -> None:
+        self._path = path
+        self._ids: dict[ShelfId, int] = {}
+        self._sizes: dict[ShelfId, int] = {}
+        self._writing = False
+        self._failure: StorageError | None = None
+        self._committing = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        except (OSError, sqlite3.Error) as error:
+            raise StorageError(str(path), explained(error, path)) from None
+        try:
             self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute(f"PRAGMA synchronous={'FULL' if sync else 'OFF'}")
             self._check_version(path)
             self._db.executescript(SCHEMA)
-        except (OSError, sqlite3.Error) as error:
-            raise StorageError(str(path), f"{error}; is another broker using it?") from None
-        self._path = path
-        self._ids: dict[ShelfId, int] = {}
-        self._sizes: dict[ShelfId, int] = {}
-        self._writing = False
+        except sqlite3.Error as error:
+            self._db.close()
+            raise StorageError(str(path), explained(error, path)) from None
 
     def _check_version(self, path: Path) -> None:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
@@ -247,15 +260,21 @@ class SqliteStore:
         try:
             return self._db.execute(sql, values)
         except sqlite3.Error as error:
-            raise StorageError(str(self._path), str(error)) from None
+            self._fail(error)
 
     def _run_many(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
         try:
             self._db.executemany(sql, rows)
         except sqlite3.Error as error:
-            raise StorageError(str(self._path), str(error)) from None
+            self._fail(error)
+
+    def _fail(self, error: sqlite3.Error) -> NoReturn:
+        self._failure = StorageError(str(self._path), explained(error, self._path))
+        raise self._failure from None
 
     def _begin(self) -> None:
+        if self._failure is not None:
+            raise self._failure
         if not self._writing:
             self._run("BEGIN")
             self._writing = True
@@ -266,10 +285,17 @@ class SqliteStore:
         return self._writing
 
     def commit(self) -> None:
-        """Bring all that was written to the disk."""
-        if self._writing:
-            self._run("COMMIT")
-            self._writing = False
+        """Bring all that was written to the disk.
+
+        Raises:
+            StorageError: It is not there, now or since an earlier write.
+        """
+        with self._committing:
+            if self._failure is not None:
+                raise self._failure
+            if self._writing:
+                self._run("COMMIT")
+                self._writing = False
 
     def limit(self, pages: int) -> None:
         """Let the file have no more pages than these, or than it has: further writes fail."""
@@ -277,12 +303,14 @@ class SqliteStore:
 
     def abandon(self) -> None:
         """Close the file without what was not committed, as a crash does."""
-        if self._db.in_transaction:
-            self._db.rollback()
-        self._writing = False
-        self._db.close()
+        with self._committing:
+            if self._db.in_transaction:
+                self._db.rollback()
+            self._writing = False
+            self._db.close()
 
     def close(self) -> None:
-        """Commit and close the file."""
-        self.commit()
-        self._db.close()
+        """Commit and close the file; what belongs to a write that failed is not committed."""
+        if self._failure is None:
+            self.commit()
+        self.abandon()

@@ -131,6 +131,8 @@ class Balancer(Closing):
         )
         self._state = StateFolder(self.config.state_folder)
         self._next_save = 0.0
+        self._unwritable = False
+        """Whether the disk refuses what is to be saved; told once."""
         try:
             self.cores = {
                 topic.name: BalancerCore(
@@ -259,11 +261,15 @@ class Balancer(Closing):
             files = core.books.files(now)
             try:
                 self._state.save(topic, files)
-            except StorageError:
-                _LOG.exception("what was decided cannot be written, and waits")
-                self._next_save = now + SAVE_AGAIN_S
+            except StorageError as error:
+                if not self._unwritable:
+                    _LOG.error("new consumers and the ends of writers wait: %s", error)
+                self._unwritable, self._next_save = True, now + SAVE_AGAIN_S
                 return
             core.books.on_saved(files, now)
+            if self._unwritable:
+                self._unwritable = False
+                _LOG.warning("new consumers and the ends of writers are written down again")
 
     def _poll_cores(self, now: float) -> list[Send]:
         return [action for core in self.cores.values() for action in core.poll(now)]

@@ -108,7 +108,7 @@ class BalancerCore:
     def _begin(self, now: float, before: Bookkeeping | None = None) -> Duty:
         """Know nothing but the nodes' reports and what is on disk: at the start, and at each turn.
 
-        What was decided and not saved was told to nobody, and is as if it had never been. What
+        What was decided and is not complete the nodes know, or it is as if it had never been. What
         another balancer has saved meanwhile, on the same disk, counts.
         """
         books = Bookkeeping(self.topic, self._terms, self._load_books())

@@ -232,18 +232,31 @@ class ConsumerCore:
         The items of a writer are taken to be spread evenly over the epochs between those whose
         count is known. An epoch is never split.
         """
-        wanted = {w: self._items_between(w, start[w], epoch) for w, epoch in end.items()}
+        begin = {w: self._begin(w, start[w], epoch) for w, epoch in end.items()}
+        wanted = {w: self._items_between(w, begin[w], epoch) for w, epoch in end.items()}
         total = sum(wanted.values())
         if total <= items:
             return end
         share = items / total
         limited = start.merged(
-            {w: start[w] + int((epoch - start[w]) * share) for w, epoch in end.items()}
+            {w: begin[w] + int((epoch - begin[w]) * share) for w, epoch in end.items()}
         )
         if limited == start:
             largest = max(wanted, key=lambda w: wanted[w])
-            return start.merged({largest: start[largest] + 1})
+            return start.merged({largest: begin[largest] + 1})
         return limited
+
+    def _begin(self, writer: int, start: int, end: int) -> int:
+        """Where the items of a writer begin that lie between two epochs.
+
+        A publisher that was cut and came back has no epoch up to where its stream was cut: nodes
+        would take a position in there for one of which items were forgotten. Before a writer that
+        is new here has named its first epoch, all of it is taken.
+        """
+        if start:
+            return start
+        close = self._closes.get(writer)
+        return min(close.committed, end) if close is not None and close.epoch else end
 
     def forgotten(self) -> Position:
         """For each writer the epoch up to which everything is forgotten."""
@@ -280,7 +293,7 @@ class ConsumerCore:
     def items_behind(self, position: Position) -> int:
         """About how many closed items lie behind a position: the lag."""
         return sum(
-            self._items_between(writer, position[writer], close.epoch)
+            self._items_between(writer, max(position[writer], close.committed), close.epoch)
             for writer, close in self._closes.items()
             if not self.ledger.is_over(writer)
         )

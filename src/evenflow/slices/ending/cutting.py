@@ -3,8 +3,13 @@
 One object for each topic. It decides nothing because of silence alone: a cut needs the word of
 every node and of every registered consumer, under a term, while no slice changes hands
 (:mod:`evenflow.slices.ending.preparation`). Whatever disturbs that abandons the preparation, and it
-is tried again later. What is decided is told only when it is on disk: the shell saves what
-:meth:`Cutting.to_save` gives and says :meth:`Cutting.on_saved`.
+is tried again later.
+
+What is decided is told to the nodes at once, and is theirs to remember: a balancer that takes over
+learns it from them. Were it on disk first, a balancer that is cut off before it has told anybody
+would come back later with a cut that nobody kept to. What goes on from there (complete, cleared,
+forgotten) is told only when it is on disk: the shell saves what :meth:`Cutting.to_save` gives and
+says :meth:`Cutting.on_saved`. So when the disk is full, nodes keep to the cut and the rest wait.
 
 The stages and what they mean to whom are a table in ``docs/protocol.md``.
 """
@@ -26,6 +31,7 @@ from evenflow.model.messages import (
     WriterSilence,
 )
 from evenflow.slices.actions import Send
+from evenflow.slices.ending.delays import Delays
 from evenflow.slices.ending.preparation import Blocked, Owned, Preparation
 from evenflow.slices.ending.records import Ended, too_old
 
@@ -38,10 +44,6 @@ if TYPE_CHECKING:
 
 DEADLINE: Final = 5.0
 """How long a preparation may take."""
-AGAIN: Final = 1.0
-"""After a preparation that was disturbed."""
-BLOCKED_AGAIN: Final = 5.0
-LONGEST_AGAIN: Final = 60.0
 REPEAT: Final = 1.0
 """How often the ledger is repeated."""
 REPEATED_CUTS: Final = 4
@@ -67,25 +69,22 @@ class Cutting:
         registrations: Registrations | None = None,
         ended: Iterable[Ended] = (),
     ) -> None:
-        self.ended = {one.writer: one for one in ended}
+        self.ended = {one.writer: one for one in ended if one.stage > CutStage.DECIDED}
         self.preparing: dict[int, Preparation] = {}
-        self.blocked: dict[int, str] = {}
-        """Silent writers that cannot be ended, and why."""
+        self.delays = Delays(topic)
+        """Silent writers whose cut waits, and why."""
         self.decided_version = 0
         """The version of the ledger that first told of the newest decision."""
         self.unsaved = False
-        """Whether something is decided and not on disk."""
+        """Whether something shall be told that is not on disk."""
         self._topic, self._terms = topic, terms
         self._registrations = registrations
         self._silent: dict[str, tuple[int, ...]] = {}
         """By node."""
         self._lose: set[int] = set()
-        self._retry: dict[int, tuple[float, float]] = {}
-        """Of a writer: not before then, and how long to wait after that."""
         self._version = 0
-        self._shown: dict[int, Ended] = {}
-        """What is on disk: of that alone the ledger may tell."""
-        self._show()
+        self._shown = dict(self.ended)
+        """What the ledger tells: what is on disk, and what is decided."""
         self._changed = True
         self._news: list[WriterCut] = []
         self._turn = 0
@@ -122,8 +121,8 @@ class Cutting:
         known = self.ended.get(request.writer)
         if known is None:
             self._lose.add(request.writer)
-            self._retry.pop(request.writer, None)
-            self.abandon("an operator has given up what is missing", only=request.writer)
+            self.delays.end_pause(request.writer)
+            self._changed = self.preparing.pop(request.writer, None) is not None or self._changed
         elif known.stage < CutStage.CLEARED:
             self._end(Ended(known.writer, known.term, CutStage.CLEARED, known.cut))
 
@@ -163,13 +162,13 @@ class Cutting:
 
     # -- deciding ---------------------------------------------------------------------------------
 
-    def abandon(self, why: str, *, only: int | None = None, now: float = 0.0) -> None:
+    def abandon(self, why: str, *, now: float) -> None:
         """Free the writers whose cut is being prepared."""
-        for writer in [w for w in self.preparing if only is None or w == only]:
+        for writer in self.preparing:
             _LOG.info("the cut of writer %s is put off: %s", WriterId.text(writer), why)
-            del self.preparing[writer]
-            self._retry[writer] = (now + AGAIN, BLOCKED_AGAIN)
+            self.delays.disturbed(writer, why, now)
             self._changed = True
+        self.preparing.clear()
 
     def poll(
         self,
@@ -184,12 +183,15 @@ class Cutting:
             nodes: The members, by their newest reports.
             owners: Tells who owns each slice; None while slices change hands.
         """
-        if self._candidates(nodes) or self.preparing:
+        candidates = self._candidates(nodes)
+        self.delays.keep((candidates | self.preparing.keys()) - self.ended.keys(), now)
+        if candidates or self.preparing:
             found = owners()
             if found is None:
+                self.delays.held_up("slices change hands", now)
                 self.abandon("slices change hands", now=now)
             else:
-                self._begin(now, nodes)
+                self._begin(now, candidates, nodes)
                 for one in list(self.preparing.values()):
                     self._decide(one, now, nodes, found)
         self._advance(nodes)
@@ -199,19 +201,18 @@ class Cutting:
         named = (named for node, named in self._silent.items() if node in nodes)
         return {writer for some in named for writer in some} | self._lose
 
-    def _begin(self, now: float, nodes: Mapping[str, NodeReport]) -> None:
-        candidates = self._candidates(nodes)
+    def _begin(
+        self, now: float, candidates: Iterable[int], nodes: Mapping[str, NodeReport]
+    ) -> None:
         for writer in candidates:
             if writer in self.ended or writer in self.preparing:
                 continue
-            if now >= self._retry.get(writer, (0.0, 0.0))[0] and nodes:
+            if self.delays.is_due(writer, now) and nodes:
                 term = self._terms.new()
                 self.preparing[writer] = Preparation(
                     writer, term, now + DEADLINE, writer in self._lose
                 )
                 self._changed = True
-        for writer in self.blocked.keys() - candidates:
-            del self.blocked[writer]
 
     def _decide(
         self,
@@ -254,26 +255,27 @@ class Cutting:
         return f"consumer {', '.join(away)} is away, and may have planned more" if away else ""
 
     def _give_way(self, one: Preparation, why: str, now: float) -> None:
-        _, pause = self._retry.get(one.writer, (0.0, BLOCKED_AGAIN))
-        if self.blocked.get(one.writer) != why:
+        if self.delays.refused(one.writer, why, now):
             _LOG.warning("writer %s is silent and waited for: %s", WriterId.text(one.writer), why)
-        self.blocked[one.writer] = why
         del self.preparing[one.writer]
-        self._retry[one.writer] = (now + pause, min(2 * pause, LONGEST_AGAIN))
         self._changed = True
 
     def _end(self, one: Ended) -> None:
         self.ended[one.writer] = one
-        self.blocked.pop(one.writer, None)
+        self.delays.forget(one.writer)
         self.preparing.pop(one.writer, None)
         self._lose.discard(one.writer)
-        self._retry.pop(one.writer, None)
-        self.unsaved = True
-        if one.cut is not None and one.stage is CutStage.DECIDED:
-            _LOG.warning(
-                "writer %s is cut: nobody hears it. %d items beyond the cut come again when it"
-                " returns, else they are lost", WriterId.text(one.writer), one.cut.beyond,
-            )  # fmt: skip
+        if one.cut is None or one.stage is not CutStage.DECIDED:
+            self.unsaved = True
+            return
+        self._shown[one.writer] = one
+        self._news.append(one.cut)
+        self._changed = True
+        self.decided_version = 0  # the next ledger is the first that names it
+        _LOG.warning(
+            "writer %s is cut: nobody hears it. %d items beyond the cut come again when it"
+            " returns, else they are lost", WriterId.text(one.writer), one.cut.beyond,
+        )  # fmt: skip
 
     def _advance(self, nodes: Mapping[str, NodeReport]) -> None:
         """Take decided writers further: known to every node, committed by every consumer."""
@@ -298,20 +300,12 @@ class Cutting:
 
     def to_save(self) -> list[Ended]:
         """What to write; :meth:`on_saved` says when it is on disk."""
-        return list(self.ended.values())
+        return [one for one in self.ended.values() if one.stage > CutStage.DECIDED]
 
     def on_saved(self) -> None:
         """What :meth:`to_save` gave is on disk: it may be told."""
         self.unsaved = False
-        new = [one for w, one in self.ended.items() if self._shown.get(w) is not one]
-        cuts = [one.cut for one in new if one.cut and one.stage is CutStage.DECIDED]
-        self._show()
-        self._changed = self._changed or bool(new)
-        self._news += cuts
-        if cuts:
-            self.decided_version = 0  # the next ledger is the first that names them
-
-    def _show(self) -> None:
+        self._changed = self._changed or self._shown != self.ended
         self._shown = dict(self.ended)
 
     def _tell(self, now: float) -> list[Send]:
@@ -331,7 +325,8 @@ class Cutting:
         for _ in range(min(REPEATED_CUTS, len(cuts))):
             self._turn = (self._turn + 1) % len(cuts)
             told.append(cuts[self._turn])
-        return [*map(Send, told), Send(self._ledger())]
+        pending = self.delays.told(self._version, now)
+        return [*map(Send, told), Send(self._ledger()), *([Send(pending)] if pending else [])]
 
     def _ledger(self) -> Ledger:
         rows = [(w, one.term, int(one.stage)) for w, one in sorted(self._shown.items())]

@@ -163,8 +163,10 @@ class NodeCore:
     def _on_ending(self, event: Ledger | WriterCut) -> None:
         """What a balancer decides that is being replaced may come to nothing: the newest counts."""
         if isinstance(event, WriterCut):
+            self.ownership.see(event.term)
             self.endings.on_cut(event)
         elif balancer_of(event.version) >= balancer_of(self.ownership.seen_term):
+            self.ownership.see(event.version)
             self.endings.on_ledger(event)
 
     def _on_replay_answer(self, answer: ReplayAnswer, now: float) -> None:

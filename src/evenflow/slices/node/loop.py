@@ -1,8 +1,9 @@
 """The loop of a node: waits for the domain, feeds the core, and performs what the core asks for.
 
 It runs in one thread. Everything that arrives between two turns is taken at once, under the lock
-that guards the core, and performed outside of it. While the application has enough to do the loop
-wakes up for control messages alone, so that samples gather in the readers.
+that guards the core, and performed outside of it. Orders and messages are answered before anything
+else is done, because a handover stands still until then. While the application has enough to do the
+loop wakes up for control messages alone, so that samples gather in the readers.
 
 Publishers send a node the items of its slices in the node's own partition, so one reader reads them
 whatever slices it has, and another what they send again.
@@ -122,39 +123,51 @@ class NodeLoop:
     def run(self) -> None:
         """Serve the domain until the node stops, then commit what is processed."""
         while not self._stopping.is_set():
-            self._wait()
-            self._turn()
+            called = self._wait()
+            self._turn(called=called)
         with self._work:
             actions = self._core.writers.commit()
         self.perform(actions)
 
-    def _wait(self) -> None:
+    def _wait(self) -> bool:
+        """Wait for something to do; whether others may have told or ordered something."""
         if self._core.cache.has_work:
             # More items cannot be processed sooner by being taken sooner: let them gather.
-            self._control_waiter.wait(BUSY_S)
-        else:
-            self._waiter.wait(TICK_S)
+            return self._control_waiter.wait(BUSY_S)
+        self._waiter.wait(TICK_S)
+        return self._control_waiter.wait(0)
 
-    def _turn(self) -> None:
+    def _turn(self, *, called: bool) -> None:
         """Take what has arrived, let the core decide, do what it says."""
         now = time.monotonic()
-        actions: list[Send] = []
+        if called:
+            self._answer(now)
         self._look(now)
         with self._work:
             core = self._core
-            if self._control_waiter.wait(0):
-                for reader in self._control:
-                    for message in reader.take(TAKE):
-                        actions += self._handle(message, now)
             if self._serving is not None:
                 self._serving.take()
             self._take_items(self._replays, now, replayed=True)
             self._take_items(self._data, now, replayed=False)
             core.damaged = self._count_damaged()
-            actions += core.poll(now)
+            actions = core.poll(now)
             if core.cache.has_work:
                 self._work.notify()
         self.perform(actions)
+
+    def _answer(self, now: float) -> None:
+        """Do what others tell and order, and say so at once: what else is due can wait for that."""
+        actions: list[Send] = []
+        takers: list[str] = []
+        with self._work:
+            for reader in self._control:
+                for message in reader.take(TAKE):
+                    actions += self._handle(message, now)
+                    if isinstance(message, Order) and message.step == Step.FREEZE:
+                        takers.append(message.peer)
+        self.perform(actions)
+        for taker in takers:
+            self._control_writers.prepare(CACHE, taker)
 
     def _take_items(self, reader: Reader, now: float, *, replayed: bool) -> None:
         """Take in samples; what costs time is not how many they are, but how many slices' items."""
@@ -185,8 +198,6 @@ class NodeLoop:
             return []
         if isinstance(message, Order):
             _LOG.debug("order %s of session %d", Step(message.step).name, message.term)
-            if message.step == Step.FREEZE:
-                self._control_writers.prepare(CACHE, message.peer)
         if isinstance(message, MapPage) and self._serving is not None:
             self._serving.on_map_page(message)
         if isinstance(message, Refusal) and message.node == self._core.node:

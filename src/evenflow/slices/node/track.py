@@ -215,7 +215,7 @@ class Track:
         Behind the first gap there may be others. What lies between them is here and would be sent
         again: it is asked along as long as more is missing than that.
         """
-        if not self.known or self.last > self._newest_here:
+        if not self.out_of_order or not self.known or self.last > self._newest_here:
             return 0
         end, expected, missing, here = 0, self.next, 0, 0
         for first in sorted(self.out_of_order):

@@ -33,6 +33,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenflow.model.messages import (
+    Beat,
     Commit,
     ConsumerCommit,
     EpochClose,
@@ -47,7 +48,7 @@ from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.publisher.entries import is_even
 from evenflow.slices.publisher.epochs import Epochs
 from evenflow.slices.publisher.exchange import Committed, Counts, Exchange, Reaction, Resend
-from evenflow.slices.publisher.fencing import Fencing
+from evenflow.slices.publisher.fencing import Fencing, HeardBalancers
 from evenflow.slices.publisher.renewal import Ending, Former, Formers, Renewal, refusal
 from evenflow.slices.publisher.sealing import Limits, SealedSample, Sealing
 from evenflow.slices.publisher.sending.routing import Routing
@@ -108,7 +109,7 @@ class PublisherCore:
             spill=spill,
             journal=journal,
         )
-        self.counts = Counts()
+        self.counts, self.balancers = Counts(), HeardBalancers()
         self.committed_before = 0
         """Items that earlier lives of the writer got committed."""
         self.ledger = LedgerView()
@@ -122,9 +123,9 @@ class PublisherCore:
         self._exchange = self._exchange_of(Fencing(slice_count))
 
     def _exchange_of(self, fencing: Fencing) -> Exchange:
-        served = self.consumers is not None
+        kept, served = self.retention, self.consumers is not None
         return Exchange(
-            self.topic, self.writer, self.retention, fencing, self.counts, served=served
+            self.topic, self.writer, kept, fencing, self.counts, self.balancers, served=served
         )
 
     @property
@@ -241,15 +242,20 @@ class PublisherCore:
     # -- messages in -------------------------------------------------------------------------------
 
     def handle(
-        self, message: Commit | ReplayRequest | MapPage | Ledger | WriterCut, now: float
+        self, message: Commit | ReplayRequest | MapPage | Beat | Ledger | WriterCut, now: float
     ) -> list[Reaction]:
         """React to a node, or to the balancer."""
-        if isinstance(message, Ledger | WriterCut):
-            return self._on_ledger(message, now) if message.topic == self.topic else []
-        if isinstance(message, MapPage):
-            if self.routing.apply(message):
-                self.sealing.on_routes_changed()
+        if isinstance(message, Commit | ReplayRequest):
+            return self._on_node(message, now)
+        if message.topic != self.topic:
             return []
+        if not isinstance(message, WriterCut):
+            self.balancers.hear(message.version)
+        if isinstance(message, MapPage) and self.routing.apply(message):
+            self.sealing.on_routes_changed()
+        return self._on_ledger(message, now) if isinstance(message, Ledger | WriterCut) else []
+
+    def _on_node(self, message: Commit | ReplayRequest, now: float) -> list[Reaction]:
         exchange = self._addressed(message.writer) if message.topic == self.topic else None
         if exchange is None or not is_even(message):
             self.counts.foreign += 1
@@ -297,17 +303,13 @@ class PublisherCore:
         if self.consumers is not None and topic == self.topic:
             self.consumers.on_process_gone(name)
 
-    def term(self, slice_id: int) -> int:
-        """The highest term of ownership met for a slice."""
-        return self.fencing.term(slice_id)
-
     # -- the end of a stream -----------------------------------------------------------------------
 
     def _on_ledger(self, message: Ledger | WriterCut, now: float) -> list[Reaction]:
         reactions: list[Reaction] = []
         if isinstance(message, WriterCut):
             # Of others' ends only this one's own matter here.
-            if message.writer == self.writer or message.writer in self.formers:
+            if self._addressed(message.writer) and max((0, *message.slices)) < self.slice_count:
                 self.ledger.on_cut(message)
         elif self.ledger.on_ledger(message) and self.consumers is not None:
             self.consumers.learn(message.consumers)

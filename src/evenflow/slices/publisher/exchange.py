@@ -20,7 +20,7 @@ from evenflow.slices.publisher.entries import entries_of
 if TYPE_CHECKING:
     from evenflow.model.batch import Int64s
     from evenflow.slices.publisher.entries import Entries
-    from evenflow.slices.publisher.fencing import Fencing
+    from evenflow.slices.publisher.fencing import Fencing, HeardBalancers
     from evenflow.slices.publisher.retention import Lacking, Newly, Retention
     from evenflow.slices.publisher.sending.routing import Routing
 
@@ -48,6 +48,8 @@ class Counts:
     """Entries about a slice or a number that does not exist, ignored."""
     other_consumer: int = 0
     """Commits of another consumer group, ignored."""
+    unheard: int = 0
+    """Entries of a term whose balancer was not heard, ignored until it is."""
     foreign: int = 0
     """Messages for another writer or topic, or with columns of unequal length; ignored."""
 
@@ -81,6 +83,7 @@ class Exchange:
         retention: What it keeps.
         fencing: The terms it has met.
         counts: Counts for all writers of a publisher.
+        balancers: The balancers that the publisher has heard.
         served: Consumers commit, not nodes.
     """
 
@@ -91,6 +94,7 @@ class Exchange:
         retention: Retention,
         fencing: Fencing,
         counts: Counts,
+        balancers: HeardBalancers,
         *,
         served: bool,
     ) -> None:
@@ -103,6 +107,7 @@ class Exchange:
         """When a commit was last accepted."""
         self._topic = topic
         self._counts = counts
+        self._balancers = balancers
         self._served = served
 
     def commit(self, message: Commit, now: float) -> list[Reaction]:
@@ -150,6 +155,8 @@ class Exchange:
     def replay(self, message: ReplayRequest, routing: Routing) -> tuple[list[Reaction], bool]:
         """A node asks for what it lacks; return also whether a route has changed by that."""
         entries = self._entries(message)
+        if not len(entries.slices):
+            return [], False
         admitted = self.fencing.admit(entries.slices, entries.terms)
         refused = entries.slices[~admitted].tolist()
         self._counts.stale_requests += len(refused)
@@ -167,7 +174,9 @@ class Exchange:
     def _entries(self, message: Commit | ReplayRequest) -> Entries:
         entries = entries_of(message, len(self.retention.floors))
         self._counts.impossible += len(message.slices) - len(entries.slices)
-        return entries
+        heard = self._balancers.gave(entries.terms)
+        self._counts.unheard += len(heard) - int(heard.sum())
+        return entries.where(heard)
 
     def _answer(
         self, node: str, request: int, accepted: Int64s, refused: list[int]

@@ -285,7 +285,7 @@ class PublisherShell:
             reactions: list[Reaction] = []
             if isinstance(message, Beat):
                 self._members.on_beat(message, now)
-            elif isinstance(message, ConsumerCommit | Progress):
+            if isinstance(message, ConsumerCommit | Progress):
                 reactions = self.core.handle_consumer(message, now)
             else:
                 reactions = self.core.handle(message, now)

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from evenflow.mobile.gateway import events
+from evenflow.mobile.link.framing import FROM_GATEWAY, FROM_NODE
 from evenflow.model.messages import Attachment, GatewayReport, MailboxReport
 from evenflow.testing.invariants import Violation
 from evenflow.testing.mobile.client import SimClient
@@ -50,7 +53,13 @@ class MobileCluster:
     """Everything."""
 
     def __init__(
-        self, seed: int, settings: GatewaySettings, *, clients: int = 3, gateways: int = 3
+        self,
+        seed: int,
+        settings: GatewaySettings,
+        *,
+        clients: int = 3,
+        gateways: int = 3,
+        encoded: bool = False,
     ) -> None:
         self.time = VirtualTime(seed)
         self.random = self.time.random
@@ -68,6 +77,8 @@ class MobileCluster:
         self.mailbox = SimMailbox(self.time, self.domain)
         self.accepted: dict[tuple[str, str], list[tuple[str, bytes]]] = {}
         """By node and topic: which gateway accepted what, in the order of time."""
+        self.encoded = self.domain.encoded = encoded
+        """Whether frames and messages travel as bytes."""
         self.broken: set[tuple[str, str]] = set()
         """Paths between clients and gateways that are broken."""
         self._links: dict[int, _Ends] = {}
@@ -122,13 +133,22 @@ class MobileCluster:
             link = SimLink(self.time, self._numbers, client, gateway)
             ends = self._links[self._numbers] = _Ends(link, client, number, gateway)
             ends.link.carry(up=True, do=lambda: self._make(ends))
+            self.time.later(timeout_s, lambda: self._give_up(ends), client)
 
     def _refuse(self, client: SimClient, number: int, late: float) -> None:
         self.time.later(
             late, lambda: client.on_unlinked(number, "cannot be reached", said=False), client
         )
 
+    def _give_up(self, ends: _Ends) -> None:
+        """A link that is not made in time never will be."""
+        if not ends.made and not ends.link.cut and ends.has_client:
+            ends.link.cut = True
+            ends.client.on_unlinked(ends.client_link, "no answer", said=False)
+
     def _make(self, ends: _Ends) -> None:
+        if ends.link.cut:
+            return
         ends.made = True
         ends.gateway.on_link(ends.link.number)
         if not ends.has_client:
@@ -141,6 +161,7 @@ class MobileCluster:
     def send_up(self, number: int, frame: Any) -> None:
         """A client sends a frame."""
         ends = self._links[number]
+        frame = FROM_NODE.decode(msgspec.msgpack.encode(frame)) if self.encoded else frame
         ends.link.carry(up=True, do=lambda: ends.gateway.on_frame(number, frame))
 
     def send_down(self, number: int, frame: Any) -> None:
@@ -148,6 +169,7 @@ class MobileCluster:
         from evenflow.mobile.client.events import Arrived  # noqa: PLC0415
 
         ends = self._links[number]
+        frame = FROM_GATEWAY.decode(msgspec.msgpack.encode(frame)) if self.encoded else frame
         arrived = Arrived(ends.client_link, frame)
         if ends.has_client:
             ends.link.carry(up=False, do=lambda: ends.client.tell(arrived))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evenflow.domain.channels import Gone
 from evenflow.domain.codec import codec_of
 from evenflow.model.messages import Attachment, GatewayReport, MailboxReport
+from evenflow.testing.network import travelled
 
 if TYPE_CHECKING:
     from evenflow.testing.mobile.world import Process, VirtualTime
@@ -53,6 +54,8 @@ class SimDomain:
         self._version = 0
         self.cuts: set[tuple[str, str]] = set()
         """Broken paths: from whom, to whom."""
+        self.encoded = False
+        """Whether messages travel as bytes."""
         time.later(LOOK_S, self._look)
 
     def join(self, process: Process, take: Callable[[Any], None], reads: tuple[type, ...]) -> None:
@@ -63,6 +66,7 @@ class SimDomain:
         """Somebody says something: a state to everybody, or a message to one."""
         member = self._members[writer.name]
         self._renew(member)
+        message = travelled(message) if self.encoded else message
         if isinstance(message, STATES):
             self._version += 1
             member.states[_key(message)] = (self._version, message)

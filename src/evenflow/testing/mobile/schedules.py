@@ -36,7 +36,7 @@ def mobile_schedule(seed: int, steps: int = 150) -> MobileCluster:
         leave_s=3.0,
         hello_s=2.0,
     )
-    cluster = MobileCluster(seed, settings)
+    cluster = MobileCluster(seed, settings, encoded=seed % 5 == 0)
     faults = cluster.random.choice([0.03, 0.1, 0.25])
     for _ in range(steps):
         choice = cluster.random.random()

@@ -96,12 +96,15 @@ class SimLink:
         self.cut = False
         self._last = {True: 0.0, False: 0.0}
         self._lost_after = {True: float("inf"), False: float("inf")}
+        self._slow = 0.0 if time.calm else time.random.choice([0.0] * 6 + [0.3, 1.5])
+        """What goes up is late by so much: it may arrive when the node is long elsewhere."""
 
     def carry(self, *, up: bool, do: Callable[[], None]) -> None:
         """Something travels to the gateway (up) or to the client."""
         if self.cut:
             return
-        when = max(self._last[up] + 1e-9, self.time.now + self.time.latency())
+        late = self._slow if up and not self.time.calm else 0.0
+        when = max(self._last[up] + 1e-9, self.time.now + self.time.latency() + late)
         self._last[up] = when
 
         def arrive() -> None:
@@ -116,7 +119,7 @@ class SimLink:
             return
         self.cut = True
         for up in (True, False):
-            late = self.time.now + self.time.random.choice([0.0, self.time.latency(), 1.0])
+            late = self.time.now + self.time.random.choice([0.0, self.time.latency(), 1.0, 3.0])
             self._lost_after[up] = late
             delay = 0.01 if self.time.calm else self.time.random.choice([0.01, 0.3, 3.0])
             after = max(late, self.time.now) + delay

@@ -12,6 +12,7 @@ from evenflow_experiments.faults.books import (
     Stream,
     Struck,
     entry,
+    is_cut,
     lost,
     parse_entry,
     repeats,
@@ -146,3 +147,8 @@ def test_the_same_node_twice_is_a_repeat_too():
 )
 def test_the_log_of_a_balancer_says_whom_it_took_for_dead(line, node):
     assert taken_over(line) == node
+
+
+def test_the_log_of_a_balancer_says_which_streams_it_cut():
+    assert is_cut("WARNING cutting: writer 00a1 is cut: nobody hears it. 0 items beyond the cut")
+    assert not is_cut("WARNING cutting: writer 00a1 is silent and waited for: node-1 hears it")

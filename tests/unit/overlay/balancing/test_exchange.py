@@ -12,7 +12,7 @@ from evenflow.overlay.protocol.events import Arrived, LogMove, Tick
 from evenflow.overlay.protocol.messages import Envelope, Relieve, Share, ShelfId
 from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
-from evenflow.testing.overlay_cluster import OverlayCluster
+from evenflow.testing.overlay.cluster import OverlayCluster
 
 EVERY = 4.0
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from evenflow.overlay.broker.disk import SqliteStore
 from evenflow.overlay.space.coordinate import Coordinate
-from evenflow.testing.overlay_cluster import OverlayCluster
+from evenflow.testing.overlay.cluster import OverlayCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

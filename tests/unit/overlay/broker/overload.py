@@ -10,8 +10,8 @@ from __future__ import annotations
 from evenflow.overlay.protocol.messages import ShelfId
 from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
-from evenflow.testing.overlay_checks import Violation
-from evenflow.testing.overlay_cluster import OverlayCluster
+from evenflow.testing.overlay.checks import Violation
+from evenflow.testing.overlay.cluster import OverlayCluster
 
 
 class Overload:

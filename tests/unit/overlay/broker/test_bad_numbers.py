@@ -14,7 +14,7 @@ from evenflow.overlay.protocol.codec import BODY, LINK
 from evenflow.overlay.protocol.events import Arrived, Asked
 from evenflow.overlay.protocol.messages import Envelope, Hello, ShelfId
 from evenflow.overlay.space.coordinate import geographic_hash
-from evenflow.testing.overlay_cluster import OverlayCluster
+from evenflow.testing.overlay.cluster import OverlayCluster
 
 HOME = ShelfId("meters", geographic_hash("meters"))
 EXTREMES = [0, 1, (1 << 53) - 1, (1 << 53) + 1, 1 << 60, (1 << 62) - 1, 1 << 62]

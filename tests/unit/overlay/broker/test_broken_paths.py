@@ -9,7 +9,7 @@ from evenflow.overlay.protocol.codec import BODY
 from evenflow.overlay.protocol.events import Asked
 from evenflow.overlay.protocol.messages import Envelope, Publish, ShelfId
 from evenflow.overlay.space.coordinate import closest_nodes, geographic_hash
-from evenflow.testing.overlay_cluster import OverlayCluster
+from evenflow.testing.overlay.cluster import OverlayCluster
 
 HOME = ShelfId("meters", geographic_hash("meters"))
 

@@ -10,8 +10,8 @@ from evenflow.overlay.protocol.events import Asked
 from evenflow.overlay.protocol.messages import Envelope, Refused, ShelfId
 from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate, closest_nodes, geographic_hash
-from evenflow.testing.overlay_cluster import OverlayCluster
-from evenflow.testing.overlay_store import MemoryStore
+from evenflow.testing.overlay.cluster import OverlayCluster
+from evenflow.testing.overlay.store import MemoryStore
 
 
 def test_what_is_published_is_read_in_order() -> None:

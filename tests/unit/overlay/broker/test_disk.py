@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,7 @@ from evenflow.overlay.protocol.messages import Label, Message, PublisherState, S
 from evenflow.overlay.replica.record import Record
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.overlay.space.delegation import DelegateList
-from evenflow.testing.overlay_store import MemoryStore
+from evenflow.testing.overlay.store import MemoryStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,3 +129,46 @@ def test_a_file_in_use_or_damaged_is_an_error_that_names_it(tmp_path: Path) -> N
     path.write_bytes(b"not a database, but long enough to be read as one" * 100)
     with pytest.raises(StorageError, match="not a database"):
         SqliteStore(path)
+
+
+def test_a_full_disk_is_said_and_nothing_half_is_committed(tmp_path: Path) -> None:
+    path, shelf = tmp_path / "b1.sqlite", SHELVES[0]
+    store = SqliteStore(path)
+    store.save(record(shelf))
+    store.append(shelf, [Message(1, 1, 1, b"kept")], 1)
+    store.commit()
+    store.limit(0)
+    store.save(record(SHELVES[1]))
+    store.remove(shelf, 0, None)  # what is to be replaced; the rest of the same event fails
+    with pytest.raises(StorageError) as full:
+        store.append(shelf, [Message(2, 1, 2, bytes(1 << 20))], 2)
+    for word in (
+        "b1.sqlite",
+        "disk is full",
+        f"folder {tmp_path} on the disk mounted at /",
+        "free",
+    ):
+        assert word in str(full.value)
+    for later in (store.commit, lambda: store.save(record(shelf, 7))):
+        with pytest.raises(StorageError, match="disk is full"):
+            later()
+    store.close()
+    again = SqliteStore(path)
+    assert again.load() == [(record(shelf), 1)]
+    assert [message.payload for message in again.read(shelf, 0, 10, 10)] == [b"kept"]
+    again.close()
+
+
+def test_closing_waits_for_a_commit_in_another_thread(tmp_path: Path) -> None:
+    path = tmp_path / "b1.sqlite"
+    store = SqliteStore(path)
+    store.save(record(SHELVES[0]))
+    with store._committing:  # as a commit does that waits for the disk
+        closing = threading.Thread(target=store.close)
+        closing.start()
+        store._run("COMMIT")
+        store._writing = False
+    closing.join()
+    again = SqliteStore(path)
+    assert again.load() == [(record(SHELVES[0]), 0)]
+    again.close()

@@ -25,7 +25,7 @@ from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.overlay.space.delegation import DelegateList
 from evenflow.overlay.values import LARGEST_NUMBER, LONGEST_TEXT
-from evenflow.testing.overlay_store import MemoryStore
+from evenflow.testing.overlay.store import MemoryStore
 
 from .samples import BODIES, LINKS, MEMBER, PLACE, SHELF, mutated
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -130,6 +132,21 @@ def test_a_limit_takes_whole_epochs() -> None:
     assert core.limited(Position({1: 2}), Position({1: 10}), 5_000) == {1: 10}
     assert core.limited(Position({1: 2}), Position({1: 10}), 1) == {1: 3}
     assert core.items_behind(Position({1: 4})) == 600
+
+
+def test_a_writer_that_came_back_begins_behind_its_cut() -> None:
+    core = core_with()
+    core.handle(replace(close(1, 110, 1_000), committed=100, committed_items=900), 0.0)
+    assert core.limited(Position(), Position({1: 110}), 10)[1] >= 100
+    assert core.limited(Position({1: 104}), Position({1: 110}), 10)[1] > 104
+    assert core.items_behind(Position()) == 100, "what its former id published is not behind"
+
+
+def test_a_writer_of_which_nothing_was_heard_is_read_to_the_end() -> None:
+    core = core_with()
+    core.handle(close(2, 10, 1_000), 0.0)
+    limited = core.limited(Position(), Position({1: 110, 2: 10}), 100)
+    assert limited == {1: 110, 2: 1}
 
 
 @given(

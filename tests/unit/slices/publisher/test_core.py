@@ -274,7 +274,7 @@ class TestCommits:
         add(core, 2, item())
         reactions = core.handle(commit({1: beyond, 2: 1, SLICES: 1, 2**32 - 1: 1}, term=8), 0.0)
         assert committed(reactions) == [(2, 1, 1, "a")]
-        assert (core.term(1), core.term(2), core.counts.impossible) == (0, 8, 3)
+        assert (core.fencing.term(1), core.fencing.term(2), core.counts.impossible) == (0, 8, 3)
 
     def test_of_a_slice_that_is_named_twice_the_first_entry_counts(self) -> None:
         core = core_with()
@@ -282,7 +282,7 @@ class TestCommits:
             add(core, 1, item(n))
         twice = replace(commit({}), slices=(1, 1, 1), terms=(3, 9, 3), upto=(1, 3, 2))
         assert committed(core.handle(twice, 0.0)) == [(1, 1, 1, "a")]
-        assert (core.term(1), core.uncommitted, core.counts.impossible) == (3, 2, 2)
+        assert (core.fencing.term(1), core.uncommitted, core.counts.impossible) == (3, 2, 2)
         assert core.counts.stale_commits == 0
 
     @pytest.mark.parametrize(
@@ -624,6 +624,7 @@ def test_absurd_entries_harm_nothing_and_are_counted(
     entries: list[tuple[int, int, int]], as_commit: bool
 ) -> None:
     core = core_with()
+    core.balancers.hear(2**64 - 1)
     for slice_id in (0, 0, 1):
         add(core, slice_id, item())
     newest = [2, 1, 0, 0]

@@ -398,7 +398,7 @@ def test_a_name_that_no_node_can_have_harms_nobody(domain: Domain, name: str) ->
         domain.say(channels.BEATS, beat("a", name))
         request = ReplayRequest("items", publisher.writer, name, 5, (1,), (9,), (0,))
         domain.say(channels.REQUESTS, request)
-        until(lambda: publisher._core.term(1) == 9)
+        until(lambda: publisher._core.fencing.term(1) == 9)
         for number in range(3):
             publisher.publish(b"x", id=number)
         assert (domain.ids(), publisher.stats.skipped) == ([0, 2], 1)

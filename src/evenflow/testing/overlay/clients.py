@@ -15,7 +15,7 @@ from evenflow.overlay.protocol.codec import BODY, LINK
 from evenflow.overlay.protocol.events import Asked
 from evenflow.overlay.protocol.messages import Envelope, Failed, MoveDone, MoveTopic, ShelfId
 from evenflow.overlay.space.coordinate import geographic_hash
-from evenflow.testing.overlay_checks import Violation, in_sync_disks, stored_on
+from evenflow.testing.overlay.checks import Violation, in_sync_disks, stored_on
 
 if TYPE_CHECKING:
     import random
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evenflow.overlay.protocol.events import Event
     from evenflow.overlay.protocol.messages import Message
     from evenflow.overlay.space.coordinate import Coordinate
-    from evenflow.testing.overlay_paths import Paths
+    from evenflow.testing.overlay.paths import Paths
 
 WORK_S = 0.05
 """Time between two looks of a client at what is due."""

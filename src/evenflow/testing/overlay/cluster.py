@@ -5,7 +5,7 @@ killed, stopped, continued and started again at any moment, between a write and 
 paths between any two processes are cut, in one direction or both (`overlay_paths`); each broker has
 a wall clock of its own, skewed and stepping; disks fill. A part of the runs writes to real disks. A
 run follows from its seed. What must always hold is checked as it happens or when all is quiet
-(`overlay_clients`, `overlay_checks`):
+(`clients`, `checks`):
 
 - what was acknowledged is on the disks of all copies that are in sync, at any moment;
 - a reader sees each publisher's messages in order, each once, none left out;
@@ -44,17 +44,17 @@ from evenflow.overlay.protocol.events import (
 from evenflow.overlay.protocol.messages import Member
 from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate
-from evenflow.testing.overlay_checks import Violation, check_copies, picture, settled
-from evenflow.testing.overlay_clients import OverlayClients
-from evenflow.testing.overlay_paths import Paths
-from evenflow.testing.overlay_process import WALL, Disk, Machines, RunningBroker
-from evenflow.testing.overlay_store import MemoryStore
+from evenflow.testing.overlay.checks import Violation, check_copies, picture, settled
+from evenflow.testing.overlay.clients import OverlayClients
+from evenflow.testing.overlay.paths import Paths
+from evenflow.testing.overlay.process import WALL, Disk, Machines, RunningBroker
+from evenflow.testing.overlay.store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from evenflow.overlay.client.core import Publishing, Reading
-    from evenflow.testing.overlay_clients import MoveRequest
+    from evenflow.testing.overlay.clients import MoveRequest
 
 TICK_S = 0.1
 LATE_CHANCE = 0.02

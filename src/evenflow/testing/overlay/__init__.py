@@ -1,0 +1,1 @@
+"""Test doubles of the overlay store: a simulated cluster of brokers, clients, disks and paths."""

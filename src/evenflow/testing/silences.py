@@ -1,0 +1,240 @@
+"""A publisher falls silent, and something crosses its end: what makes each rule of a cut needed.
+
+Chance alone seldom brings about what the rules of ``docs/protocol.md``, "How a writer ends", are
+for. So each has a step here in which it matters, with the rest left to chance:
+
+* *answered is frozen*: samples come in between a node's answer and the decision
+  (:func:`answers_cross_samples`);
+* *who owns knows*: a node joins and has not heard of a cut, which the publisher has not heard of
+  either (:func:`newcomer_hears_no_ledger`);
+* *plans count, and stand*: the owner of a slice dies with what consumers have planned, or plan by
+  an old map while the cut is being prepared (:func:`owner_dies_with_plans`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenflow.model.messages import (
+    Commit,
+    ConsumerCommit,
+    CutAnswer,
+    CutStage,
+    Ledger,
+    MapPage,
+    NodeReport,
+    Progress,
+    WriterCut,
+)
+from evenflow.model.sample import Sample
+from evenflow.slices.actions import NodeGone
+from evenflow.testing.cluster import TICK
+from evenflow.testing.schedules import calm, calm_until, consumer_step, make_whole, processes
+from evenflow.testing.serving_cluster import ServingCluster
+
+if TYPE_CHECKING:
+    import random
+
+    from evenflow.testing.cluster import SimCluster
+    from evenflow.testing.network import Parcel
+
+SLOW: tuple[tuple[type, ...], ...] = (
+    (),
+    (),
+    (Ledger,),
+    (WriterCut,),
+    (CutAnswer,),
+    (Ledger, WriterCut),
+    (NodeReport,),
+    (Progress, ConsumerCommit),
+)
+"""What may be late while a writer is being ended."""
+SILENT = 2.0
+"""Seconds of a pause in which a publisher that is cut off becomes silent."""
+
+
+def long_silence(cluster: SimCluster, rng: random.Random) -> None:
+    """What a publisher has sent is processed and it does not hear of it; then nobody hears it.
+
+    Some of its samples are late, and come in while it is being ended; and what is said about its
+    end is slow.
+    """
+    network = cluster.network
+    publisher = _somebody_awake(cluster, rng)
+    if not publisher:
+        return
+    late = fall_silent(cluster, rng, publisher)
+    if rng.random() < 0.7:
+        _wait_for_preparation(cluster)
+    calm(cluster, TICK * rng.randint(0, 3))
+    network.slow_down(*rng.choice(SLOW))
+    _publish(cluster, rng, publisher, rng.randint(0, 3))
+    while late:
+        network.parcels.append(late.pop())
+        for _ in range(rng.randint(0, 6)):
+            if network.parcels:
+                network.deliver(rng.randrange(len(network.parcels)))
+        cluster.advance(TICK)
+    calm(cluster, rng.choice([0.1, 2.0]))
+    network.slow_down()
+    if rng.random() < 0.6:
+        network.heal()
+
+
+def answers_cross_samples(cluster: SimCluster, rng: random.Random) -> None:
+    """Late samples come in when every node has said what it has, and nothing is decided yet."""
+    make_whole(cluster)
+    network = cluster.network
+    publisher = _somebody_awake(cluster, rng)
+    if not publisher:
+        return
+    late = fall_silent(cluster, rng, publisher, share=0.7)
+    network.slow_down(CutAnswer)
+    _wait_for_preparation(cluster)
+
+    def all_have_answered() -> bool:
+        return cluster.nodes.keys() <= {parcel.sender for parcel in network.held_back}
+
+    calm_until(cluster, all_have_answered, 2.0)
+    network.parcels += late
+    calm(cluster, TICK * rng.randint(1, 3))
+    network.slow_down()
+    calm(cluster, 0.2)
+    if rng.random() < 0.8:
+        network.heal()
+
+
+def newcomer_hears_no_ledger(cluster: SimCluster, rng: random.Random) -> None:
+    """A publisher is cut; before it hears of that, a node joins that does not hear of it either.
+
+    What the node processes is committed late: else the publisher knows that it need not come again.
+    """
+    make_whole(cluster)
+    network = cluster.network
+    publisher = _somebody_awake(cluster, rng)
+    if not publisher:
+        return
+    writer = cluster.publishers[publisher].writer
+    fall_silent(cluster, rng, publisher)
+    _publish(cluster, rng, publisher, rng.randint(1, 4))
+    calm_until(cluster, lambda: _stage(cluster, writer) >= CutStage.COMPLETE, 8.0)
+    network.slow_down(Ledger, WriterCut, Commit)
+    former = list(cluster.nodes)
+    cluster.start_node()
+    for node in rng.sample(former, rng.choice([0, 1, len(former)])):
+        cluster.kill_node(node)
+    for other in processes(cluster):
+        network.heal(publisher, other)
+    calm(cluster, rng.choice([2.0, 4.0]))
+    network.slow_down(Commit)
+    calm(cluster, 0.4)
+    network.slow_down()
+
+
+def owner_dies_with_plans(cluster: SimCluster, rng: random.Random) -> None:
+    """An owner dies with what consumers have planned of a publisher that has fallen silent."""
+    if not isinstance(cluster, ServingCluster):
+        return
+    make_whole(cluster)
+    network = cluster.network
+    publisher = _somebody_awake(cluster, rng)
+    if not publisher:
+        return
+    for other in processes(cluster):
+        network.cut(other, publisher, both=False)  # it does not hear of commits
+    for slice_id in range(cluster.slice_count):
+        cluster.publish(publisher, slice_id)
+    calm(cluster, 0.4, working=False)
+    _read_in_part(cluster, rng)
+    for other in processes(cluster):
+        network.cut(publisher, other)
+    network.slow_down(*rng.choice([(), (MapPage, NodeGone), (MapPage, NodeGone, CutAnswer)]))
+    cluster.kill_node(rng.choice(list(cluster.nodes)))
+    calm(cluster, SILENT, working=False)
+    _wait_for_preparation(cluster, working=False)
+    _read_now_and_then(cluster, rng)
+    network.slow_down()
+    calm(cluster, 0.2, working=False)
+    for other in processes(cluster):
+        if other not in cluster.consumers:
+            network.heal(publisher, other)
+    calm(cluster, 0.4)
+    network.heal()
+
+
+def fall_silent(
+    cluster: SimCluster, rng: random.Random, publisher: str, share: float = 0.3
+) -> list[Parcel]:
+    """Cut a publisher off, from what others say and then altogether; return what is late of it.
+
+    Args:
+        cluster: The cluster.
+        rng: Decides.
+        publisher: Who falls silent.
+        share: The share of its last samples that are late.
+    """
+    network = cluster.network
+    others = [name for name in processes(cluster) if name != publisher]
+    for other in others:
+        network.cut(other, publisher, both=False)
+    _publish(cluster, rng, publisher, rng.randint(1, 6))
+    cluster.advance(0.15)
+    late = [p for p in network.parcels if isinstance(p.what, Sample) and rng.random() < share]
+    network.parcels[:] = [p for p in network.parcels if not any(p is one for one in late)]
+    calm(cluster, 0.4)
+    for other in others:
+        network.cut(publisher, other, both=False)
+    calm(cluster, SILENT)
+    return late
+
+
+def _read_in_part(cluster: ServingCluster, rng: random.Random) -> None:
+    """Consumers plan, read some or all of it, and may die or stand still then."""
+    for consumer in cluster.consumers.values():
+        if consumer.core is None:
+            consumer.start()
+        consumer.commits_late = rng.random() < 0.5
+        if rng.random() < 0.7:
+            consumer.plan(cluster.slice_count)
+        for sim in cluster.nodes.values():
+            if consumer.in_hand and rng.random() < 0.7:
+                consumer.read(sim, list(sim.core.cache.held), rng.choice([1, 1000]))
+        fate = rng.random()
+        if fate < 0.15:
+            consumer.die()
+        elif fate < 0.3:
+            cluster.network.stop(consumer.name)
+
+
+def _read_now_and_then(cluster: ServingCluster, rng: random.Random) -> None:
+    for _ in range(rng.randint(10, 30)):
+        if rng.random() < 0.5:
+            consumer_step(cluster, rng)
+        calm(cluster, TICK, working=False)
+
+
+def _somebody_awake(cluster: SimCluster, rng: random.Random) -> str:
+    awake = [name for name in cluster.publishers if name not in cluster.network.stopped]
+    return rng.choice(awake) if awake else ""
+
+
+def _publish(cluster: SimCluster, rng: random.Random, publisher: str, times: int) -> None:
+    for _ in range(times):
+        cluster.publish(publisher, rng.randrange(cluster.slice_count))
+
+
+def _stage(cluster: SimCluster, writer: int) -> int:
+    """How far the end of a writer is; 0 while it lives."""
+    balancer = cluster.balancer
+    ended = balancer.books.cutting.ended.get(writer) if balancer is not None else None
+    return 0 if ended is None else ended.stage
+
+
+def _wait_for_preparation(cluster: SimCluster, *, working: bool = True) -> None:
+    """Until a writer is being ended, or nobody thinks of it."""
+
+    def is_preparing() -> bool:
+        balancer = cluster.balancer
+        return balancer is not None and bool(balancer.books.cutting.preparing)
+
+    calm_until(cluster, is_preparing, 60 * TICK, working=working)

@@ -1,0 +1,121 @@
+"""A publisher with an outbox stands still until its stream is cut; then it goes on, or is killed.
+
+Everything that was safe arrives, and nothing twice.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import evenflow
+from evenflow.config import Config
+from evenflow.errors import DomainError
+from evenflow.processes import LocalCluster
+from evenflow_experiments.slices.arrivals import APP, FILE_VARIABLE, Arrivals
+
+pytestmark = [pytest.mark.domain, pytest.mark.processes, pytest.mark.timeout(180)]
+NODES = ("node-1", "node-2")
+SECOND_LIFE = 1_000_000
+"""The first id of the second process."""
+PROGRAM = """
+    import sys, time
+    from pathlib import Path
+    from evenflow import Config, Publisher
+    config, outbox, first, notes = sys.argv[1:]
+    with Publisher("items", config=Config.load(config), outbox=outbox) as publisher:
+        number = int(first)
+        while not Path(notes, "enough").exists():
+            publisher.publish_many([b"x"] * 20, ids=range(number, number + 20))
+            number += 20
+            publisher.flush()
+            Path(notes, f"{first}.safe").write_text(str(number))
+            time.sleep(0.01)
+    """
+
+
+@pytest.fixture
+def config(domain_id: int, tmp_path: Path, request: pytest.FixtureRequest) -> Config:
+    file = tmp_path / "evenflow.toml"
+    settings = {
+        "domain.id": domain_id,
+        "topics": {"items": {"slices": 8, "served": request.param, "assignment": "hash:id"}},
+        "node.writer_silence_s": 2.0,
+        "balancer.settle_s": 0.2,
+    }
+    file.write_text(Config.load(None, settings).as_toml())
+    return Config.load(str(file))
+
+
+class Arrived:
+    """What came out: at the applications of the nodes, or at a consumer of a served topic."""
+
+    def __init__(self, config: Config, cluster: LocalCluster, folder: Path) -> None:
+        self._folder = folder
+        self._served: list[int] | None = [] if config.topics[0].served else None
+        cluster.start_balancer()
+        for name in NODES:
+            if self._served is None:
+                file = {FILE_VARIABLE: str(folder / f"{name}.arrivals")}
+                cluster.start_node(name, APP, env=file)
+            else:
+                cluster.start(name, ["node", "--serve", "--name", name])
+        if self._served is not None:
+            threading.Thread(target=self._follow, args=(config,), daemon=True).start()
+
+    def _follow(self, config: Config) -> None:
+        assert self._served is not None
+        while True:
+            try:
+                following = evenflow.follow("items", "query", config=config)
+                break
+            except DomainError:  # the processes are still starting
+                continue
+        for batch in following:
+            self._served += batch.ids.tolist()
+
+    def ids(self) -> list[int]:
+        return Arrivals.read(self._folder).ids.tolist() if self._served is None else self._served
+
+
+@pytest.mark.parametrize(
+    ("config", "killed"),
+    [(False, False), (True, False), (True, True)],
+    indirect=["config"],
+    ids=["application-continued", "served-continued", "served-killed"],
+)
+def test_a_publisher_with_an_outbox_whose_stream_is_cut(
+    config: Config, tmp_path: Path, python: Callable, eventually: Callable, killed: bool
+) -> None:
+    with LocalCluster(config, log_dir=tmp_path) as cluster:
+        arrived = Arrived(config, cluster, tmp_path)
+        publisher = python(PROGRAM, config.file, tmp_path / "outbox", 0, tmp_path)
+        eventually(lambda: len(set(arrived.ids())) > 500, "items arrive", 60)
+        os.kill(publisher.pid, signal.SIGSTOP)
+        eventually(lambda: " is cut: " in cluster.log("balancer"), "its stream is cut", 60)
+        first = 0
+        if killed:
+            publisher.kill()
+            first = SECOND_LIFE
+            publisher = python(PROGRAM, config.file, tmp_path / "outbox", first, tmp_path)
+        else:
+            os.kill(publisher.pid, signal.SIGCONT)
+        before = safe(tmp_path, first)
+        eventually(lambda: safe(tmp_path, first) > before + 200, "it publishes again", 60)
+        (tmp_path / "enough").touch()
+        assert publisher.wait(60) == 0
+        owed = {*range(safe(tmp_path, 0)), *range(first, safe(tmp_path, first))}
+        eventually(lambda: owed <= set(arrived.ids()), "everything that was safe is there", 30)
+        assert max(Counter(arrived.ids()).values()) == 1
+
+
+def safe(folder: Path, first: int) -> int:
+    """Beyond the last id that was safe, of those from a first one on."""
+    notes = folder / f"{first}.safe"
+    return int(notes.read_text() or first) if notes.exists() else first

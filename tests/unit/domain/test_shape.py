@@ -1,0 +1,63 @@
+"""What passes the decoder and is still no message: found before a core sees it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final, get_args, get_type_hints
+
+import pytest
+
+from evenflow.domain.channels import CONTROL
+from evenflow.domain.shape import _CHECKS, _PARALLEL, fault_of
+from evenflow.model import messages
+from evenflow.model.messages import CutAnswer, Ledger, WriterCut
+
+ALONE: Final[dict[type[Any], set[str]]] = {
+    messages.ActionOrder: {"args"},
+    messages.Beat: {"pages"},
+    messages.GatewayReport: {"addresses", "forgotten"},
+    messages.GroupMembers: {"members"},
+    messages.Mail: {"payload"},
+    messages.MailReceipt: {"returned"},
+    messages.MapPage: {"nodes"},
+    messages.MoveRequest: {"slices"},
+    messages.Order: {"slices"},
+    messages.Progress: {"consumers"},
+    messages.Receipt: {"slices"},
+    messages.ReplayRequest: {"until"},
+    messages.SendRequest: {"nodes", "payload"},
+    messages.WriterSilence: {"writers", "goodbyes"},
+}
+"""Sequences that are lists of their own, beside the columns of a table."""
+
+ANSWER: Final = CutAnswer(
+    "t", 1, 1, "n", False, "", (0, 1), (1, 1), (5, 5), (5, 5), 0, 1, (0,), (5,)
+)
+LEDGER: Final = Ledger("t", 1, (1, 2), (1, 1), (1, 1), ("a",), (1,))
+CUT: Final = WriterCut("t", 1, 1, 0, (0, 1), (5, 5), (1, 1), 0)
+
+
+def sequences(kind: type[Any]) -> set[str]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {name for name, hint in hints.items() if get_args(hint)[1].sequence}
+
+
+@pytest.mark.parametrize("kind", [channel.message_type for channel in CONTROL])
+def test_every_sequence_is_a_column_or_is_said_to_be_alone(kind: type[Any]) -> None:
+    columns = {name for table in _PARALLEL.get(kind, ()) for name in table}
+    loose = sequences(kind) - columns - ALONE.get(kind, set())
+    assert not loose or kind in _CHECKS, f"{kind.__name__}: which rows have {loose}?"
+
+
+@pytest.mark.parametrize("message", [ANSWER, LEDGER, CUT])
+def test_columns_of_different_lengths_are_refused(message: Any) -> None:
+    assert fault_of(message) == ""
+    for table in _PARALLEL[type(message)]:
+        for column in table:
+            longer = replace(message, **{column: (*getattr(message, column), 1)})
+            assert column in fault_of(longer)
+
+
+def test_a_cut_has_the_terms_of_all_owners_or_of_none() -> None:
+    assert fault_of(replace(CUT, owner_terms=())) == ""
+    assert fault_of(replace(CUT, owner_terms=(1,))) == "terms of 1 owners for 2 slices"

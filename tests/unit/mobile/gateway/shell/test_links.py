@@ -1,0 +1,110 @@
+"""A client's link in the gateway's loop: what waits for it, and when it is read."""
+
+from __future__ import annotations
+
+import asyncio
+
+from evenflow.errors import LinkLost
+from evenflow.mobile.gateway.shell.links import MOST_QUEUED, Link
+from evenflow.mobile.link.frames import Safe
+
+
+class Wire:
+    """A connection whose other side takes something when it is told to."""
+
+    transport, peer = "tls", "somewhere"
+
+    def __init__(self) -> None:
+        self.takes = asyncio.Event()
+        self.sent: list[Safe] = []
+        self.said = ""
+        self.lost = False
+
+    async def send(self, *frames: Safe) -> None:
+        await self.takes.wait()
+        if self.lost:
+            raise LinkLost("gone")
+        self.sent += frames
+
+    async def close(self, reason: str, *, retry: bool = True) -> None:
+        self.said = f"{reason} {retry}"
+
+
+async def turns(count: int = 5) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def test_frames_go_out_together_and_in_order():
+    async def play() -> None:
+        wire = Wire()
+        link = Link(1, wire)
+        wire.takes.set()
+        for number in range(10):
+            link.send(Safe("items", number))
+        await turns()
+        assert [one.number for one in wire.sent] == list(range(10))
+
+    asyncio.run(play())
+
+
+def test_a_client_that_takes_nothing_is_not_read():
+    async def play() -> None:
+        wire = Wire()
+        link = Link(1, wire)
+        for number in range(MOST_QUEUED + 2):
+            link.send(Safe("items", number))
+            await turns(2)
+        reading = asyncio.create_task(link.may_be_read())
+        await turns()
+        assert not reading.done()
+        wire.takes.set()
+        await reading
+        assert len(wire.sent) == MOST_QUEUED + 2
+        await link.end()
+
+    asyncio.run(play())
+
+
+def test_a_paused_client_is_read_when_it_is_resumed():
+    async def play() -> None:
+        link = Link(1, Wire())
+        await link.may_be_read()
+        link.pause(paused=True)
+        reading = asyncio.create_task(link.may_be_read())
+        await turns()
+        assert not reading.done()
+        link.pause(paused=False)
+        await reading
+
+    asyncio.run(play())
+
+
+def test_who_is_ended_hears_why_and_nothing_else():
+    async def play() -> None:
+        wire = Wire()
+        link = Link(1, wire)
+        link.pause(paused=True)
+        link.close("the token was revoked", retry=False)
+        link.send(Safe("items", 1))
+        await link.may_be_read()  # to be told that it is over
+        wire.takes.set()
+        await link.end()
+        assert wire.said == "the token was revoked False"
+        assert wire.sent == []
+
+    asyncio.run(play())
+
+
+def test_a_link_that_is_lost_while_it_is_sent_to_ends_quietly():
+    async def play() -> None:
+        wire = Wire()
+        link = Link(1, wire)
+        link.send(Safe("items", 1))
+        await turns()
+        wire.lost = True
+        wire.takes.set()
+        await turns()
+        await link.end()
+
+    asyncio.run(play())

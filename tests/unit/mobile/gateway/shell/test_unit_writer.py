@@ -1,0 +1,91 @@
+"""Units on their way to the disk: marks first, and no word before everything is synced."""
+
+from __future__ import annotations
+
+from queue import Queue
+from typing import Any
+
+import pytest
+from tests.unit.mobile.gateway.harness import RUN
+
+from evenflow.clock import SystemClock
+from evenflow.errors import PublishTimeout, StorageError
+from evenflow.mobile.gateway.events import Accept, Chunk, Mark
+from evenflow.mobile.gateway.shell.unit_writer import UnitWriter
+
+UNIT = Accept(
+    "items", 3, (Chunk("car-1", RUN, 1, 1, (5,), (b"a",), 10),), {("car-1", RUN): Mark(1, 0)}
+)
+
+
+class Disk:
+    """Marks and a publisher that note what is done, and fail as they are told."""
+
+    topic = "items"
+
+    def __init__(self) -> None:
+        self.steps: list[Any] = []
+        self.full = self.slow = 0
+        self.fault: Exception | None = None
+
+    def write(self, topic: str, unit: int, marks: object, wall: float) -> None:
+        del topic, marks, wall
+        if self.fault is not None:
+            raise self.fault
+        self.steps.append(("marks", unit))
+
+    def publish_unit(self, unit: int, timeout: float, **columns: Any) -> bool:
+        del timeout
+        if self.full:
+            self.full -= 1
+            raise PublishTimeout("items", 1.0, 1, 1)
+        self.steps.append(("unit", unit, columns["payloads"].to_pylist()))
+        return True
+
+    def wait_for_unit(self, unit: int, timeout: float) -> bool:
+        del timeout
+        self.slow -= 1
+        if self.slow < 0:
+            self.steps.append(("synced", unit))
+        return self.slow < 0
+
+
+@pytest.fixture
+def told() -> Queue[Any]:
+    return Queue()
+
+
+def write(disk: Any, told: Queue[Any]) -> Any:
+    with UnitWriter(disk, disk, SystemClock(), lambda *what: told.put(what), told.put) as writer:
+        writer.write(UNIT)
+        return told.get(timeout=10.0)
+
+
+def test_marks_then_unit_then_synced_then_told(told):
+    disk = Disk()
+    disk.slow = 2
+    assert write(disk, told) == ("items", 3)
+    assert disk.steps == [("marks", 3), ("unit", 3, [b"a"]), ("synced", 3)]
+
+
+def test_a_full_outbox_is_tried_again_and_the_marks_are_not_written_twice(told):
+    disk = Disk()
+    disk.full = 3
+    assert write(disk, told) == ("items", 3)
+    assert [step[0] for step in disk.steps] == ["marks", "unit", "synced"]
+
+
+def test_a_disk_that_fails_ends_it_and_nothing_is_safe(told):
+    disk = Disk()
+    disk.fault = StorageError("marks", "cannot be written")
+    assert write(disk, told) is disk.fault
+    assert disk.steps == []
+
+
+def test_closing_while_the_outbox_is_full_says_nothing_is_safe(told):
+    disk = Disk()
+    disk.full = 1 << 60
+    writer = UnitWriter(disk, disk, SystemClock(), lambda *what: told.put(what), told.put)
+    writer.write(UNIT)
+    writer.close()
+    assert told.empty()
