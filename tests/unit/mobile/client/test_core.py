@@ -162,6 +162,24 @@ def test_pauses_grow_and_differ() -> None:
     assert patience.pause_s(9, random) != patience.pause_s(9, random)
 
 
+def longest_pause(dial_s: float) -> float:
+    """Between rounds of dials that fail after so long."""
+    reach = Reach([A], Patience(), Random(1), start=0.0)
+    pauses, now = [], 0.0
+    for link in range(12):
+        reach.dial(link, now)
+        now += dial_s
+        reach.fail(link, A, "no", now, retry=True)
+        pauses.append(reach.next_at - now)
+        now = reach.next_at
+    return max(pauses)
+
+
+def test_pauses_are_longer_where_gateways_do_not_answer_than_where_there_is_no_network() -> None:
+    assert longest_pause(0.0) <= Patience().most_backoff_s
+    assert Patience().most_backoff_s < longest_pause(10.0) <= Patience().most_crowded_s
+
+
 @given(st.integers(0, 1000), st.integers(1, 5), st.booleans())
 def test_every_address_has_its_turn_in_each_round(seed: int, count: int, endless: bool) -> None:
     addresses = [f"quic://{number}:1" for number in range(count)]
