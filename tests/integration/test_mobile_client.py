@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,15 +19,15 @@ from evenflow.mobile.client.disk import ClientDisk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.processes
 
+DOCS = Path(__file__).parents[2] / "docs" / "mobile.md"
 NOBODY = "tls://127.0.0.1:1"
 PUBLISHER = f"""
 import sys
 from evenflow.mobile import connect
-client = connect({NOBODY!r}, node="car-7", token="t", trust="ca.pem", outbox=sys.argv[1],
+client = connect({NOBODY!r}, node="car-7", token="t", trust=sys.executable, outbox=sys.argv[1],
                  timeout_s=0)
 number = client.stats.kept
 while True:
@@ -110,6 +112,26 @@ def test_items_messages_and_a_gateway_that_comes_back(keys: Path, transport: str
         await gateway.stop()
 
     asyncio.run(work())
+
+
+def test_the_example_of_the_docs_runs(keys: Path, tmp_path: Path) -> None:
+    section = DOCS.read_text(encoding="utf-8").partition("## The client library")[2]
+    example = section.partition("```python\n")[2].partition("```")[0]
+
+    async def work() -> str:
+        gateway = StubGateway("north", keys)
+        address = await gateway.start("quic://127.0.0.1:0")
+        given = {"GATEWAYS": address, "TOKEN": "t", "TRUST": str(keys / "ca.pem")}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", example, cwd=tmp_path, env={**os.environ, **given},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        said, _ = await asyncio.wait_for(process.communicate(), 60)
+        await gateway.stop()
+        assert len(gateway.items["car-7"]) == 10
+        return said.decode()
+
+    assert "safe=10" in asyncio.run(work())
 
 
 def test_an_address_changes_under_the_same_session(keys: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.integration.mobile_stub import StubGateway
 
 from evenflow.access.keys import init_keys
+from evenflow.errors import ConfigError
 from evenflow.fleet.mobile_fleet import MobileFleet
 from evenflow.fleet.mobile_processes import FleetProcesses
 from evenflow.fleet.tour import Tour
@@ -87,6 +88,12 @@ def test_addresses_change_under_the_same_connections(keys: Path) -> None:
         assert books.safe == books.published
 
     asyncio.run(work())
+
+
+def test_a_fleet_that_is_refused_says_why(keys: Path) -> None:
+    nowhere = Tour(("quic://127.0.0.1:9",), "token", Trust("nowhere.pem"), count=3)
+    with FleetProcesses(nowhere, 1) as fleet, pytest.raises(ConfigError, match="trust"):
+        fleet.ask("attach")
 
 
 def test_vehicles_are_shared_out_among_processes(keys: Path) -> None:

@@ -16,4 +16,14 @@ what really happened is known and the pipeline's findings can be compared with i
 :mod:`~.job`         the process that runs them
 :mod:`~.local`       all of it on one machine
 ===================  ===========================================================================
+
+And the load generator ``evenflow fleet``, which drives the same vehicles as thousands of mobile
+nodes:
+
+========================  ======================================================================
+:mod:`~.tour`             what vehicles are to do, and the books of it
+:mod:`~.reception`        their links, which break off in dead spots
+:mod:`~.mobile_fleet`     the vehicles of one process
+:mod:`~.mobile_processes` several such processes, and their orders
+========================  ======================================================================
 """

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from evenflow.errors import EvenflowError, NodeRefused
-from evenflow.fleet.radio import Radio
+from evenflow.fleet.reception import Reception
 from evenflow.fleet.tour import MoveReceipt, Tour, TourBooks
 from evenflow.fleet.vehicles import Fleet
 from evenflow.mobile.client.aio import connect
@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 TICK_S: Final = 0.01
 """About how often some vehicles report."""
+ATTACH_S: Final = 600.0
+"""How long a vehicle looks for its first gateway: thousands come at once."""
 MOST_ITEMS: Final = 1_000
 """Reports that a vehicle keeps; then it waits, and reports late."""
 
@@ -44,7 +46,7 @@ class Vehicle:
     """A vehicle and its client."""
 
     name: str
-    radio: Radio
+    reception: Reception
     client: AsyncClient | None = None
     published: int = 0
     waiting: deque[float] = field(default_factory=deque)
@@ -63,7 +65,9 @@ class MobileFleet:
         self._random = Random(tour.seed)
         self._fleet = Fleet(tour.count, max(tour.rate_hz, 0.001), tour.seed, first=tour.first)
         limits = Limits(idle_s=tour.idle_s)
-        self._vehicles = [Vehicle(name, Radio(tour.trust, limits)) for name in self._fleet.names]
+        self._vehicles = [
+            Vehicle(name, Reception(tour.trust, limits)) for name in self._fleet.names
+        ]
         self._news = TourBooks()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._driving: asyncio.Task[None] | None = None
@@ -71,7 +75,7 @@ class MobileFleet:
     async def attach(self) -> None:
         """Let every vehicle find a gateway."""
         gate = asyncio.Semaphore(self._tour.connecting)
-        await asyncio.gather(*(self._attach(vehicle, gate) for vehicle in self._vehicles))
+        await asyncio.gather(*(self._begin(self._attach(one, gate)) for one in self._vehicles))
 
     async def _attach(self, vehicle: Vehicle, gate: asyncio.Semaphore) -> None:
         async with gate:
@@ -83,8 +87,8 @@ class MobileFleet:
                 most_items=MOST_ITEMS,
                 attributes={"kind": "vehicle"},
                 on_message=partial(self._hear, vehicle),
-                timeout_s=60.0,
-                dialler=vehicle.radio,
+                timeout_s=ATTACH_S,
+                dialler=vehicle.reception,
                 watcher=partial(self._watch, vehicle),
             )
 
@@ -153,19 +157,19 @@ class MobileFleet:
             return
         for number in chosen.tolist():
             vehicle = self._vehicles[number]
-            if self._random.random() < spots and not vehicle.radio.dark:
+            if self._random.random() < spots and not vehicle.reception.dark:
                 self._begin(self._dead_spot(vehicle, self._tour.dead_spot_s))
             elif self._random.random() < changes:
                 self._begin(self._change_address(vehicle))
 
     async def _dead_spot(self, vehicle: Vehicle, seconds: float) -> None:
         self._news.dead_spots += 1
-        vehicle.radio.enter_dead_spot()
+        vehicle.reception.enter_dead_spot()
         await asyncio.sleep(seconds)
-        vehicle.radio.leave_dead_spot()
+        vehicle.reception.leave_dead_spot()
 
     async def _change_address(self, vehicle: Vehicle) -> None:
-        self._news.address_changes += await vehicle.radio.change_address()
+        self._news.address_changes += await vehicle.reception.change_address()
 
     async def dead_spot(self, seconds: float) -> None:
         """Drive all vehicles into a dead spot at once, and out of it."""
@@ -230,8 +234,9 @@ class MobileFleet:
     async def close(self, timeout_s: float) -> None:
         """Wait until everything is safe, and end."""
         await self.park()
-        for task in list(self._tasks):
+        for task in self._tasks:
             task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         clients = [one.client for one in self._vehicles if one.client is not None]
         closing = (client.close(timeout_s) for client in clients)
         await asyncio.gather(*closing, return_exceptions=True)

@@ -116,15 +116,16 @@ async def _serve(tour: Tour, pipe: Pipe) -> None:
     fleet = MobileFleet(tour)
     orders: asyncio.Queue[tuple[Any, ...] | None] = asyncio.Queue()
     asyncio.get_running_loop().add_reader(pipe.fileno(), _read, pipe, orders)
-    while (order := await orders.get()) is not None:
-        try:
+    try:
+        while (order := await orders.get()) is not None:
             await _carry_out(fleet, *order)
-        except EvenflowError as error:
-            pipe.send(error)
-            return
-        pipe.send(fleet.books())
-        if order[0] == "close":
-            return
+            pipe.send(fleet.books())
+            if order[0] == "close":
+                return
+    except EvenflowError as error:
+        pipe.send(error)
+    finally:
+        await fleet.close(0.0)
 
 
 def _read(pipe: Pipe, orders: asyncio.Queue[tuple[Any, ...] | None]) -> None:

@@ -100,6 +100,7 @@ async def connect(
     """
     limits = checked_limits(most_items, most_bytes, when_full)
     addresses = checked_gateways(gateways)
+    trusted = _checked_trust(trust)
     name = checked_name("node", node)
     disk = None if outbox is None else ClientDisk(Path(outbox), name)
     try:
@@ -124,11 +125,22 @@ async def connect(
         if isinstance(error, Contradiction):
             raise StorageError(str(outbox), "its items and numbers do not fit together") from None
         raise
-    trusted = trust if isinstance(trust, Trust) else Trust(str(trust))
     client = AsyncClient(core, dialler or partial(_dial, trusted), disk, watcher)
     client.on_message(on_message)
     await client.start(timeout_s)
     return client
+
+
+def _checked_trust(trust: Trust | str | PathLike[str]) -> Trust:
+    """Return whom to trust, or raise `ConfigError`."""
+    trusted = trust if isinstance(trust, Trust) else Trust(str(trust))
+    if not Path(trusted.ca_file).is_file():
+        raise ConfigError(
+            "trust",
+            trusted.ca_file,
+            "must be the PEM file of the gateways' CA; 'evenflow keys init' made it, as ca.pem",
+        )
+    return trusted
 
 
 async def _dial(trust: Trust, address: str, timeout_s: float) -> Connection:

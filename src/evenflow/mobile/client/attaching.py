@@ -63,6 +63,8 @@ class Attaching:
         self.patience = patience
         self.reach: Reach | None = None
         self.greeted: Session | None = None
+        self.held: tuple[int, float] | None = None
+        """A link that is up and not greeted before a quiet moment, or a time."""
         self.dials = 0
         self._random = random
         self._connection = connection
@@ -81,16 +83,22 @@ class Attaching:
         links = [] if self.reach is None else list(self.reach.dialling)
         if self.greeted is not None:
             links.append(self.greeted.link)
-        self.reach = self.greeted = None
+        self.reach = self.greeted = self.held = None
         return [Drop(link, SLOWER) for link in links]
 
-    def on_linked(self, link: int, now: float) -> list[Action]:
-        """A link is up."""
+    def on_linked(self, link: int, now: float, *, hold_s: float = 0.0) -> list[Action]:
+        """A link is up: greet its gateway, in a quiet moment but after so long at the latest."""
         reach = self.reach
-        if reach is None or link not in reach.dialling or self.greeted is not None:
+        taken = self.greeted is not None or self.held is not None
+        if reach is None or link not in reach.dialling or taken:
             if reach is not None:
                 reach.dialling.pop(link, None)
             return [Drop(link, SLOWER)]
+        self.held = (link, now + hold_s)
+        return [] if hold_s else self._greet(reach, link, now)
+
+    def _greet(self, reach: Reach, link: int, now: float) -> list[Action]:
+        self.held = None
         self._connection += 1
         hello = self._hello(self._connection)
         until = now + self.patience.welcome_s
@@ -102,6 +110,8 @@ class Attaching:
         reach, greeted = self.reach, self.greeted
         if reach is None:
             return
+        if self.held is not None and self.held[0] == link:
+            self.held = None
         if greeted is not None and greeted.link == link:
             self.greeted = None
             reach.fail(link, greeted.address, reason, now, retry=retry)
@@ -113,9 +123,11 @@ class Attaching:
         self.greeted = None
         return self.stop()
 
-    def advance(self, now: float) -> list[Action]:
-        """Do what is due."""
+    def advance(self, now: float, *, quiet: bool = True) -> list[Action]:
+        """Do what is due; a moment is quiet when nothing is on its way to the gateway in use."""
         out: list[Action] = []
+        if self.held is not None and self.reach is not None and (quiet or now >= self.held[1]):
+            out += self._greet(self.reach, self.held[0], now)
         if self.greeted is not None and now >= self.greeted.until:
             link = self.greeted.link
             out.append(Drop(link, "no welcome came"))
@@ -129,4 +141,6 @@ class Attaching:
     def deadline(self) -> float:
         """When something is due."""
         due = inf if self.reach is None else self.reach.next_at
+        if self.held is not None:
+            due = min(due, self.held[1])
         return due if self.greeted is None else min(due, self.greeted.until)

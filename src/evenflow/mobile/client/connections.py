@@ -102,7 +102,9 @@ class Connections:
     # -- links come and go -------------------------------------------------------------------------
 
     def _on_linked(self, event: Linked, now: float) -> None:
-        self._do(*self._attaching.on_linked(event.link, now))
+        moving = self._current is not None
+        hold_s = self._patience.quiet_s if moving else 0.0
+        self._do(*self._attaching.on_linked(event.link, now, hold_s=hold_s))
 
     def _on_unlinked(self, event: Unlinked, now: float) -> None:
         if self._current is not None and event.link == self._current.link:

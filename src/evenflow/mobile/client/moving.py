@@ -1,11 +1,13 @@
 """Carrying out a handover: the executor of a node's orders (the CES Executor of the paper).
 
-Make-before-break: the node reaches the next gateway while it uses the old one, and switches when it
-is welcomed. From then on it sends nothing to the old gateway, and waits until that has said that
-everything is safe; only then it goes on at the next, in order, and leaves. Break-before-make, as
-in the paper: the node leaves at once, and what the old gateway may have accepted is settled through
-the next. Either way the handover is over when nothing is held up by the old gateway any more: the
-node is *usable* at the next. A handover that cannot be carried out leaves the node where it was.
+Make-before-break: the node reaches the next gateway while it uses the old one. It greets it in a
+moment in which nothing is on its way to the old one, if there is such a moment soon, and switches
+when it is welcomed. From then on it sends nothing to the old gateway, and waits until that has said
+that everything is safe; only then it goes on at the next, in order, and leaves. Break-before-make,
+as in the paper: the node leaves at once, and what the old gateway may have accepted is settled
+through the next. Either way the handover is over when nothing is held up by the old gateway any
+more: the node is *usable* at the next. A handover that cannot be carried out leaves the node where
+it was.
 """
 
 from __future__ import annotations

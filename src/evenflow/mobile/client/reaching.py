@@ -35,6 +35,13 @@ class Patience:
     backoff_s: float = 0.5
     """Pause after the first round in which every address failed; doubles from round to round."""
     most_backoff_s: float = 5.0
+    """Longest pause while there is no network: tries cost nobody anything."""
+    most_crowded_s: float = 30.0
+    """Longest pause when gateways were asked and did not answer: they may have too many to answer,
+    and tries that are given up are in the way of the others."""
+    quiet_s: float = 0.25
+    """In a handover, for a moment in which nothing is on its way to the old gateway: then the next
+    is greeted, and there is nothing to wait for when it has taken the node."""
     settle_s: float = 1.0
     """For the old gateway of a handover to say that everything is safe; then it is asked."""
     ask_s: float = 5.0
@@ -42,10 +49,11 @@ class Patience:
     stable_s: float = 10.0
     """After a connection that held for so long, pauses start from the shortest again."""
 
-    def pause_s(self, failures: int, random: Random) -> float:
+    def pause_s(self, failures: int, random: Random, *, unanswered: bool = False) -> float:
         """Return how long to wait after so many failures before the last."""
         doubled = self.backoff_s * 2.0 ** min(failures, 16)
-        return random.uniform(0.5, 1.0) * min(doubled, self.most_backoff_s)
+        most = self.most_crowded_s if unanswered else self.most_backoff_s
+        return random.uniform(0.5, 1.0) * min(doubled, most)
 
 
 class Reach:
@@ -82,6 +90,9 @@ class Reach:
         self._patience = patience
         self._random = random
         self._turn = deque(self.addresses)
+        self._began: dict[int, float] = {}
+        self._unanswered = False
+        """Whether a gateway was asked in this round and did not answer for long."""
         self._round = losses
         self._endless = endless
         self._next = start
@@ -107,6 +118,7 @@ class Reach:
         address = self._turn.popleft()
         self.reason = self.reason or f"{address} has not answered yet"
         self.dialling[link] = address
+        self._began[link] = now
         self._next = now + self._patience.stagger_s
         return address
 
@@ -121,12 +133,17 @@ class Reach:
         if self.greeted == link:
             self.greeted = None
         self.reason = f"{address}: {reason}"
+        if now - self._began.pop(link, now) >= self._patience.stagger_s:
+            self._unanswered = True
         if not retry:
             self.refusals[address] = reason
         self._next = now
         if not self._turn and not self.dialling and self.greeted is None and self._endless:
             self._turn.extend(self.addresses)
-            self._next = now + self._patience.pause_s(self._round, self._random)
+            self._next = now + self._patience.pause_s(
+                self._round, self._random, unanswered=self._unanswered
+            )
+            self._unanswered = False
             self._round += 1
 
     def go_on(self, addresses: Iterable[str], now: float) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import deque
 from typing import TYPE_CHECKING, Final, cast
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from evenflow.mobile.link.frames import FromGateway, FromNode
 
     Dialler = Callable[[str, float], Awaitable[Connection]]
+
+log = logging.getLogger(__name__)
 
 LAST_WORDS_S: Final = 1.0
 """How long what was sent before a link is dropped has to go out."""
@@ -54,8 +57,11 @@ class Wire:
                 self._tell(Arrived(self._link, cast("FromGateway", frame)))
         except LinkLost as lost:
             self._tell(Unlinked(self._link, lost.reason, lost.retry, lost.said))
-        except EvenflowError as error:  # an address, or a CA file, that cannot be used
-            self._tell(Unlinked(self._link, str(error), retry=False))
+        except EvenflowError as error:  # an address that a gateway named and nobody can use
+            self._tell(Unlinked(self._link, str(error)))
+        except Exception as error:  # the client goes on without this link, whatever it was
+            log.exception("link to %s", dial.address)
+            self._tell(Unlinked(self._link, repr(error)))
 
     def send(self, frame: FromNode) -> None:
         """Send a frame, after those that wait."""

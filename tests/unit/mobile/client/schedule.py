@@ -124,6 +124,7 @@ class Schedule(World):
         self.notices: list[tuple[str, int]] = []
         self.held: dict[str, list[Message]] = {name: [] for name in MAILBOXES}
         self.in_hand: deque[Message] = deque()
+        self.sent: dict[str, list[int]] = {name: [] for name in MAILBOXES}
         self.sent_most: dict[str, int] = {}
         self.handled: dict[str, list[int]] = {name: [] for name in MAILBOXES}
         self.orders = 0
@@ -195,6 +196,8 @@ class Schedule(World):
         self.notices += [(name, hello.connection) for name in others]
 
     def on_received(self, mailbox: str, number: int) -> None:
+        if self.random.random() < 0.2:
+            return  # the mailbox does not hear of it
         self.held[mailbox] = [one for one in self.held[mailbox] if one.number > number]
 
     # -- what can happen ---------------------------------------------------------------------------
@@ -349,6 +352,7 @@ class Schedule(World):
             number = self.sent_most.get(mailbox, 0) + self.random.randint(1, 2)
             self.sent_most[mailbox] = number
             previous = held[-1].number if held else 0
+            self.sent[mailbox].append(number)
             held.append(Message(mailbox, number, previous, "me", 0, "", b"x"))
         attached = [link for one in self.gateways.values() for link in one.attached]
         if held and attached:

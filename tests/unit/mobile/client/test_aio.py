@@ -32,8 +32,11 @@ AT_ONCE = Patience(first_s=0.0, backoff_s=0.001, most_backoff_s=0.001)
 
 
 @pytest.fixture
-def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
+def gateway(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Gateway:
     found = Gateway()
+    folder = tmp_path_factory.mktemp("trust")
+    (folder / "ca.pem").touch()
+    monkeypatch.chdir(folder)
 
     async def dial(_: object, address: str, timeout_s: float) -> Any:
         return await found.dial(address, timeout_s)
@@ -217,6 +220,7 @@ def test_no_gateway_in_time_says_why(gateway: Gateway) -> None:
         {"gateways": "http://gateway"},
         {"node": "two words"},
         {"when_full": "explode"},
+        {"trust": "nowhere.pem"},
         {"most_items": 0},
         {"attributes": {"x" * 100: 1}},
     ],
@@ -304,7 +308,7 @@ def test_an_outbox_is_one_clients_at_a_time(gateway: Gateway, tmp_path: Path) ->
             with pytest.raises(OutboxRefused, match="process"):
                 await connected(outbox=tmp_path)
         with pytest.raises(OutboxRefused, match="belongs to node 'car-7'"):
-            await aio.connect(ADDRESS, node="car-8", token="t", trust="ca", outbox=tmp_path)
+            await aio.connect(ADDRESS, node="car-8", token="t", trust="ca.pem", outbox=tmp_path)
 
     run(work())
 

@@ -92,6 +92,8 @@ class Node:
     def attach(self, address: str, **accepted: int) -> Node:
         """Let the gateway of an address, named by its letter, take the node."""
         self.tell(Linked(self.links[address]))
+        if not self.frames(address, Hello):
+            self.wait(0.25)  # no quiet moment comes
         return self.says(address, Welcome(address[7], accepted, (), ("t",), 1 << 16, 5.0))
 
     def publish(self, *payloads: bytes) -> Node:
@@ -158,6 +160,24 @@ def test_pauses_grow_and_differ() -> None:
     assert all(low < high for low, high in pairwise(pauses[:4]))
     assert max(pauses) <= patience.most_backoff_s
     assert patience.pause_s(9, random) != patience.pause_s(9, random)
+
+
+def longest_pause(dial_s: float) -> float:
+    """Between rounds of dials that fail after so long."""
+    reach = Reach([A], Patience(), Random(1), start=0.0)
+    pauses, now = [], 0.0
+    for link in range(12):
+        reach.dial(link, now)
+        now += dial_s
+        reach.fail(link, A, "no", now, retry=True)
+        pauses.append(reach.next_at - now)
+        now = reach.next_at
+    return max(pauses)
+
+
+def test_pauses_are_longer_where_gateways_do_not_answer_than_where_there_is_no_network() -> None:
+    assert longest_pause(0.0) <= Patience().most_backoff_s
+    assert Patience().most_backoff_s < longest_pause(10.0) <= Patience().most_crowded_s
 
 
 @given(st.integers(0, 1000), st.integers(1, 5), st.booleans())
@@ -261,6 +281,23 @@ def test_make_before_break_has_no_gap_when_nothing_is_in_flight() -> None:
     assert (moved.origin, moved.target, moved.ok, moved.gap_s) == ("a", "b", True, 0.0)
 
 
+def test_the_next_gateway_is_greeted_in_a_quiet_moment() -> None:
+    node = Node(A).attach(A).publish(b"1").says(A, order(B)).tell(Linked(2))
+    assert not node.frames(B, Hello)
+    assert node.core.deadline() == 0.25
+    assert node.publish(b"2").frames(A, Items)
+    assert not node.says(A, Safe("t", 1)).frames(B, Hello)
+    assert node.says(A, Safe("t", 2)).frames(B, Hello)
+    node.says(B, Welcome("b", {}, (), ("t",), 1 << 16, 5.0))
+    assert node.of(Moved)[0].gap_s == 0.0
+
+
+def test_a_link_that_is_lost_before_its_quiet_moment_is_not_greeted() -> None:
+    node = Node(A).attach(A).publish(b"1").says(A, order(B, C)).tell(Linked(2)).lose(B)
+    assert [one.address for one in node.of(Dial)] == [C]
+    assert not node.says(A, Safe("t", 1)).of(Send)
+
+
 def test_make_before_break_waits_until_the_old_gateway_has_made_everything_safe() -> None:
     node = Node(A).attach(A).publish(b"1").says(A, order(B)).publish(b"2")
     assert node.frames(A, Items), "the old one is used until the next has taken the node"
@@ -268,17 +305,17 @@ def test_make_before_break_waits_until_the_old_gateway_has_made_everything_safe(
     assert not node.frames(A, Items)
     assert not node.frames(B, Items)
     assert not node.frames(B, Settle), "it has a moment to say so by itself"
-    node.now = 0.02
+    node.now = 0.5
     node.says(A, Safe("t", 2))
     assert node.frames(B, Items) == [Items("t", 3, (0,), (b"3",))]
-    assert node.of(Usable) == [Usable(0.02)]
-    assert node.of(Moved)[0].gap_s == 0.02
+    assert node.of(Usable) == [Usable(0.25)]
+    assert node.of(Moved)[0].gap_s == 0.25
     assert node.of(Moved)[0].in_flight == 1
 
 
 def test_an_old_gateway_that_does_not_answer_is_settled_through_the_next() -> None:
     node = Node(A).attach(A).publish(b"1").says(A, order(B)).attach(B)
-    assert node.core.deadline() == 1.0
+    assert node.core.deadline() == 1.25
     assert node.wait(1.0).frames(B, Settle) == [Settle("a", "t")]
     node.says(B, Settled("a", "t", 0))
     assert node.frames(B, Items) == [Items("t", 2, (0,), (b"1",))]

@@ -1,4 +1,4 @@
-"""The radio of a simulated vehicle: real links, that break off in a dead spot without a word.
+"""The reception of a simulated vehicle: real links, that break off in a dead spot without a word.
 
 In a dead spot nothing is sent and nothing comes: links end at the vehicle, and their gateway hears
 no goodbye. A vehicle that gets another address goes on from another port, with the same session.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Link = QuicClient | TlsSession
 
 
-class Radio:
+class Reception:
     """Makes links, as :func:`~evenflow.mobile.connect_async` wants them made."""
 
     def __init__(self, trust: Trust, limits: Limits | None = None) -> None:
