@@ -33,7 +33,8 @@ from evenflow.model.messages import (
 from evenflow.slices.actions import Send
 from evenflow.slices.ending.delays import Delays
 from evenflow.slices.ending.preparation import Blocked, Owned, Preparation
-from evenflow.slices.ending.records import Ended, too_old
+from evenflow.slices.ending.records import MOST_CUTS, Ended, too_old
+from evenflow.slices.terms import balancer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -48,8 +49,28 @@ REPEAT: Final = 1.0
 """How often the ledger is repeated."""
 REPEATED_CUTS: Final = 4
 """Cuts that are repeated with it, in turn."""
+MOST_COPIES: Final = 2 * MOST_CUTS
+"""Cuts of former balancers whose numbers are kept for the case that they count."""
 
 _LOG = logging.getLogger(__name__)
+
+
+def counting(nodes: Iterable[NodeReport]) -> list[int]:
+    """The terms of cuts of former balancers that count, as the nodes that know them say.
+
+    What is complete counts for ever. What was only decided counts when the newest ledger that a
+    node has heard names it: a balancer that did not name it did not know it, and under that one
+    the writer lived.
+    """
+    reports = list(nodes)
+    newest = max((balancer_of(report.ledger_heard) for report in reports), default=0)
+    complete = [term for report in reports for term in report.complete]
+    return complete + [
+        term
+        for report in reports
+        if balancer_of(report.ledger_heard) == newest
+        for term in report.decided
+    ]
 
 
 class Cutting:
@@ -81,6 +102,8 @@ class Cutting:
         self._registrations = registrations
         self._silent: dict[str, tuple[int, ...]] = {}
         """By node."""
+        self._copies: dict[int, WriterCut] = {}
+        """What nodes have told of cuts that are not known here, by term."""
         self._lose: set[int] = set()
         self._version = 0
         self._shown = dict(self.ended)
@@ -110,11 +133,12 @@ class Cutting:
             found.on_answer(answer)
 
     def on_copy(self, cut: WriterCut) -> None:
-        """A node knows a cut that this balancer does not."""
+        """A node tells the numbers of a cut; it counts when a report names it."""
         if cut.writer not in self.ended and len(cut.slices) == len(cut.upto):
-            self._terms.learn(cut.term)
-            self.preparing.pop(cut.writer, None)
-            self._end(Ended(cut.writer, cut.term, CutStage.DECIDED, cut))
+            self._copies.pop(cut.term, None)
+            self._copies[cut.term] = cut
+            if len(self._copies) > MOST_COPIES:
+                del self._copies[next(iter(self._copies))]
 
     def on_request(self, request: WriterRequest) -> None:
         """An operator gives up what is missing of a writer."""
@@ -147,11 +171,6 @@ class Cutting:
             for node, report in nodes.items()
         }
 
-    def unknown_to(self, nodes: Mapping[str, NodeReport]) -> list[str]:
-        """Nodes that know a cut which is not known here; they will tell."""
-        newest = max((one.term for one in self.ended.values()), default=0)
-        return [node for node, report in nodes.items() if report.cut_term > newest]
-
     @property
     def needed_version(self) -> int:
         """The ledger that a node must know before it may own anything; 0 when it need know none."""
@@ -159,6 +178,21 @@ class Cutting:
             one.cut is not None or one.stage is CutStage.FORGOTTEN for one in self._shown.values()
         )
         return self.decided_version or self._version + 1 if returning else 0
+
+    # -- what former balancers decided ------------------------------------------------------------
+
+    def lacking(self, nodes: Iterable[NodeReport]) -> set[int]:
+        """The terms of cuts that nodes know, and whose numbers have not come here yet."""
+        known = {one.term for one in self.ended.values()}
+        return {*counting(nodes)} - known - self._copies.keys()
+
+    def adopt(self, terms: Iterable[int]) -> None:
+        """Cuts of former balancers count, as far as their numbers are here."""
+        for term in terms:
+            cut = self._copies.get(term)
+            if cut is not None and cut.writer not in self.ended:
+                self._terms.learn(term)
+                self._end(Ended(cut.writer, term, CutStage.DECIDED, cut))
 
     # -- deciding ---------------------------------------------------------------------------------
 
@@ -183,6 +217,8 @@ class Cutting:
             nodes: The members, by their newest reports.
             owners: Tells who owns each slice; None while slices change hands.
         """
+        for report in nodes.values():
+            self.adopt(report.complete)
         candidates = self._candidates(nodes)
         self.delays.keep((candidates | self.preparing.keys()) - self.ended.keys(), now)
         if candidates or self.preparing:

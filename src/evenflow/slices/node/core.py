@@ -236,10 +236,10 @@ class NodeCore:
         if stalled or self.ownership.changed or now >= self._next_report:
             self.ownership.changed = False
             self._next_report = now + self.settings.report_every
-            actions.append(Send(self._report(now)))
+            decided, complete = self.writers.ledger.untold(to_all=self._listening)
+            actions.append(Send(self._report(now, decided, complete)))
             self.lease.on_report_sent(self._reports, now)
-            if self._listening:
-                actions += map(Send, self.writers.ledger.cuts.values())
+            actions += map(Send, [*decided, *complete] if self._listening else complete)
         if now >= self._next_loads:
             self._next_loads = now + self.settings.loads_every
             actions.append(Send(self._loads()))
@@ -267,7 +267,9 @@ class NodeCore:
             tuple(h.arrived for h in held),
         )
 
-    def _report(self, now: float) -> NodeReport:
+    def _report(
+        self, now: float, decided: list[WriterCut], complete: list[WriterCut]
+    ) -> NodeReport:
         self._reports += 1
         held = [self.cache.held[slice_id] for slice_id in sorted(self.cache.held)]
         return NodeReport(
@@ -299,7 +301,9 @@ class NodeCore:
             stray=self.cache.stray,
             misfits=len(self.writers.misfits),
             ledger=self.writers.ledger.complete_version,
-            cut_term=self.writers.ledger.newest_cut,
+            ledger_heard=self.writers.ledger.version,
+            decided=tuple(cut.term for cut in decided),
+            complete=tuple(cut.term for cut in complete),
             spill_failures=self._spill.failed if self._spill is not None else 0,
             layout=self._layout,
             balancer=self._followed if now - self._heard_at < FOLLOWS else 0,
