@@ -169,15 +169,17 @@ def one_node_knows_a_cut(cluster: SimCluster, rng: random.Random) -> None:
     network, publisher = cluster.network, _begin_end(cluster, rng, balancers=3)
     if not publisher:
         return
-    writer, witness = cluster.publishers[publisher].writer, rng.choice(_fitting(cluster))
-    former = cluster.leaders[0].name
+    writer, former = cluster.publishers[publisher].writer, cluster.leaders[0].name
+    witness = rng.choice(list(cluster.nodes))
     network.slow_down(Ledger, WriterCut)
     if calm_until(cluster, lambda: _stage(cluster, writer) == CutStage.DECIDED, 4.0):
         network.parcels += [parcel for parcel in network.held_back if parcel.to == witness]
         calm(cluster, TICK)
     network.held_back.clear()
     cluster.stop_node(witness)
-    _return_without(cluster, publisher, former)
+    network.cuts.clear()
+    for other in processes(cluster):
+        network.cut(former, other)
     calm_until(cluster, lambda: bool(_settled_beside(cluster, former)), 12.0)
     network.slow_down(Commit, ConsumerCommit)
     _publish(cluster, rng, publisher, rng.randint(2, 8))
@@ -187,8 +189,7 @@ def one_node_knows_a_cut(cluster: SimCluster, rng: random.Random) -> None:
         calm(cluster, rng.choice([0.4, 2.0]))
     for name in _settled_beside(cluster, former):
         cluster.kill_balancer(name)
-    if not cluster.nodes[witness].stopped or rng.random() < 0.9:
-        cluster.continue_node(witness)
+    cluster.continue_node(witness)
     network.cuts.clear()
     calm_until(cluster, lambda: _stage(cluster, writer) >= CutStage.COMPLETE, 8.0)
     calm(cluster, 1.0)
@@ -198,16 +199,45 @@ def one_node_knows_a_cut(cluster: SimCluster, rng: random.Random) -> None:
 def numbers_come_late(cluster: SimCluster, rng: random.Random) -> None:
     """A publisher hears that it was cut, the nodes only that this was decided; the balancer dies.
 
-    Nodes tell the next one that they know the cut, and the numbers are on their way for long; so
-    are samples from beyond it.
+    The next one hears late where the stream ends; then come samples from beyond that were late.
     """
     network, publisher = cluster.network, _begin_end(cluster, rng, balancers=2)
     if not publisher:
         return
     writer, former = cluster.publishers[publisher].writer, cluster.leaders[0].name
-    calm_until(cluster, lambda: _stage(cluster, writer) == CutStage.DECIDED, 4.0)
+    late = _keep_back(cluster, rng, publisher)
+    network.slow_down()
+    calm_until(cluster, lambda: _all_know(cluster, writer), 4.0)
     for node in cluster.nodes:
-        network.heal(publisher, node)
+        network.cut(former, node, both=False)
+    network.heal(publisher, former)
+    calm_until(cluster, lambda: cluster.publishers[publisher].writer != writer, 4.0)
+    network.cuts.clear()
+    cluster.kill_balancer(former)
+    network.slow_down(WriterCut)
+    calm(cluster, rng.choice([2.0, 6.0, 8.0]))
+    network.parcels += late
+    calm(cluster, 1.0)
+    network.heal()
+
+
+def _keep_back(cluster: SimCluster, rng: random.Random, publisher: str) -> list[Parcel]:
+    """A publisher whose cut is being prepared sends samples; return them, they are late."""
+    network = cluster.network
+    paths, network.cuts = network.cuts, set()
+    _publish(cluster, rng, publisher, rng.randint(2, 6))
+    cluster.advance(0.15)
+    late = [p for p in network.parcels if isinstance(p.what, Sample)]
+    network.parcels[:] = [p for p in network.parcels if p.sender != publisher]
+    network.cuts = paths
+    return late
+
+
+def _all_know(cluster: SimCluster, writer: int) -> bool:
+    """Whether every node has the numbers of a cut."""
+    views = [sim.core.writers.ledger for sim in cluster.nodes.values() if not sim.misfit]
+    stages = [view.stage(writer) or 0 for view in views if view.complete_version]
+    return len(stages) == len(views) and min(stages, default=0) >= CutStage.DECIDED
 
 
 def _begin_end(cluster: SimCluster, rng: random.Random, balancers: int) -> str:
@@ -236,23 +266,9 @@ def _wait_for_answers(cluster: SimCluster) -> None:
     calm_until(cluster, all_have_answered, 2.0)
 
 
-def _fitting(cluster: SimCluster) -> list[str]:
-    return [node for node, sim in cluster.nodes.items() if not sim.misfit]
-
-
-def _return_without(cluster: SimCluster, publisher: str, balancer: str) -> None:
-    """A publisher is heard again, and a balancer is not any more."""
-    network = cluster.network
-    network.cuts.clear()
-    for other in processes(cluster):
-        network.cut(balancer, other)
-    network.slow_down()
-
-
 def _settled_beside(cluster: SimCluster, former: str) -> list[str]:
     """Who leads, and knows the nodes, beside one that is cut off."""
-    leaders = [each for each in cluster.leaders if each.name != former]
-    return [each.name for each in leaders if each.core.settled]
+    return [b.name for b in cluster.leaders if b.name != former and b.core.settled]
 
 
 def fall_silent(

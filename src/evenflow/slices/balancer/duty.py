@@ -18,7 +18,6 @@ from evenflow.slices.balancer.receipts import Receipts
 from evenflow.slices.balancer.session import Session, Stage
 from evenflow.slices.balancer.sessions import Sessions
 from evenflow.slices.balancer.takeovers import Takeover, Takeovers
-from evenflow.slices.ending.cutting import counting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -156,7 +155,7 @@ class Duty:
     def recover(self, now: float) -> None:
         """Take the owners from the reports; bring the sessions found there to an end."""
         nodes = self._members.reports
-        self.books.cutting.adopt(counting(nodes.values()))
+        self.books.cutting.settle(nodes.values())
         sessions = self.owners.recover(nodes)
         self.settled = True
         # What was uneven before stays: an operator may have wanted it. What calls for moves is a

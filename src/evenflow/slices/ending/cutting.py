@@ -5,13 +5,13 @@ every node and of every registered consumer, under a term, while no slice change
 (:mod:`evenflow.slices.ending.preparation`). Whatever disturbs that abandons the preparation, and it
 is tried again later.
 
-What is decided is told to the nodes at once, and is theirs to remember: a balancer that takes over
-learns it from them. Were it on disk first, a balancer that is cut off before it has told anybody
-would come back later with a cut that nobody kept to. What goes on from there (complete, cleared,
-forgotten) is told only when it is on disk: the shell saves what :meth:`Cutting.to_save` gives and
-says :meth:`Cutting.on_saved`. So when the disk is full, nodes keep to the cut and the rest wait.
+What is decided is told to the nodes at once, and is theirs to remember: the next balancer learns it
+from them (:mod:`evenflow.slices.ending.inherited`). Were it on disk first, one that is cut off
+before it has told anybody would come back later with a cut that nobody kept to. What goes on from
+there (complete, cleared, forgotten) is told only when it is on disk: the shell saves what
+:meth:`Cutting.to_save` gives and says :meth:`Cutting.on_saved`.
 
-The stages and what they mean to whom are a table in ``docs/protocol.md``.
+The stages are a table in ``docs/protocol.md``.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from evenflow.model.messages import (
 )
 from evenflow.slices.actions import Send
 from evenflow.slices.ending.delays import Delays
+from evenflow.slices.ending.inherited import Copies, counting
 from evenflow.slices.ending.preparation import Blocked, Owned, Preparation
-from evenflow.slices.ending.records import MOST_CUTS, Ended, too_old
-from evenflow.slices.terms import balancer_of
+from evenflow.slices.ending.records import Ended, too_old
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -49,28 +49,8 @@ REPEAT: Final = 1.0
 """How often the ledger is repeated."""
 REPEATED_CUTS: Final = 4
 """Cuts that are repeated with it, in turn."""
-MOST_COPIES: Final = 2 * MOST_CUTS
-"""Cuts of former balancers whose numbers are kept for the case that they count."""
 
 _LOG = logging.getLogger(__name__)
-
-
-def counting(nodes: Iterable[NodeReport]) -> list[int]:
-    """The terms of cuts of former balancers that count, as the nodes that know them say.
-
-    What is complete counts for ever. What was only decided counts when the newest ledger that a
-    node has heard names it: a balancer that did not name it did not know it, and under that one
-    the writer lived.
-    """
-    reports = list(nodes)
-    newest = max((balancer_of(report.ledger_heard) for report in reports), default=0)
-    complete = [term for report in reports for term in report.complete]
-    return complete + [
-        term
-        for report in reports
-        if balancer_of(report.ledger_heard) == newest
-        for term in report.decided
-    ]
 
 
 class Cutting:
@@ -102,8 +82,7 @@ class Cutting:
         self._registrations = registrations
         self._silent: dict[str, tuple[int, ...]] = {}
         """By node."""
-        self._copies: dict[int, WriterCut] = {}
-        """What nodes have told of cuts that are not known here, by term."""
+        self._copies = Copies()
         self._lose: set[int] = set()
         self._version = 0
         self._shown = dict(self.ended)
@@ -134,11 +113,7 @@ class Cutting:
 
     def on_copy(self, cut: WriterCut) -> None:
         """A node tells the numbers of a cut; it counts when a report names it."""
-        if cut.writer not in self.ended and len(cut.slices) == len(cut.upto):
-            self._copies.pop(cut.term, None)
-            self._copies[cut.term] = cut
-            if len(self._copies) > MOST_COPIES:
-                del self._copies[next(iter(self._copies))]
+        self._copies.hear(cut)
 
     def on_request(self, request: WriterRequest) -> None:
         """An operator gives up what is missing of a writer."""
@@ -179,15 +154,15 @@ class Cutting:
         )
         return self.decided_version or self._version + 1 if returning else 0
 
-    # -- what former balancers decided ------------------------------------------------------------
-
     def lacking(self, nodes: Iterable[NodeReport]) -> set[int]:
         """The terms of cuts that nodes know, and whose numbers have not come here yet."""
-        known = {one.term for one in self.ended.values()}
-        return {*counting(nodes)} - known - self._copies.keys()
+        return {*counting(nodes)} - {one.term for one in self.ended.values()} - self._copies.keys()
 
-    def adopt(self, terms: Iterable[int]) -> None:
-        """Cuts of former balancers count, as far as their numbers are here."""
+    def settle(self, nodes: Iterable[NodeReport]) -> None:
+        """Everybody who is heard has told what it knows: what counts of it is decided here."""
+        self._adopt(counting(nodes))
+
+    def _adopt(self, terms: Iterable[int]) -> None:
         for term in terms:
             cut = self._copies.get(term)
             if cut is not None and cut.writer not in self.ended:
@@ -218,7 +193,7 @@ class Cutting:
             owners: Tells who owns each slice; None while slices change hands.
         """
         for report in nodes.values():
-            self.adopt(report.complete)
+            self._adopt(report.complete)  # of one that was away while this balancer listened
         candidates = self._candidates(nodes)
         self.delays.keep((candidates | self.preparing.keys()) - self.ended.keys(), now)
         if candidates or self.preparing:
@@ -345,9 +320,8 @@ class Cutting:
         self._shown = dict(self.ended)
 
     def _tell(self, now: float) -> list[Send]:
-        registrations = self._registrations
-        if registrations is not None and registrations.changed:
-            registrations.changed, self._changed = False, True
+        if self._registrations is not None and self._registrations.changed:
+            self._registrations.changed, self._changed = False, True
         if not self._changed and now < self._next_repeat:
             return []
         self._next_repeat = now + REPEAT
