@@ -30,6 +30,16 @@ class Entry(NamedTuple):
     stage: CutStage
 
 
+class KnownCuts(NamedTuple):
+    """What a node says of the cuts that it knows."""
+
+    decided: tuple[int, ...]
+    complete: tuple[int, ...]
+    """Terms."""
+    cuts: list[WriterCut]
+    """Their numbers, as far as they are here and the balancer may not have them."""
+
+
 class LedgerView:
     """The ledger of one topic, as one process has heard it."""
 
@@ -122,22 +132,21 @@ class LedgerView:
         )
         return 0 if any(lacking) else self.version
 
-    def untold(self, *, to_all: bool) -> tuple[list[WriterCut], list[WriterCut]]:
-        """The cuts that a balancer may have to be told: those only decided, and complete ones.
+    def known(self, *, to_all: bool) -> KnownCuts:
+        """The cuts that a balancer may have to be told.
 
         Args:
             to_all: Whether it knows nothing yet; else it has told its ledger.
         """
-        decided, complete = [], []
-        for writer, one in self.entries.items():
-            cut = self._numbers(writer) if one.stage in _OPEN else None
-            if cut is None:
-                continue
-            if one.stage is CutStage.DECIDED:
-                decided.append(cut)
-            elif to_all or writer in self.unnamed:
-                complete.append(cut)
-        return decided, complete
+        stages = {w: one.stage for w, one in self.entries.items() if one.stage in _OPEN}
+        decided = [w for w, stage in stages.items() if stage is CutStage.DECIDED]
+        complete = stages.keys() - decided if to_all else self.unnamed
+        told = [self._numbers(w) for w in (*complete, *(decided if to_all else ()))]
+        return KnownCuts(
+            tuple(self.entries[w].term for w in decided),
+            tuple(self.entries[w].term for w in complete),
+            [cut for cut in told if cut is not None],
+        )
 
     def _bound(self) -> None:
         """Forget where the oldest writers ended, and the oldest altogether."""

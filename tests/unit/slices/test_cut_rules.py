@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from evenflow.model.messages import CutStage
-from evenflow.slices.ending import inherited
+from evenflow.slices.ending import cutting
 from evenflow.slices.ending.cutting import Cutting
 from evenflow.slices.ending.preparation import Preparation
 from evenflow.slices.ledger_view import LedgerView
@@ -33,9 +33,9 @@ from evenflow.testing.silences import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from evenflow.model.messages import Ledger, WriterCut
+    from evenflow.model.messages import Ledger, NodeReport, WriterCut
     from evenflow.slices.ending.preparation import Blocked
 
 SEEDS = range(8)
@@ -77,6 +77,10 @@ def keep_what_was_decided(self: LedgerView, ledger: Ledger) -> bool:
     return news
 
 
+def whatever_was_decided(nodes: Iterable[NodeReport]) -> list[int]:
+    return [term for report in nodes for term in (*report.complete, *report.decided)]
+
+
 RULES = {
     "who has answered takes in nothing more": Rule(
         Writers, "_hear", hear_though_frozen, answers_cross_samples
@@ -98,7 +102,7 @@ RULES = {
         LedgerView, "on_ledger", keep_what_was_decided, one_node_knows_a_cut, served=True
     ),
     "of what was decided, the newest ledger says what counts": Rule(
-        inherited, "balancer_of", lambda _version: 0, one_node_knows_a_cut, served=True
+        cutting, "counting", whatever_was_decided, one_node_knows_a_cut, served=True
     ),
     "a balancer waits for the numbers of cuts that nodes know": Rule(
         Cutting, "lacking", lambda *_: set(), numbers_come_late, own_disks=True

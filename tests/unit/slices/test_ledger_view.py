@@ -26,28 +26,28 @@ def test_what_is_only_decided_freezes_and_is_void_when_a_newer_ledger_does_not_n
     one = view(CutStage.DECIDED)
     assert one.cut(WRITER) is None
     assert one.is_frozen(WRITER)
-    assert one.untold(to_all=False) == ([CUT], [])
+    assert one.known(to_all=True) == ((TERM,), (), [CUT])
     one.on_ledger(ledger(9, None))
     assert not one.is_frozen(WRITER)
-    assert one.untold(to_all=True) == ([], [])
+    assert one.known(to_all=True) == ((), (), [])
 
 
-def test_a_decision_without_its_numbers_is_not_known() -> None:
+def test_a_decision_is_named_when_its_numbers_are_not_here_yet() -> None:
     one = LedgerView()
     one.on_ledger(ledger(1, CutStage.DECIDED))
     assert one.complete_version == 0
-    assert one.untold(to_all=True) == ([], [])
+    assert one.known(to_all=True) == ((TERM,), (), [])
     one.on_cut(CUT)
     assert one.complete_version == 1
-    assert one.untold(to_all=True) == ([CUT], [])
+    assert one.known(to_all=True) == ((TERM,), (), [CUT])
 
 
 def test_a_complete_cut_is_told_to_a_balancer_that_does_not_name_it() -> None:
     one = view(CutStage.COMPLETE)
-    assert one.untold(to_all=True) == ([], [CUT])
-    assert one.untold(to_all=False) == ([], [])
+    assert one.known(to_all=True) == ((), (TERM,), [CUT])
+    assert one.known(to_all=False) == ((), (), [])
     one.on_ledger(ledger(9, None))
-    assert one.untold(to_all=False) == ([], [CUT])
+    assert one.known(to_all=False) == ((), (TERM,), [CUT])
 
 
 def test_what_every_node_knows_stays_decided() -> None:

@@ -90,7 +90,7 @@ class NodeReport:
     ledger_heard: Term = 0
     """Version of the newest ``Ledger`` that it has heard."""
     decided: Terms = ()
-    """Terms of the cuts that this ledger names as decided, and whose numbers are here."""
+    """Terms of the cuts that this ledger names as decided."""
     complete: Terms = ()
     """Terms of complete cuts that the balancer may not know: all while it listens, then those that
     its ledger does not name."""

@@ -25,7 +25,6 @@ from evenflow.model.ids import WriterId
 from evenflow.model.messages import (
     CutAnswer,
     CutStage,
-    Ledger,
     WriterCut,
     WriterRequest,
     WriterSilence,
@@ -35,6 +34,7 @@ from evenflow.slices.ending.delays import Delays
 from evenflow.slices.ending.inherited import Copies, counting
 from evenflow.slices.ending.preparation import Blocked, Owned, Preparation
 from evenflow.slices.ending.records import Ended, too_old
+from evenflow.slices.ending.telling import ledger_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -83,6 +83,8 @@ class Cutting:
         self._silent: dict[str, tuple[int, ...]] = {}
         """By node."""
         self._copies = Copies()
+        self._own: set[int] = set()
+        """Writers whose cut was decided here, not by a balancer before, and is not complete."""
         self._lose: set[int] = set()
         self._version = 0
         self._shown = dict(self.ended)
@@ -129,6 +131,12 @@ class Cutting:
         """A node is no member any more."""
         self._silent.pop(node, None)
         self.abandon("a node is gone", now=now)
+        for writer in self._own:
+            # Not all that were asked will hear the decision: this one may live, led by another.
+            self.delays.disturbed(writer, "a node is gone", now)
+            del self.ended[writer], self._shown[writer]
+            self._changed = True
+        self._own.clear()
 
     # -- who may own slices -----------------------------------------------------------------------
 
@@ -156,7 +164,7 @@ class Cutting:
 
     def lacking(self, nodes: Iterable[NodeReport]) -> set[int]:
         """The terms of cuts that nodes know, and whose numbers have not come here yet."""
-        return {*counting(nodes)} - {one.term for one in self.ended.values()} - self._copies.keys()
+        return self._copies.lacking(nodes) - {one.term for one in self.ended.values()}
 
     def settle(self, nodes: Iterable[NodeReport]) -> None:
         """Everybody who is heard has told what it knows: what counts of it is decided here."""
@@ -255,7 +263,7 @@ class Cutting:
         if isinstance(found, Blocked):
             self._give_way(one, found.reason, now)
             return
-        del self.preparing[one.writer]
+        self._own.add(one.writer)
         self._end(Ended(one.writer, one.term, CutStage.DECIDED, found))
 
     def _unanswered(self, one: Preparation) -> str:
@@ -275,8 +283,9 @@ class Cutting:
         self.ended[one.writer] = one
         self.delays.forget(one.writer)
         self.preparing.pop(one.writer, None)
-        self._lose.discard(one.writer)
         if one.cut is None or one.stage is not CutStage.DECIDED:
+            self._lose.discard(one.writer)
+            self._own.discard(one.writer)
             self.unsaved = True
             return
         self._shown[one.writer] = one
@@ -336,15 +345,7 @@ class Cutting:
             self._turn = (self._turn + 1) % len(cuts)
             told.append(cuts[self._turn])
         pending = self.delays.told(self._version, now)
-        return [*map(Send, told), Send(self._ledger()), *([Send(pending)] if pending else [])]
-
-    def _ledger(self) -> Ledger:
-        rows = [(w, one.term, int(one.stage)) for w, one in sorted(self._shown.items())]
-        rows += [
-            (w, one.term, int(CutStage.PREPARING)) for w, one in sorted(self.preparing.items())
-        ]
-        writers, terms, stages = zip(*rows, strict=True) if rows else ((), (), ())
-        registered = self._registrations.registered() if self._registrations is not None else {}
-        names = tuple(sorted(registered))
-        numbers = tuple(registered[name] for name in names)
-        return Ledger(self._topic, self._version, writers, terms, stages, names, numbers)
+        ledger = ledger_of(
+            self._topic, self._version, self._shown, self.preparing, self._registrations
+        )
+        return [*map(Send, told), Send(ledger), *([Send(pending)] if pending else [])]
