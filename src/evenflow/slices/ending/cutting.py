@@ -9,9 +9,7 @@ What is decided is told to the nodes at once, and is theirs to remember: the nex
 from them (:mod:`evenflow.slices.ending.inherited`). Were it on disk first, one that is cut off
 before it has told anybody would come back later with a cut that nobody kept to. What goes on from
 there (complete, cleared, forgotten) is told only when it is on disk: the shell saves what
-:meth:`Cutting.to_save` gives and says :meth:`Cutting.on_saved`.
-
-The stages are a table in ``docs/protocol.md``.
+:meth:`Cutting.to_save` gives and says :meth:`Cutting.on_saved`. (``docs/protocol.md``)
 """
 
 from __future__ import annotations
@@ -135,7 +133,7 @@ class Cutting:
             # Not all that were asked will hear the decision: this one may live, led by another.
             self.delays.disturbed(writer, "a node is gone", now)
             del self.ended[writer], self._shown[writer]
-            self._changed = True
+        self._changed = self._changed or bool(self._own)
         self._own.clear()
 
     # -- who may own slices -----------------------------------------------------------------------
