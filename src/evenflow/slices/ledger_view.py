@@ -1,8 +1,9 @@
 """What a process knows of the balancer's ledger: nodes, consumers and publishers alike.
 
-The newest ledger says who is being ended. What was decided once stays decided, also when a balancer
-that has lost its disk does not name it. The numbers of a cut come in a message of their own, which
-may be here sooner or later than the ledger; until they are, the writer stays frozen.
+The newest ledger says who is being ended: a writer that it does not name lives, whatever an older
+one said of it. What is complete stays so, also when a balancer that has lost its disk does not name
+it. Until a cut is complete, and its numbers are here, the writer is frozen. The numbers come in a
+message of their own, sooner or later than the ledger.
 
 What is kept is bounded: the ids of the newest :data:`MOST_ENDED` ended writers, and the numbers of
 those cuts that the balancer keeps.
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 MOST_ENDED: Final = 10_000
 _OPEN: Final = (CutStage.DECIDED, CutStage.COMPLETE)
+"""The stages at which the numbers of a cut are needed."""
 
 
 class Entry(NamedTuple):
@@ -28,17 +30,20 @@ class Entry(NamedTuple):
     stage: CutStage
 
 
+class KnownCuts(NamedTuple):
+    """What a node says of the cuts that it knows."""
+
+    decided: tuple[int, ...]
+    complete: tuple[int, ...]
+    """Terms."""
+    cuts: list[WriterCut]
+    """Their numbers, as far as they are here and the balancer may not have them."""
+
+
 class LedgerView:
-    """The ledger of one topic, as one process has heard it.
+    """The ledger of one topic, as one process has heard it."""
 
-    Args:
-        binding: The stage from which on a cut counts here. A node is bound by what is decided, and
-            a balancer that takes over learns it from the nodes. Everybody else is bound when every
-            node is: before, the decision of a balancer that is being replaced may come to nothing.
-    """
-
-    def __init__(self, binding: CutStage = CutStage.COMPLETE) -> None:
-        self._binding = binding
+    def __init__(self) -> None:
         self.version = 0
         """Of the newest ledger; 0 before the first."""
         self.entries: dict[int, Entry] = {}
@@ -48,6 +53,8 @@ class LedgerView:
         """The registered consumers, and the number of the newest commit on disk."""
         self.ahead: set[int] = set()
         """Writers of which nothing is needed any more, and the newest ledger does not know that."""
+        self.unnamed: set[int] = set()
+        """Writers whose cut is complete, and the newest ledger does not know of it."""
 
     def on_ledger(self, ledger: Ledger) -> bool:
         """Take a ledger in; False when it is none that counts, or no news."""
@@ -56,8 +63,10 @@ class LedgerView:
             return False
         self.version = ledger.version
         self.consumers = dict(zip(ledger.consumers, ledger.numbers, strict=False))
-        known = {w: one for w, one in self.entries.items() if one.stage >= self._binding}
+        known = {w: one for w, one in self.entries.items() if one.stage >= CutStage.COMPLETE}
         self.ahead = set()
+        self.unnamed = {w for w, one in known.items() if one.stage is CutStage.COMPLETE}
+        self.unnamed -= set(ledger.writers)
         for writer, term, stage in zip(*columns, strict=True):
             if stage not in CutStage.__members__.values():
                 continue
@@ -91,11 +100,14 @@ class LedgerView:
         return None if found is None else found.stage
 
     def cut(self, writer: int) -> WriterCut | None:
-        """Where a writer's stream ends, when that is decided and the numbers are here."""
-        found, cut = self.entries.get(writer), self.cuts.get(writer)
-        if found is None or cut is None or found.stage < self._binding:
-            return None
-        return cut if cut.term == found.term else None
+        """Where a writer's stream ends, when the cut is complete and the numbers are here."""
+        found = self.entries.get(writer)
+        return self._numbers(writer) if found and found.stage >= CutStage.COMPLETE else None
+
+    def _numbers(self, writer: int) -> WriterCut | None:
+        """The numbers of the cut that the ledger names."""
+        found, cut = self.entries[writer], self.cuts.get(writer)
+        return cut if cut is not None and cut.term == found.term else None
 
     def is_over(self, writer: int) -> bool:
         """Whether nothing of a writer is needed any more."""
@@ -115,14 +127,26 @@ class LedgerView:
     def complete_version(self) -> int:
         """The version of the ledger, when every cut that it names is here; else 0."""
         lacking = (
-            one.stage in _OPEN and self.cut(writer) is None for writer, one in self.entries.items()
+            one.stage in _OPEN and self._numbers(writer) is None
+            for writer, one in self.entries.items()
         )
         return 0 if any(lacking) else self.version
 
-    @property
-    def newest_cut(self) -> int:
-        """The term of the newest cut that is known."""
-        return max((one.term for one in self.entries.values() if one.stage in _OPEN), default=0)
+    def known(self, *, to_all: bool) -> KnownCuts:
+        """The cuts that a balancer may have to be told.
+
+        Args:
+            to_all: Whether it knows nothing yet; else it has told its ledger.
+        """
+        stages = {w: one.stage for w, one in self.entries.items() if one.stage in _OPEN}
+        decided = [w for w, stage in stages.items() if stage is CutStage.DECIDED]
+        complete = stages.keys() - decided if to_all else self.unnamed
+        told = [self._numbers(w) for w in (*complete, *(decided if to_all else ()))]
+        return KnownCuts(
+            tuple(self.entries[w].term for w in decided),
+            tuple(self.entries[w].term for w in complete),
+            [cut for cut in told if cut is not None],
+        )
 
     def _bound(self) -> None:
         """Forget where the oldest writers ended, and the oldest altogether."""

@@ -4,7 +4,7 @@ What may happen at any time, together with all that :mod:`evenflow.testing.sched
 publisher is stopped and continued, or dies; the path between any two processes is cut, in one
 direction or both; any process is stopped and continued; consumers come, go and come back; all nodes
 are restarted at once, and the balancer with its disk; the disk of a balancer is full; balancers
-share a disk or have their own; messages travel as bytes.
+share a disk or have their own, up to three of them; messages travel as bytes.
 
 At the end everything is whole again. Then every item of a publisher that lives is there exactly
 once, and no other twice; messages per second stayed within a bound.
@@ -28,6 +28,8 @@ from evenflow.testing.silences import (
     answers_cross_samples,
     long_silence,
     newcomer_hears_no_ledger,
+    numbers_come_late,
+    one_node_knows_a_cut,
     owner_dies_with_plans,
 )
 
@@ -43,6 +45,8 @@ CROSSINGS: tuple[Act | None, ...] = (
     answers_cross_samples,
     newcomer_hears_no_ledger,
     owner_dies_with_plans,
+    one_node_knows_a_cut,
+    numbers_come_late,
 )
 """What happens once in a schedule, for certain."""
 MOST_MESSAGES = 400.0
@@ -124,6 +128,7 @@ def break_something(cluster: SimCluster, rng: random.Random) -> None:
         long_silence,
         _stop_or_go_on,
         _stop_or_go_on,
+        _node_stands_still,
         _heal,
         _publisher_comes_or_dies,
         _restart_all_nodes,
@@ -170,6 +175,15 @@ def _stop_or_go_on(cluster: SimCluster, rng: random.Random) -> None:
         cluster.network.stop(process)
 
 
+def _node_stands_still(cluster: SimCluster, rng: random.Random) -> None:
+    """A node stands still, perhaps across changes of balancers; or one goes on."""
+    stopped = [node for node, sim in cluster.nodes.items() if sim.stopped]
+    if stopped and rng.random() < 0.5:
+        cluster.continue_node(rng.choice(stopped))
+    elif len(cluster.nodes) > len(stopped) + 1:
+        cluster.stop_node(rng.choice([node for node in cluster.nodes if node not in stopped]))
+
+
 def _publisher_comes_or_dies(cluster: SimCluster, rng: random.Random) -> None:
     if len(cluster.publishers) < 3 and rng.random() < 0.5:
         cluster.start_publisher()
@@ -196,7 +210,7 @@ def _restart_balancer(cluster: SimCluster, rng: random.Random) -> None:  # noqa:
 
 def _second_balancer(cluster: SimCluster, rng: random.Random) -> None:
     """Another one is started, or one of several dies."""
-    if len(cluster.running) < 2:
+    if len(cluster.running) < rng.choice([2, 3]):
         cluster.start_balancer()
     else:
         cluster.kill_balancer(rng.choice(list(cluster.running)))

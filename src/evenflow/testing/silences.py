@@ -8,7 +8,11 @@ for. So each has a step here in which it matters, with the rest left to chance:
 * *who owns knows*: a node joins and has not heard of a cut, which the publisher has not heard of
   either (:func:`newcomer_hears_no_ledger`);
 * *plans count, and stand*: the owner of a slice dies with what consumers have planned, or plan by
-  an old map while the cut is being prepared (:func:`owner_dies_with_plans`).
+  an old map while the cut is being prepared (:func:`owner_dies_with_plans`);
+* *the newest ledger counts*: one node alone hears what a balancer has decided, stands still while
+  others go on under the next balancer, and comes back to a third (:func:`one_node_knows_a_cut`);
+* *what nodes know is waited for*: everybody knows what was decided, the balancer dies, and where
+  the stream ends is told late to the next one (:func:`numbers_come_late`).
 """
 
 from __future__ import annotations
@@ -89,13 +93,7 @@ def answers_cross_samples(cluster: SimCluster, rng: random.Random) -> None:
     if not publisher:
         return
     late = fall_silent(cluster, rng, publisher, share=0.7)
-    network.slow_down(CutAnswer)
-    _wait_for_preparation(cluster)
-
-    def all_have_answered() -> bool:
-        return cluster.nodes.keys() <= {parcel.sender for parcel in network.held_back}
-
-    calm_until(cluster, all_have_answered, 2.0)
+    _wait_for_answers(cluster)
     network.parcels += late
     calm(cluster, TICK * rng.randint(1, 3))
     network.slow_down()
@@ -160,6 +158,118 @@ def owner_dies_with_plans(cluster: SimCluster, rng: random.Random) -> None:
             network.heal(publisher, other)
     calm(cluster, 0.4)
     network.heal()
+
+
+def one_node_knows_a_cut(cluster: SimCluster, rng: random.Random) -> None:
+    """One node hears what a balancer has decided and stands still; the others go on without both.
+
+    What is processed meanwhile is committed late: a publisher that is told of the cut afterwards
+    would publish it again.
+    """
+    network, publisher = cluster.network, _begin_end(cluster, rng, balancers=3)
+    if not publisher:
+        return
+    writer, former = cluster.publishers[publisher].writer, cluster.leaders[0].name
+    witness = rng.choice(list(cluster.nodes))
+    network.slow_down(Ledger, WriterCut)
+    if calm_until(cluster, lambda: _stage(cluster, writer) == CutStage.DECIDED, 4.0):
+        network.parcels += [parcel for parcel in network.held_back if parcel.to == witness]
+        calm(cluster, TICK)
+    network.held_back.clear()
+    cluster.stop_node(witness)
+    network.cuts.clear()
+    for other in processes(cluster):
+        network.cut(former, other)
+    calm_until(cluster, lambda: bool(_settled_beside(cluster, former)), 12.0)
+    network.slow_down(Commit, ConsumerCommit)
+    _publish(cluster, rng, publisher, rng.randint(2, 8))
+    calm(cluster, 2.0)
+    if rng.random() < 0.5:
+        cluster.continue_node(witness)
+        calm(cluster, rng.choice([0.4, 2.0]))
+    cluster.nodes[witness].inbox.clear()  # too much for it while it stood still
+    for name in _settled_beside(cluster, former):
+        cluster.kill_balancer(name)
+    cluster.continue_node(witness)
+    network.cuts.clear()
+    calm_until(cluster, lambda: _stage(cluster, writer) >= CutStage.COMPLETE, 8.0)
+    calm(cluster, 1.0)
+    network.heal()
+
+
+def numbers_come_late(cluster: SimCluster, rng: random.Random) -> None:
+    """A publisher hears that it was cut, the nodes only that this was decided; the balancer dies.
+
+    The next one hears late where the stream ends; then come samples from beyond that were late.
+    """
+    network, publisher = cluster.network, _begin_end(cluster, rng, balancers=2)
+    if not publisher:
+        return
+    writer, former = cluster.publishers[publisher].writer, cluster.leaders[0].name
+    late = _keep_back(cluster, rng, publisher)
+    network.slow_down()
+    calm_until(cluster, lambda: _all_know(cluster, writer), 4.0)
+    for node in cluster.nodes:
+        network.cut(former, node, both=False)
+    network.heal(publisher, former)
+    calm_until(cluster, lambda: cluster.publishers[publisher].writer != writer, 4.0)
+    network.cuts.clear()
+    cluster.kill_balancer(former)
+    network.slow_down(WriterCut)
+    calm(cluster, rng.choice([2.0, 6.0, 8.0]))
+    network.parcels += late
+    calm(cluster, 1.0)
+    network.heal()
+
+
+def _keep_back(cluster: SimCluster, rng: random.Random, publisher: str) -> list[Parcel]:
+    """A publisher whose cut is being prepared sends samples; return them, they are late."""
+    network = cluster.network
+    paths, network.cuts = network.cuts, set()
+    _publish(cluster, rng, publisher, rng.randint(2, 6))
+    cluster.advance(0.15)
+    late = [p for p in network.parcels if isinstance(p.what, Sample)]
+    network.parcels[:] = [p for p in network.parcels if p.sender != publisher]
+    network.cuts = paths
+    return late
+
+
+def _all_know(cluster: SimCluster, writer: int) -> bool:
+    """Whether every node has the numbers of a cut."""
+    views = [sim.core.writers.ledger for sim in cluster.nodes.values() if not sim.misfit]
+    stages = [view.stage(writer) or 0 for view in views if view.complete_version]
+    return len(stages) == len(views) and min(stages, default=0) >= CutStage.DECIDED
+
+
+def _begin_end(cluster: SimCluster, rng: random.Random, balancers: int) -> str:
+    """A publisher falls silent before so many balancers, and its cut is being prepared."""
+    make_whole(cluster)
+    publisher = _somebody_awake(cluster, rng)
+    while len(cluster.running) < balancers:
+        cluster.start_balancer()
+    calm(cluster, 1.0)
+    if not publisher or not cluster.leaders:
+        return ""
+    fall_silent(cluster, rng, publisher)
+    _wait_for_answers(cluster)
+    return publisher if cluster.leaders else ""
+
+
+def _wait_for_answers(cluster: SimCluster) -> None:
+    """Until every node has said what it has of a writer; what they say is on its way."""
+    network = cluster.network
+    network.slow_down(CutAnswer)
+    _wait_for_preparation(cluster)
+
+    def all_have_answered() -> bool:
+        return cluster.nodes.keys() <= {parcel.sender for parcel in network.held_back}
+
+    calm_until(cluster, all_have_answered, 2.0)
+
+
+def _settled_beside(cluster: SimCluster, former: str) -> list[str]:
+    """Who leads, and knows the nodes, beside one that is cut off."""
+    return [b.name for b in cluster.leaders if b.name != former and b.core.settled]
 
 
 def fall_silent(

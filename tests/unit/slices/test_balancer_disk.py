@@ -1,7 +1,7 @@
 """The disk of a balancer is full, or tells what nobody has heard: a cut is the same for everybody.
 
-What a balancer decides binds nodes as soon as they hear of it, and everybody else when it is on
-disk and every node knows it.
+What a balancer decides counts for everybody when it is on disk and every node knows it. Before, the
+next balancer learns it from the nodes, or it is void.
 """
 
 from __future__ import annotations
@@ -147,3 +147,43 @@ def test_what_a_balancer_decided_and_told_nobody_has_not_happened(cluster: SimCl
     assert cluster.run_until(lambda: cluster.running[former].leads, LONG)
     passes(cluster, 3.0)
     check(cluster)
+
+
+@pytest.mark.parametrize("hears_successor", [True, False])
+@pytest.mark.parametrize("owner", [0, 1])
+def test_what_one_node_alone_was_told_is_void(
+    cluster: SimCluster, owner: int, hears_successor: bool
+) -> None:
+    """It stands still, its balancer is cut off, the others go on; it comes back to a third."""
+    publisher, witness = next(iter(cluster.publishers)), list(cluster.nodes)[owner]
+    former = next(iter(cluster.running))
+    successors = [cluster.start_balancer(), cluster.start_balancer()]
+    passes(cluster, 1.0)
+    pull_cable(cluster, publisher)
+    assert cluster.run_until(lambda: decided(cluster), LONG)
+    parcels = cluster.network.parcels
+    parcels[:] = [parcel for parcel in parcels if parcel.to == witness]
+    while parcels:
+        cluster.network.deliver(0)
+    cluster.stop_node(witness)
+    cluster.network.heal()
+    pull_cable(cluster, former)
+    assert cluster.run_until(lambda: bool(leading(cluster, successors)), LONG)
+    hide_commits(cluster)
+    publish(cluster, publisher, times=4)
+    passes(cluster, 3.0)
+    cluster.nodes[witness].inbox.clear()
+    if hears_successor:
+        cluster.continue_node(witness)
+        passes(cluster, 2.0)
+    [successor] = leading(cluster, successors)
+    cluster.kill_balancer(successor)
+    cluster.continue_node(witness)
+    cluster.network.cuts.clear()
+    passes(cluster, 5.0)
+    check(cluster, died=True)
+    assert cluster.publishers[publisher].writer == int(publisher, 16)
+
+
+def leading(cluster: SimCluster, among: list[str]) -> list[str]:
+    return [each.name for each in cluster.leaders if each.name in among and each.core.settled]

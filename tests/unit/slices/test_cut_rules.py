@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from evenflow.model.messages import CutStage
+from evenflow.slices.ending import cutting
 from evenflow.slices.ending.cutting import Cutting
 from evenflow.slices.ending.preparation import Preparation
 from evenflow.slices.ledger_view import LedgerView
@@ -25,13 +27,15 @@ from evenflow.testing.serving_cluster import ServingCluster
 from evenflow.testing.silences import (
     answers_cross_samples,
     newcomer_hears_no_ledger,
+    numbers_come_late,
+    one_node_knows_a_cut,
     owner_dies_with_plans,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from evenflow.model.messages import WriterCut
+    from evenflow.model.messages import Ledger, NodeReport, WriterCut
     from evenflow.slices.ending.preparation import Blocked
 
 SEEDS = range(8)
@@ -40,14 +44,17 @@ SEEDS = range(8)
 class Rule(NamedTuple):
     """A rule, how to take it out, and a step in which it matters."""
 
-    where: type[Any]
+    where: Any
     name: str
     without: Callable[..., Any]
     step: Callable[[SimCluster, random.Random], None]
     served: bool = False
+    own_disks: bool = False
+    """Whether each balancer has a disk of its own."""
 
 
 _hear, _served_cut = Writers._hear, Preparation.served_cut
+_on_ledger = LedgerView.on_ledger
 
 
 def hear_though_frozen(self: Writers, writer: int, now: float) -> bool:
@@ -60,6 +67,18 @@ def cut_without_plans(
     self: Preparation, topic: str, planned: dict[str, int]
 ) -> WriterCut | Blocked:
     return _served_cut(self, topic, dict.fromkeys(planned, 0))
+
+
+def keep_what_was_decided(self: LedgerView, ledger: Ledger) -> bool:
+    decided = {w: one for w, one in self.entries.items() if one.stage is CutStage.DECIDED}
+    news = _on_ledger(self, ledger)
+    if news:
+        self.entries = decided | self.entries
+    return news
+
+
+def whatever_was_decided(nodes: Iterable[NodeReport]) -> list[int]:
+    return [term for report in nodes for term in (*report.complete, *report.decided)]
 
 
 RULES = {
@@ -79,6 +98,15 @@ RULES = {
     "every registered consumer is asked": Rule(
         Cutting, "_unanswered", lambda *_: "", owner_dies_with_plans, served=True
     ),
+    "what is only decided is void when a newer ledger does not name it": Rule(
+        LedgerView, "on_ledger", keep_what_was_decided, one_node_knows_a_cut, served=True
+    ),
+    "of what was decided, the newest ledger says what counts": Rule(
+        cutting, "counting", whatever_was_decided, one_node_knows_a_cut, served=True
+    ),
+    "a balancer waits for the numbers of cuts that nodes know": Rule(
+        Cutting, "lacking", lambda *_: set(), numbers_come_late, own_disks=True
+    ),
 }  # fmt: skip
 
 
@@ -86,6 +114,7 @@ def run(rule: Rule, seed: int) -> None:
     settings = NodeSettings(deliver_items=2, serving=rule.served, writer_silence=SILENCE, lease=6.0)
     kind = ServingCluster if rule.served else SimCluster
     cluster = kind(4, node_settings=settings, balancer_settings=PATIENCE)
+    cluster.balancers.own_disks = rule.own_disks
     cluster.start_balancer()
     for _ in range(2):
         cluster.start_node()
@@ -106,5 +135,5 @@ def test_a_rule_is_needed_and_enough(name: str, monkeypatch: pytest.MonkeyPatch)
     rule = RULES[name]
     run_all(rule)
     monkeypatch.setattr(rule.where, rule.name, rule.without)
-    with pytest.raises(Violation, match=r"more often|repeated"):
+    with pytest.raises(Violation, match=r"more often|repeated|committed it"):
         run_all(rule)

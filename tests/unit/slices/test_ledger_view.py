@@ -14,20 +14,40 @@ def ledger(version: int, stage: CutStage | None) -> Ledger:
     return Ledger("items", version, *rows, (), ())
 
 
-def view(*stages: CutStage | None, binding: CutStage = CutStage.COMPLETE) -> LedgerView:
-    one = LedgerView(binding)
+def view(*stages: CutStage | None) -> LedgerView:
+    one = LedgerView()
     one.on_cut(CUT)
     for version, stage in enumerate(stages, 1):
         assert one.on_ledger(ledger(version, stage))
     return one
 
 
-def test_what_only_a_replaced_balancer_has_decided_binds_nodes_alone() -> None:
-    assert view(CutStage.DECIDED, binding=CutStage.DECIDED).cut(WRITER) is CUT
-    everybody = view(CutStage.DECIDED)
-    assert everybody.cut(WRITER) is None
-    assert everybody.is_frozen(WRITER)
-    assert not view(CutStage.DECIDED, None).is_frozen(WRITER)
+def test_what_is_only_decided_freezes_and_is_void_when_a_newer_ledger_does_not_name_it() -> None:
+    one = view(CutStage.DECIDED)
+    assert one.cut(WRITER) is None
+    assert one.is_frozen(WRITER)
+    assert one.known(to_all=True) == ((TERM,), (), [CUT])
+    one.on_ledger(ledger(9, None))
+    assert not one.is_frozen(WRITER)
+    assert one.known(to_all=True) == ((), (), [])
+
+
+def test_a_decision_is_named_when_its_numbers_are_not_here_yet() -> None:
+    one = LedgerView()
+    one.on_ledger(ledger(1, CutStage.DECIDED))
+    assert one.complete_version == 0
+    assert one.known(to_all=True) == ((TERM,), (), [])
+    one.on_cut(CUT)
+    assert one.complete_version == 1
+    assert one.known(to_all=True) == ((TERM,), (), [CUT])
+
+
+def test_a_complete_cut_is_told_to_a_balancer_that_does_not_name_it() -> None:
+    one = view(CutStage.COMPLETE)
+    assert one.known(to_all=True) == ((), (TERM,), [CUT])
+    assert one.known(to_all=False) == ((), (), [])
+    one.on_ledger(ledger(9, None))
+    assert one.known(to_all=False) == ((), (TERM,), [CUT])
 
 
 def test_what_every_node_knows_stays_decided() -> None:

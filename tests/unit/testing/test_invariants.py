@@ -29,7 +29,7 @@ def owner(term: int = 1, state: SliceState = SliceState.AVAILABLE) -> HeldSlice:
 def commit(checker: InvariantChecker, first: int, last: int, term: int = 1) -> None:
     """A commit of node ``a`` that reaches the publisher and is accepted."""
     message = Commit("items", WRITER, "a", "", (0,), (term,), (last,))
-    checker.admit(message)
+    checker.admit(message, [True])
     newly = Newly(*(np.array([number]) for number in (0, first, last)))
     checker.commit(message, Committed(newly, "a"))
 
@@ -99,7 +99,7 @@ def test_only_what_is_finished_is_committed_and_only_once() -> None:
 
 def test_no_commit_of_an_older_term_is_accepted() -> None:
     checker = InvariantChecker()
-    checker.admit(Commit("items", WRITER, "b", "", (0,), (2,), (0,)))
+    checker.admit(Commit("items", WRITER, "b", "", (0,), (2,), (0,)), [True])
     with pytest.raises(Violation, match="old term 1"):
         commit(checker, 1, 1, term=1)
 

@@ -87,8 +87,13 @@ class NodeReport:
     """Number of the newest balancer whose beats it hears; 0 when it hears none."""
     ledger: Term = 0
     """Version of the newest ``Ledger`` of which the node has every cut."""
-    cut_term: Term = 0
-    """Term of the newest cut that the node knows."""
+    ledger_heard: Term = 0
+    """Version of the newest ``Ledger`` that it has heard."""
+    decided: Terms = ()
+    """Terms of the cuts that this ledger names as decided."""
+    complete: Terms = ()
+    """Terms of complete cuts that the balancer may not know: all while it listens, then those that
+    its ledger does not name."""
 
 
 @dataclass(frozen=True, slots=True)

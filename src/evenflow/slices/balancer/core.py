@@ -282,7 +282,7 @@ class BalancerCore:
             return []
         actions = self.admission.poll(now)
         if not duty.settled:
-            if now < duty.settle_until or self._unheard(now):
+            if now < duty.settle_until or self._unheard(silent, now):
                 return [*actions, *self._announce(now)]
             silent += self._members.behind(self._terms.first)
         for node in silent:
@@ -314,12 +314,14 @@ class BalancerCore:
 
     # -- recovery and reconciliation ------------------------------------------------------------
 
-    def _unheard(self, now: float) -> list[str]:
-        """Nodes that have not said that they hear this balancer, and still may."""
-        if now >= self._duty.settle_until + self.settings.silence:
-            return []
+    def _unheard(self, silent: list[str], now: float) -> bool:
+        """Whether nodes have still to say that they hear this balancer, or what they know."""
         behind = self._members.behind(self._terms.first)
-        return behind or self.books.cutting.unknown_to(self.nodes)
+        if behind and now < self._duty.settle_until + self.settings.silence:
+            return True
+        gone = {*behind, *silent}
+        here = [report for node, report in self.nodes.items() if node not in gone]
+        return bool(self.books.cutting.lacking(here))
 
     def _reconcile(self, report: NodeReport, now: float) -> list[Send]:
         """Bring a node in line with the map, when its report shows that it is not."""

@@ -155,6 +155,7 @@ class Duty:
     def recover(self, now: float) -> None:
         """Take the owners from the reports; bring the sessions found there to an end."""
         nodes = self._members.reports
+        self.books.cutting.settle(nodes.values())
         sessions = self.owners.recover(nodes)
         self.settled = True
         # What was uneven before stays: an operator may have wanted it. What calls for moves is a

@@ -5,13 +5,11 @@ every node and of every registered consumer, under a term, while no slice change
 (:mod:`evenflow.slices.ending.preparation`). Whatever disturbs that abandons the preparation, and it
 is tried again later.
 
-What is decided is told to the nodes at once, and is theirs to remember: a balancer that takes over
-learns it from them. Were it on disk first, a balancer that is cut off before it has told anybody
-would come back later with a cut that nobody kept to. What goes on from there (complete, cleared,
-forgotten) is told only when it is on disk: the shell saves what :meth:`Cutting.to_save` gives and
-says :meth:`Cutting.on_saved`. So when the disk is full, nodes keep to the cut and the rest wait.
-
-The stages and what they mean to whom are a table in ``docs/protocol.md``.
+What is decided is told to the nodes at once, and is theirs to remember: the next balancer learns it
+from them (:mod:`evenflow.slices.ending.inherited`). Were it on disk first, one that is cut off
+before it has told anybody would come back later with a cut that nobody kept to. What goes on from
+there (complete, cleared, forgotten) is told only when it is on disk: the shell saves what
+:meth:`Cutting.to_save` gives and says :meth:`Cutting.on_saved`. (``docs/protocol.md``)
 """
 
 from __future__ import annotations
@@ -25,15 +23,16 @@ from evenflow.model.ids import WriterId
 from evenflow.model.messages import (
     CutAnswer,
     CutStage,
-    Ledger,
     WriterCut,
     WriterRequest,
     WriterSilence,
 )
 from evenflow.slices.actions import Send
 from evenflow.slices.ending.delays import Delays
+from evenflow.slices.ending.inherited import Copies, counting
 from evenflow.slices.ending.preparation import Blocked, Owned, Preparation
 from evenflow.slices.ending.records import Ended, too_old
+from evenflow.slices.ending.telling import ledger_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -81,6 +80,9 @@ class Cutting:
         self._registrations = registrations
         self._silent: dict[str, tuple[int, ...]] = {}
         """By node."""
+        self._copies = Copies()
+        self._own: set[int] = set()
+        """Writers whose cut was decided here, not by a balancer before, and is not complete."""
         self._lose: set[int] = set()
         self._version = 0
         self._shown = dict(self.ended)
@@ -110,11 +112,8 @@ class Cutting:
             found.on_answer(answer)
 
     def on_copy(self, cut: WriterCut) -> None:
-        """A node knows a cut that this balancer does not."""
-        if cut.writer not in self.ended and len(cut.slices) == len(cut.upto):
-            self._terms.learn(cut.term)
-            self.preparing.pop(cut.writer, None)
-            self._end(Ended(cut.writer, cut.term, CutStage.DECIDED, cut))
+        """A node tells the numbers of a cut; it counts when a report names it."""
+        self._copies.hear(cut)
 
     def on_request(self, request: WriterRequest) -> None:
         """An operator gives up what is missing of a writer."""
@@ -130,6 +129,12 @@ class Cutting:
         """A node is no member any more."""
         self._silent.pop(node, None)
         self.abandon("a node is gone", now=now)
+        for writer in self._own:
+            # Not all that were asked will hear the decision: this one may live, led by another.
+            self.delays.disturbed(writer, "a node is gone", now)
+            del self.ended[writer], self._shown[writer]
+        self._changed = self._changed or bool(self._own)
+        self._own.clear()
 
     # -- who may own slices -----------------------------------------------------------------------
 
@@ -147,11 +152,6 @@ class Cutting:
             for node, report in nodes.items()
         }
 
-    def unknown_to(self, nodes: Mapping[str, NodeReport]) -> list[str]:
-        """Nodes that know a cut which is not known here; they will tell."""
-        newest = max((one.term for one in self.ended.values()), default=0)
-        return [node for node, report in nodes.items() if report.cut_term > newest]
-
     @property
     def needed_version(self) -> int:
         """The ledger that a node must know before it may own anything; 0 when it need know none."""
@@ -159,6 +159,21 @@ class Cutting:
             one.cut is not None or one.stage is CutStage.FORGOTTEN for one in self._shown.values()
         )
         return self.decided_version or self._version + 1 if returning else 0
+
+    def lacking(self, nodes: Iterable[NodeReport]) -> set[int]:
+        """The terms of cuts that nodes know, and whose numbers have not come here yet."""
+        return self._copies.lacking(nodes) - {one.term for one in self.ended.values()}
+
+    def settle(self, nodes: Iterable[NodeReport]) -> None:
+        """Everybody who is heard has told what it knows: what counts of it is decided here."""
+        self._adopt(counting(nodes))
+
+    def _adopt(self, terms: Iterable[int]) -> None:
+        for term in terms:
+            cut = self._copies.get(term)
+            if cut is not None and cut.writer not in self.ended:
+                self._terms.learn(term)
+                self._end(Ended(cut.writer, term, CutStage.DECIDED, cut))
 
     # -- deciding ---------------------------------------------------------------------------------
 
@@ -183,6 +198,8 @@ class Cutting:
             nodes: The members, by their newest reports.
             owners: Tells who owns each slice; None while slices change hands.
         """
+        for report in nodes.values():
+            self._adopt(report.complete)  # of one that was away while this balancer listened
         candidates = self._candidates(nodes)
         self.delays.keep((candidates | self.preparing.keys()) - self.ended.keys(), now)
         if candidates or self.preparing:
@@ -244,7 +261,7 @@ class Cutting:
         if isinstance(found, Blocked):
             self._give_way(one, found.reason, now)
             return
-        del self.preparing[one.writer]
+        self._own.add(one.writer)
         self._end(Ended(one.writer, one.term, CutStage.DECIDED, found))
 
     def _unanswered(self, one: Preparation) -> str:
@@ -264,8 +281,9 @@ class Cutting:
         self.ended[one.writer] = one
         self.delays.forget(one.writer)
         self.preparing.pop(one.writer, None)
-        self._lose.discard(one.writer)
         if one.cut is None or one.stage is not CutStage.DECIDED:
+            self._lose.discard(one.writer)
+            self._own.discard(one.writer)
             self.unsaved = True
             return
         self._shown[one.writer] = one
@@ -309,9 +327,8 @@ class Cutting:
         self._shown = dict(self.ended)
 
     def _tell(self, now: float) -> list[Send]:
-        registrations = self._registrations
-        if registrations is not None and registrations.changed:
-            registrations.changed, self._changed = False, True
+        if self._registrations is not None and self._registrations.changed:
+            self._registrations.changed, self._changed = False, True
         if not self._changed and now < self._next_repeat:
             return []
         self._next_repeat = now + REPEAT
@@ -326,15 +343,7 @@ class Cutting:
             self._turn = (self._turn + 1) % len(cuts)
             told.append(cuts[self._turn])
         pending = self.delays.told(self._version, now)
-        return [*map(Send, told), Send(self._ledger()), *([Send(pending)] if pending else [])]
-
-    def _ledger(self) -> Ledger:
-        rows = [(w, one.term, int(one.stage)) for w, one in sorted(self._shown.items())]
-        rows += [
-            (w, one.term, int(CutStage.PREPARING)) for w, one in sorted(self.preparing.items())
-        ]
-        writers, terms, stages = zip(*rows, strict=True) if rows else ((), (), ())
-        registered = self._registrations.registered() if self._registrations is not None else {}
-        names = tuple(sorted(registered))
-        numbers = tuple(registered[name] for name in names)
-        return Ledger(self._topic, self._version, writers, terms, stages, names, numbers)
+        ledger = ledger_of(
+            self._topic, self._version, self._shown, self.preparing, self._registrations
+        )
+        return [*map(Send, told), Send(ledger), *([Send(pending)] if pending else [])]

@@ -52,6 +52,7 @@ from evenflow.slices.terms import balancer_of
 if TYPE_CHECKING:
     from evenflow.model.batch import Batch
     from evenflow.model.sample import Sample
+    from evenflow.slices.ledger_view import KnownCuts
     from evenflow.slices.spill import Spill
 
 BALANCER_SILENT = 2.0
@@ -236,10 +237,10 @@ class NodeCore:
         if stalled or self.ownership.changed or now >= self._next_report:
             self.ownership.changed = False
             self._next_report = now + self.settings.report_every
-            actions.append(Send(self._report(now)))
+            known = self.writers.ledger.known(to_all=self._listening)
+            actions.append(Send(self._report(now, known)))
             self.lease.on_report_sent(self._reports, now)
-            if self._listening:
-                actions += map(Send, self.writers.ledger.cuts.values())
+            actions += map(Send, known.cuts)
         if now >= self._next_loads:
             self._next_loads = now + self.settings.loads_every
             actions.append(Send(self._loads()))
@@ -267,7 +268,7 @@ class NodeCore:
             tuple(h.arrived for h in held),
         )
 
-    def _report(self, now: float) -> NodeReport:
+    def _report(self, now: float, known: KnownCuts) -> NodeReport:
         self._reports += 1
         held = [self.cache.held[slice_id] for slice_id in sorted(self.cache.held)]
         return NodeReport(
@@ -299,7 +300,9 @@ class NodeCore:
             stray=self.cache.stray,
             misfits=len(self.writers.misfits),
             ledger=self.writers.ledger.complete_version,
-            cut_term=self.writers.ledger.newest_cut,
+            ledger_heard=self.writers.ledger.version,
+            decided=known.decided,
+            complete=known.complete,
             spill_failures=self._spill.failed if self._spill is not None else 0,
             layout=self._layout,
             balancer=self._followed if now - self._heard_at < FOLLOWS else 0,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import (
     Commit,
-    CutStage,
     EpochClose,
     ReplayAnswer,
     ReplayRequest,
@@ -50,7 +49,7 @@ class Writers:
         settings: NodeSettings,
         spill: Spill | None = None,
     ) -> None:
-        self.ledger = LedgerView(CutStage.DECIDED)
+        self.ledger = LedgerView()
         """Which writers have ended, or are being ended."""
         self.cache = SliceCache(settings.cache_bytes, serving=settings.serving, spill=spill)
         self.serving = (

@@ -4,8 +4,7 @@
 (:mod:`evenflow.slices.publisher.sealing`). A sealed sample is retained until it is committed, and
 given to the shell to be written to the owner of its slices
 (:mod:`evenflow.slices.publisher.sending.routing`). Whether that write succeeds, and whether it went
-to the right node, does not matter for correctness: nodes find what they lack by the numbers and ask
-for it.
+to the right node, does not matter: nodes find what they lack by the numbers and ask for it.
 
 **Epochs** are progress: what is in an epoch that was announced is part of the stream
 (:mod:`evenflow.slices.publisher.epochs`).
@@ -249,11 +248,12 @@ class PublisherCore:
             return self._on_node(message, now)
         if message.topic != self.topic:
             return []
-        if not isinstance(message, WriterCut):
-            self.balancers.hear(message.version)
+        newest = isinstance(message, WriterCut) or self.balancers.hear(message.version)
         if isinstance(message, MapPage) and self.routing.apply(message):
             self.sealing.on_routes_changed()
-        return self._on_ledger(message, now) if isinstance(message, Ledger | WriterCut) else []
+        if newest and isinstance(message, Ledger | WriterCut):
+            return self._on_ledger(message, now)
+        return []
 
     def _on_node(self, message: Commit | ReplayRequest, now: float) -> list[Reaction]:
         exchange = self._addressed(message.writer) if message.topic == self.topic else None

@@ -43,9 +43,11 @@ class HeardBalancers:
     def __init__(self) -> None:
         self._newest = newest_of(0)
 
-    def hear(self, version: int) -> None:
-        """A balancer spoke, under a term of its own."""
-        self._newest = max(self._newest, newest_of(balancer_of(version)))
+    def hear(self, version: int) -> bool:
+        """A balancer spoke, under a term of its own; whether no newer one was heard."""
+        newest = newest_of(balancer_of(version))
+        self._newest = max(self._newest, newest)
+        return newest == self._newest
 
     def gave(self, terms: Any) -> npt.NDArray[np.bool_]:
         """Whether one that was heard, or one before it, can have given out each of some terms."""

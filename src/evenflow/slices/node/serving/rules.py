@@ -29,7 +29,6 @@ from evenflow.model.ids import WriterId
 from evenflow.model.messages import (
     CommitCopy,
     ConsumerCommit,
-    CutStage,
     EpochClose,
     Progress,
     SliceState,
@@ -61,7 +60,7 @@ class ServingRules:
     def __init__(
         self, topic: str, node: str, cache: SliceCache, ledger: LedgerView | None = None
     ) -> None:
-        self._ledger = LedgerView(CutStage.DECIDED) if ledger is None else ledger
+        self._ledger = LedgerView() if ledger is None else ledger
         self.consumers = Consumers()
         self.address = ""
         """Where the node is read; set when its service has started."""
