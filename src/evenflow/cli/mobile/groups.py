@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -53,7 +54,7 @@ def groups(shared: Shared, *, group: str | None, as_json: bool) -> int:
         rows = [{"group": name, "kind": known[name], "members": members[name]} for name in wanted]
         print(json.dumps({"groups": rows}, indent=2))
         return 0
-    table = Table("group", "kind", "nodes", "members")
+    table = Table("group", "kind", "nodes", "members", box=SIMPLE)
     for name in wanted:
         some = ", ".join(members[name][:SHOWN])
         more = ", ..." if len(members[name]) > SHOWN else ""

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -72,7 +73,7 @@ def mailboxes(shared: Shared, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"mailboxes": rows}, indent=2))
         return 0
-    table = Table("mailbox", "messages", "nodes", "oldest", "bytes")
+    table = Table("mailbox", "messages", "nodes", "oldest", "bytes", box=SIMPLE)
     for row in rows:
         used = f"{row['bytes']:,} of {row['most_bytes']:,}"
         oldest = f"{row['oldest_s']:,.0f} s" if row["messages"] else ""
