@@ -21,11 +21,14 @@ EXTRAS: Final[dict[str, tuple[str, ...]]] = {
 """The importable packages of each extra; pyproject.toml names their distributions."""
 
 
-def require(extra: str) -> None:
-    """Raise `MissingExtra` unless everything is there that an extra brings."""
-    missing = [module for module in EXTRAS[extra] if find_spec(module) is None]
-    if missing:
-        raise MissingExtra(extra, missing)
+def require(*extras: str) -> None:
+    """Raise `MissingExtra` unless everything is there that some extras bring."""
+    missing = {
+        extra: [module for module in EXTRAS[extra] if find_spec(module) is None] for extra in extras
+    }
+    if any(missing.values()):
+        lacking = ",".join(extra for extra in extras if missing[extra])
+        raise MissingExtra(lacking, [module for some in missing.values() for module in some])
 
 
 def explained(error: ModuleNotFoundError) -> ImportError:

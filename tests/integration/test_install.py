@@ -77,9 +77,10 @@ def test_the_commands_of_the_base_work(installed: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "extra"),
     [
-        (("up", "--for", "1s"), "spark"),
+        (("up", "--for", "1s"), "mobile,spark"),
         (("experiment", "skew", "--quick"), "experiments"),
         (("broker", "--name", "b1"), "store"),
+        (("gateway", "--name", "g1"), "mobile"),
         (("config", "--set", "events.hot.expression=cpu > 70"), "events"),
     ],
 )

@@ -14,7 +14,7 @@ from typing import Any, cast
 import rich_click as click
 
 from evenflow.cli.options import SharedHelp
-from evenflow.extras import explained
+from evenflow.extras import explained, require
 from evenflow.registry import Registry
 
 
@@ -24,14 +24,17 @@ class Later(click.RichCommand):
     Args:
         target: ``MODULE:NAME`` of the command, which is called the same, with ``-`` for ``_``.
         line: One line that says what it does.
+        extras: What it needs besides the base; where that is more than one, all are named at once.
     """
 
-    def __init__(self, target: str, line: str) -> None:
+    def __init__(self, target: str, line: str, extras: tuple[str, ...] = ()) -> None:
+        self._extras = extras
         self.module, _, self._attribute = target.partition(":")
         super().__init__(name=self._attribute.replace("_", "-"), short_help=line)
 
     def load(self) -> click.Command:
         """Import the command; `MissingExtra` when it needs what an extra brings."""
+        require(*self._extras)
         try:
             module = import_module(self.module)
         except ModuleNotFoundError as error:
@@ -101,7 +104,11 @@ COMMANDS: Registry[click.Command] = Registry(
         "send": Later("evenflow.cli.mobile.send:send", "send a message to mobile nodes"),
         "slices": Later("evenflow.cli.slices:slices", "list slices and moves, or move some"),
         "token": Later("evenflow.cli.access.token:token", "issue, list and revoke tokens"),
-        "up": Later("evenflow.cli.up:up", "run everything on this machine, with a live table"),
+        "up": Later(
+            "evenflow.cli.up:up",
+            "run everything on this machine, with a live table",
+            ("mobile", "spark"),
+        ),
         "writers": Later("evenflow.cli.writers:writers", "list the writers of a topic"),
     },
     group="evenflow.commands",

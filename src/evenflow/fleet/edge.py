@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 from evenflow.access.keys import init_keys, signing_key
 from evenflow.access.names import CA_FILE
 from evenflow.access.tokens import Allowed, issue
-from evenflow.extras import require
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +34,6 @@ SEND_S: Final = 60.0
 
 def with_edge(config: Config, topic: str, folder: Path) -> Config:
     """The configuration with everything of the mobile edge in a folder of this run."""
-    require("mobile")
     return replace(
         config,
         access=replace(config.access, dir=str(folder / "keys")),
