@@ -92,13 +92,6 @@ class Preparation:
         have = {slice_id: upto for slice_id, _, upto, _ in self._rows()}
         beyond = sum(max(0, last - upto) for _, _, upto, last in self._rows())
         furthest = max(planned.values(), default=0)
-        if self.lose:
-            furthest = max([furthest, *(answer.epoch for answer in self.nodes.values())])
-            kept = {s: upto for s, upto in sorted(have.items()) if upto}
-            return WriterCut(
-                topic, self.writer, self.term, furthest, tuple(kept), tuple(kept.values()), (),
-                beyond,
-            )  # fmt: skip
         best: CutAnswer | None = None
         for answer in self.nodes.values():
             if best is not None and answer.epoch <= best.epoch:
@@ -106,13 +99,17 @@ class Preparation:
             named = zip(answer.close_slices, answer.close_last, strict=True)
             if all(have.get(slice_id, 0) >= last for slice_id, last in named):
                 best = answer
+        slices, last = (best.close_slices, best.close_last) if best is not None else ((), ())
         epoch = best.epoch if best is not None else 0
+        if self.lose:
+            # What was planned or closed beyond it counts as far as it is here: nobody knows the
+            # numbers at which those epochs end, so none are waited for.
+            epoch = max([furthest, *(answer.epoch for answer in self.nodes.values())])
         if epoch < furthest:
             who = ", ".join(sorted(name for name, at in planned.items() if at > epoch))
             return Blocked(
                 f"consumer {who} has planned epoch {furthest}, and the nodes have it up to {epoch}"
             )
-        slices, last = (best.close_slices, best.close_last) if best is not None else ((), ())
         return WriterCut(topic, self.writer, self.term, epoch, slices, last, (), beyond)
 
     def _rows(self) -> Iterable[tuple[int, int, int, int]]:
