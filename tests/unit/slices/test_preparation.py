@@ -10,24 +10,8 @@ def prepared(*, lose: bool, epoch: int = 0, close: tuple[int, ...] = ()) -> Prep
     """One node has two items of each of two slices; some of them lie in an epoch not closed yet."""
     slices = tuple(range(len(close)))
     found = Preparation(5, 1, 10.0, lose)
-    found.on_answer(
-        CutAnswer(
-            "items",
-            5,
-            1,
-            "node-1",
-            False,
-            "",
-            (0, 1),
-            (1, 1),
-            (2, 2),
-            (2, 3),
-            0,
-            epoch,
-            slices,
-            close,
-        )  # fmt: skip
-    )
+    rows = ((0, 1), (1, 1), (2, 2), (2, 3))
+    found.on_answer(CutAnswer("items", 5, 1, "node-1", False, "", *rows, 0, epoch, slices, close))
     return found
 
 
