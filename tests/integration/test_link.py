@@ -17,6 +17,7 @@ import pytest
 from evenflow.access.keys import init_keys
 from evenflow.errors import ConfigError, LinkLost
 from evenflow.mobile.link import frames as f
+from evenflow.mobile.link import tls_listener
 from evenflow.mobile.link.connection import (
     Connection,
     Credentials,
@@ -468,6 +469,29 @@ def test_too_many_connections_are_turned_away(transport: str, keys: Path) -> Non
             await until(lambda: listener.counts.open == 1)
             third = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S)
             assert await asked(third, "c")
+
+    run(main())
+
+
+def test_connections_do_not_take_the_last_files_of_a_gateway(
+    keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has none left cannot write down what it has accepted: it would end."""
+    room = psutil.Process().num_fds() + 12
+    monkeypatch.setattr(tls_listener, "files_for_connections", lambda: room)
+
+    async def main() -> None:
+        async with listening("tls", keys) as listener:
+            host, _, port = listener.address.removeprefix("tls://").rpartition(":")
+            pairs = [await asyncio.open_connection(host, int(port)) for _ in range(20)]
+            await until(lambda: listener.counts.refused > 5)
+            held = [reader for reader, _ in pairs if not reader.at_eof()]
+            assert 0 < len(held) < 10
+            for _, writer in pairs:
+                writer.transport.abort()
+            await until(lambda: listener.counts.refused == 20)
+            client = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S)
+            assert await asked(client, "a")
 
     run(main())
 

@@ -7,12 +7,17 @@ once, and the others when they meet one that knows; and the file alone serves wh
 
 The file is read again when it has changed, at most every `LOOK_S`. An id leaves it when its token
 has expired anyway.
+
+A revocation that was heard counts at once, whatever becomes of the file: its folder may be full, or
+not the door's to write. What is wrong with it is told (`Revocations.problem`) and tried again.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from evenflow.access.tokens import TOKEN_ID
@@ -21,7 +26,7 @@ from evenflow.errors import StorageError
 from evenflow.model.messages import Revocation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from evenflow.domain.cyclone import Participant
@@ -30,8 +35,8 @@ FILE: Final = "revoked.txt"
 LOOK_S: Final = 0.5
 KEPT_S: Final = 86_400.0
 """An id stays this long after its token has expired: clocks differ."""
-MOST: Final = 100_000
-"""Ids that are kept; tokens should expire, not be revoked by the hundred thousand."""
+MOST: Final = 1_000_000
+"""Ids that are added by what is heard; those of the file all count."""
 
 
 def read_revoked(path: Path) -> dict[str, float]:
@@ -59,22 +64,60 @@ def write_revoked(path: Path, revoked: Mapping[str, float]) -> None:
         raise StorageError(str(path), f"cannot be written: {error.strerror}") from None
 
 
+def add_revoked(path: Path, revoked: Mapping[str, float]) -> None:
+    """Add revoked ids to a file, while others may do the same; what expired long ago leaves it."""
+    with _locked(path):
+        there = read_revoked(path)
+        if not revoked.items() <= there.items():
+            write_revoked(path, _wanted({**there, **revoked}))
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    try:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise StorageError(str(path), f"cannot be written: {error.strerror}") from None
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _wanted(revoked: Mapping[str, float]) -> dict[str, float]:
+    """Those whose tokens have not expired long ago."""
+    limit = time.time() - KEPT_S
+    return {id: expires for id, expires in revoked.items() if expires > limit}
+
+
 class Revocations:
     """The revoked ids, as a door knows them: ask it with ``in``, and let it look with `refresh`.
 
     Args:
         folder: Where the file is.
         participant: The domain to hear and to tell, if there is one.
+
+    Raises:
+        StorageError: The file cannot be read.
     """
 
     def __init__(self, folder: Path, participant: Participant | None = None) -> None:
         self._path = folder / FILE
         self._known: dict[str, float] = {}
+        self._unsaved: dict[str, float] = {}
+        """Heard, and not in the file yet."""
         self._stamp: tuple[int, int] | None = None
         self._looked = 0.0
         self._reader = participant.reader(REVOCATIONS) if participant else None
         self._writer = participant.writer(REVOCATIONS) if participant else None
+        self.problem: StorageError | None = None
+        """What is wrong with the file: it is tried again with each look."""
+        self.not_noted = 0
+        """Ids that were heard and are not known: there are too many."""
         self.refresh(now=0.0)
+        if self.problem is not None:
+            raise self.problem
 
     def __contains__(self, id: object) -> bool:
         return id in self._known
@@ -89,29 +132,38 @@ class Revocations:
         if now < self._looked + LOOK_S and now:
             return frozenset()
         self._looked = now
-        before = self._known.keys() | set()
-        from_file = self._from_file()
-        heard = self._heard()
-        if from_file is not None or heard:
-            limit = time.time() - KEPT_S
-            merged = {**self._known, **(from_file or {}), **heard}
-            alive = {id: expires for id, expires in merged.items() if expires > limit}
-            self._known = dict(list(alive.items())[-MOST:])
-            if from_file != self._known and heard:
-                write_revoked(self._path, self._known)
-                self._stamp = self._current_stamp()
-        fresh = frozenset(self._known.keys() - before)
+        found = self._heard()
+        self._unsaved |= found
+        self.problem = None
+        try:
+            found |= self._from_file()
+        except StorageError as error:
+            self.problem = error
+        fresh = {id: expires for id, expires in _wanted(found).items() if id not in self._known}
+        self._known |= fresh
         if self._writer is not None:
-            for id in fresh:
-                self._writer.write(Revocation(id, self._known[id]))
-        return fresh
+            for id, expires in fresh.items():
+                self._writer.write(Revocation(id, expires))
+        self._save()
+        return frozenset(fresh)
 
-    def _from_file(self) -> dict[str, float] | None:
+    def _save(self) -> None:
+        if not self._unsaved or self.problem is not None:
+            return
+        try:
+            add_revoked(self._path, self._unsaved)
+        except StorageError as error:
+            self.problem = error
+            return
+        self._unsaved = {}
+
+    def _from_file(self) -> dict[str, float]:
         stamp = self._current_stamp()
         if stamp == self._stamp:
-            return None
+            return {}
+        found = read_revoked(self._path)
         self._stamp = stamp
-        return read_revoked(self._path)
+        return found
 
     def _current_stamp(self) -> tuple[int, int] | None:
         try:
@@ -123,10 +175,13 @@ class Revocations:
     def _heard(self) -> dict[str, float]:
         if self._reader is None:
             return {}
-        return {
+        heard = {
             message.token: message.expires
             for message in self._reader.take()
             if not isinstance(message, Gone)
             and message.token not in self._known
             and TOKEN_ID.fullmatch(message.token)
         }
+        room = max(0, MOST - len(self._known))
+        self.not_noted += max(0, len(heard) - room)
+        return dict(list(heard.items())[:room])

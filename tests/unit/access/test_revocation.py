@@ -1,12 +1,23 @@
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evenflow.access.revocation import FILE, KEPT_S, Revocations, read_revoked, write_revoked
+from evenflow.access import revocation
+from evenflow.access.revocation import (
+    FILE,
+    KEPT_S,
+    Revocations,
+    add_revoked,
+    read_revoked,
+    write_revoked,
+)
 from evenflow.errors import StorageError
+from evenflow.model.messages import Revocation
 
 A, B, C = "a" * 16, "b" * 16, "c" * 16
 
@@ -50,3 +61,90 @@ def test_the_file_is_written_whole(tmp_path: Path) -> None:
     write_revoked(tmp_path / FILE, {A: 5.0, C: 7.0})
     assert read_revoked(tmp_path / FILE) == {A: 5.0, C: 7.0}
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
+
+
+class Domain:
+    """A domain in which others revoke, and that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.said: list[Revocation] = []
+        self.told: list[Revocation] = []
+
+    def reader(self, _: Any) -> Domain:
+        return self
+
+    def writer(self, _: Any) -> Domain:
+        return self
+
+    def take(self) -> list[Revocation]:
+        said, self.said = self.said, []
+        return said
+
+    def write(self, message: Revocation) -> None:
+        self.told.append(message)
+
+
+def test_what_is_heard_counts_though_the_file_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys are often mounted to be read only, and disks get full."""
+
+    def full(path: Path, _: object) -> None:
+        raise StorageError(str(path), "cannot be written: No space left on device")
+
+    domain = Domain()
+    door = Revocations(tmp_path, domain)  # type: ignore[arg-type]
+    later = float(round(time.time()) + 100)
+    domain.said = [Revocation(A, later)]
+    with monkeypatch.context() as patch:
+        patch.setattr(revocation, "write_revoked", full)
+        assert door.refresh(now=1.0) == {A}
+    assert A in door
+    assert domain.told == [Revocation(A, later)]
+    assert "No space left" in str(door.problem)
+    assert door.refresh(now=2.0) == frozenset()
+    assert door.problem is None
+    assert read_revoked(tmp_path / FILE) == {A: later}, "it is tried again"
+
+
+def test_a_file_that_cannot_be_read_is_read_later_and_the_domain_is_heard_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that has no file to open left, say."""
+
+    def none_left(path: Path) -> dict[str, float]:
+        raise StorageError(str(path), "cannot be read: Too many open files")
+
+    domain = Domain()
+    door = Revocations(tmp_path, domain)  # type: ignore[arg-type]
+    later = time.time() + 100
+    write_revoked(tmp_path / FILE, {A: later})
+    domain.said = [Revocation(B, later)]
+    with monkeypatch.context() as patch:
+        patch.setattr(revocation, "read_revoked", none_left)
+        assert door.refresh(now=1.0) == {B}
+        assert door.problem is not None
+    assert door.refresh(now=2.0) == {A}
+    assert read_revoked(tmp_path / FILE).keys() == {A, B}
+
+
+def test_none_is_valid_again_because_many_are_revoked(tmp_path: Path) -> None:
+    later = time.time() + 100
+    ids = [f"{number:016x}" for number in range(100_001)]
+    write_revoked(tmp_path / FILE, dict.fromkeys(ids, later))
+    door = Revocations(tmp_path)
+    assert all(id in door for id in ids)
+
+
+def test_two_that_revoke_at_once_do_not_undo_one_another(tmp_path: Path) -> None:
+    later = time.time() + 100
+    numbers = range(40)
+    threads = [
+        threading.Thread(target=add_revoked, args=(tmp_path / FILE, {f"{one:016x}": later}))
+        for one in numbers
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert read_revoked(tmp_path / FILE).keys() == {f"{one:016x}" for one in numbers}

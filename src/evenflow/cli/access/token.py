@@ -14,7 +14,7 @@ from rich.table import Table
 
 from evenflow.access.keys import signing_key
 from evenflow.access.register import Issued, issued, note
-from evenflow.access.revocation import FILE, read_revoked, write_revoked
+from evenflow.access.revocation import FILE, add_revoked, read_revoked
 from evenflow.access.tokens import TOKEN_ID, Allowed, issue
 from evenflow.cli.options import Shared, command
 from evenflow.cli.values import lifetime
@@ -124,7 +124,7 @@ def _revoke(config: Config, name: str, *, tell: bool) -> int:
         found = {name: time.time() + 10 * 365 * 86_400}  # issued elsewhere: remember it for long
     if not found:
         raise UnknownName("token", name, [*dict.fromkeys(one.subject for one in known)])
-    write_revoked(folder / FILE, {**read_revoked(folder / FILE), **found})
+    add_revoked(folder / FILE, found)
     for number in found:
         print(f"{number} is revoked")
     if tell:

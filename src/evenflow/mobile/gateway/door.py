@@ -110,19 +110,25 @@ class Door:
             return f"gateway {self._name} was given up by its operator"
         if parts.draining.on:
             return f"gateway {self._name} is draining"
-        known = parts.sessions.newest(hello.node)
         here = parts.sessions.of_node(hello.node)
-        if hello.connection < known or (here and hello.connection == known):
+        known = parts.sessions.newest(hello.node, hello.run)
+        if hello.connection < known:
             return f"connection {hello.connection} is not newer than {known}"
+        if here is not None and hello.connection <= here.connection:
+            return f"a newer connection of {hello.node} is here: there may be two of that name"
         if here is None and parts.sessions.nodes >= self._settings.most_nodes:
             return f"gateway {self._name} has {self._settings.most_nodes} nodes and takes no more"
         return ""
 
     def let_in(self, session: Session, now: float) -> None:
-        """Let a client in, unless something of its former connections is on its way."""
+        """Let a client in, unless something of its former connections is on its way.
+
+        Of former runs neither: who comes again and again with a new one would have more memory
+        each time.
+        """
         parts, hello = self._parts, session.hello
         assert hello is not None
-        if parts.uplink.has(session.node, session.run):
+        if parts.uplink.has_any(session.node):
             return
         marks = self._marks(session.node, session.run)
         session.accepted = {topic: marks[topic] for topic in session.topics if topic in marks}

@@ -2,8 +2,11 @@
 
 A node numbers its connections. Of two the larger counts, wherever they are: a ``Hello`` with a
 smaller number than one that is known is refused, and a session with a smaller one is ended. What is
-known of nodes that are not here (their *fences*) is kept for the newest ``MOST_FENCES``; an older
-one is not needed, because whoever was fenced has long lost its link.
+known of connections that are not here (*fences*) holds for the run of their client: it is there so
+that nothing of an older connection is accepted, and another run has other items. A process that has
+lost its memory, and whose clock was put back, would else be refused until its clock is as late.
+Fences are kept for the newest ``MOST_FENCES``; an older one is not needed, because whoever was
+fenced has long lost its link.
 """
 
 from __future__ import annotations
@@ -92,7 +95,7 @@ class Sessions:
     def __init__(self) -> None:
         self.by_link: dict[int, Session] = {}
         self._by_node: dict[str, Session] = {}
-        self._fences: OrderedDict[str, int] = OrderedDict()
+        self._fences: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._elsewhere: set[int] = set()
 
     def __iter__(self) -> Iterator[Session]:
@@ -137,22 +140,23 @@ class Sessions:
         if self._by_node.get(session.node) is not session:
             return False
         del self._by_node[session.node]
-        self.fence(session.node, session.connection)
+        self.fence(session.node, session.run, session.connection)
         return True
 
     # -- fences ------------------------------------------------------------------------------------
 
-    def newest(self, node: str) -> int:
-        """The largest connection of a node that is known."""
+    def newest(self, node: str, run: str) -> int:
+        """The largest connection of a node's run that is known."""
         session = self._by_node.get(node)
-        here = 0 if session is None else session.connection
-        return max(here, self._fences.get(node, 0))
+        here = 0 if session is None or session.run != run else session.connection
+        return max(here, self._fences.get((node, run), 0))
 
-    def fence(self, node: str, connection: int) -> None:
-        """Smaller connections of this node count no more."""
-        if connection < self._fences.get(node, 0):
+    def fence(self, node: str, run: str, connection: int) -> None:
+        """Smaller connections of this node's run count no more."""
+        key = (node, run)
+        if connection < self._fences.get(key, 0):
             return
-        self._fences[node] = connection
-        self._fences.move_to_end(node)
+        self._fences[key] = connection
+        self._fences.move_to_end(key)
         while len(self._fences) > MOST_FENCES:
             self._fences.popitem(last=False)

@@ -145,10 +145,10 @@ class Settling:
     def on_request(self, request: SettleRequest) -> Session | None:
         """Another gateway asks; return the session that is over by it."""
         node = request.node
-        if request.connection < self._sessions.newest(node):
+        if request.connection < self._sessions.newest(node, request.run):
             return None
         session = self._sessions.of_node(node)
-        self._sessions.fence(node, request.connection)
+        self._sessions.fence(node, request.run, request.connection)
         if self._is_ready(request):
             self._answer(request)
         else:
@@ -170,7 +170,7 @@ class Settling:
 
     def _answer(self, request: SettleRequest) -> None:
         node, run, topic = request.node, request.run, request.topic
-        if request.connection < self._sessions.newest(node):
+        if request.connection < self._sessions.newest(node, run):
             return
         number = self._marks(node, run).get(topic, 0)
         self.answered += 1

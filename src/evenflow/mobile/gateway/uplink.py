@@ -83,6 +83,8 @@ class Uplink:
         self._room = room
         self._settings = settings
         self._out = out
+        self._unsafe: Counter[str] = Counter()
+        """Chunks of each node that are not safe, of all its runs."""
         self.items = 0
         """Items accepted."""
         self.repeated = 0
@@ -117,6 +119,7 @@ class Uplink:
 
     def _gather(self, pipeline: Pipeline, chunk: Chunk, accepted: int, now: float) -> None:
         client = (chunk.node, chunk.run)
+        self._unsafe[chunk.node] += 1
         if not pipeline.gathered:
             pipeline.since = now
         pipeline.gathered.append(chunk)
@@ -174,6 +177,9 @@ class Uplink:
         for chunk in done.chunks:
             self.items += len(chunk.payloads)
             self._room.give_back(chunk.link, chunk.size)
+            self._unsafe[chunk.node] -= 1
+            if not self._unsafe[chunk.node]:
+                del self._unsafe[chunk.node]
         for client, mark in done.marks.items():
             if client in pipeline.waiting:
                 pipeline.accepted[client] = mark.number
@@ -205,9 +211,11 @@ class Uplink:
         """Whether every item that was taken is safe."""
         return all(not p.gathered and p.in_flight is None for p in self._pipelines.values())
 
-    def has(self, node: str, run: str, topic: str | None = None) -> bool:
+    def has(self, node: str, run: str, topic: str) -> bool:
         """Whether items of a client are on their way to the disk."""
-        if topic is not None:
-            pipeline = self._pipelines.get(topic)
-            return pipeline is not None and pipeline.has((node, run))
-        return any(pipeline.has((node, run)) for pipeline in self._pipelines.values())
+        pipeline = self._pipelines.get(topic)
+        return pipeline is not None and pipeline.has((node, run))
+
+    def has_any(self, node: str) -> bool:
+        """Whether items of a node are on their way to the disk, of whichever run."""
+        return node in self._unsafe

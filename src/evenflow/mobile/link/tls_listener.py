@@ -1,19 +1,28 @@
-"""A gateway's door for TLS over TCP."""
+"""A gateway's door for TLS over TCP.
+
+Too many connections are turned away before anything is computed for them; too many are also those
+that would take the last files of the process (:mod:`~evenflow.mobile.link.open_files`).
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import socket
+from typing import TYPE_CHECKING, Final
 
 from evenflow.mobile.link.accepting import Door
 from evenflow.mobile.link.framing import FROM_NODE
+from evenflow.mobile.link.open_files import files_for_connections
 from evenflow.mobile.link.tls import TlsSession, server_context
 
 if TYPE_CHECKING:
     from evenflow.mobile.link.address import LinkAddress
     from evenflow.mobile.link.connection import Accept, Credentials, Limits
 
-BACKLOG = 4_096
+BACKLOG: Final = 4_096
+"""Connections that wait in the kernel."""
+BURST: Final = 64
+"""Connections taken in one turn of the loop: each has a file before it can be turned away."""
 
 
 class TlsListener(Door):
@@ -30,21 +39,22 @@ class TlsListener(Door):
         self._context = server_context(credentials)
         self._shaking: set[TlsSession] = set()
         self._server: asyncio.Server | None = None
+        self._files = files_for_connections()
         self.address = ""
 
     async def open(self, address: LinkAddress) -> None:
         """Begin to listen."""
+        opened = _bound(address)
+        self.address = str(address.with_port(opened.getsockname()[1]))
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            self._session, address.host, address.port, backlog=BACKLOG
-        )
-        self.address = str(address.with_port(self._server.sockets[0].getsockname()[1]))
+        self._server = await loop.create_server(self._session, sock=opened, backlog=BURST)
+        opened.listen(BACKLOG)
 
     def _session(self) -> TlsSession:
         session = _ServerSession(
             self._context, None, self._on_ready, self._on_gone, FROM_NODE, self.limits, self.counts
         )
-        session.refused = self.crowded or self._closing
+        session.files = 0 if self.crowded or self._closing else self._files
         self._shaking.add(session)
         return session
 
@@ -69,14 +79,27 @@ class TlsListener(Door):
 
 
 class _ServerSession(TlsSession):
-    """The gateway's end; too many are turned away before anything is computed for them."""
+    """The gateway's end."""
 
-    refused = False
+    files = 0
+    """The number of its file must be below this; else it is one too many."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if self.refused:
+        if transport.get_extra_info("socket").fileno() >= self.files:
             self.end("too many connections")
             transport.abort()  # type: ignore[attr-defined] # a stream's transport has it
             self._timer.cancel()
             return
         super().connection_made(transport)
+
+
+def _bound(address: LinkAddress) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind((address.host, address.port))
+    except BaseException:
+        opened.close()
+        raise
+    return opened

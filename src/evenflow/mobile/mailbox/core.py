@@ -247,7 +247,9 @@ class MailboxCore:
         anew = said.attached and place == said.gateway and before != said.connection
         if anew or place != node.gateway:
             self.delivery.place(node, place)
-        self.groups.describe(said.node, said.attributes)
+        # Who goes is described as before: it may be attached elsewhere, or only away.
+        if said.attached and place == said.gateway:
+            self.groups.describe(said.node, said.attributes)
         self._actions.append(NoteNodes((said.node,)))
 
     def _on_gone(self, gone: Gone, now: float, wall: float) -> None:

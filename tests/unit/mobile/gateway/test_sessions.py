@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tests.unit.mobile.gateway.harness import WALL, Harness, closed, hello, sent, written
+from tests.unit.mobile.gateway.harness import (
+    OTHER_RUN,
+    WALL,
+    Harness,
+    closed,
+    hello,
+    sent,
+    written,
+)
 
 from evenflow.mobile.gateway.events import Complain, TimeOfDay
 from evenflow.mobile.link import frames
@@ -55,6 +63,20 @@ def test_an_older_hello_is_refused_also_when_the_newer_connection_is_over():
     gateway.lose(gateway.attach(connection=5))
     late = gateway.link()
     assert closed(gateway.say(late, hello(connection=4)), late) is not None
+
+
+def test_a_client_that_lost_its_memory_and_whose_clock_was_put_back_is_let_in():
+    """Numbers of connections come from the clock; its former run has no more items to send."""
+    gateway = Harness()
+    ahead = gateway.attach(connection=5)
+    back = gateway.link()
+    refused = closed(gateway.say(back, hello(connection=4, run=OTHER_RUN)), back)
+    assert refused is not None
+    assert refused.retry
+    assert "there may be two of that name" in refused.reason
+    gateway.lose(ahead)
+    back = gateway.link()
+    assert sent(gateway.say(back, hello(connection=4, run=OTHER_RUN)), back, frames.Welcome)
 
 
 def test_the_former_sessions_items_are_not_taken_when_a_newer_connection_is_there():

@@ -139,6 +139,18 @@ def test_when_all_together_have_used_the_whole_nobody_who_sends_is_read():
     assert gateway.core.room.held == 0
 
 
+def test_a_client_that_comes_again_and_again_by_a_new_run_has_no_more_room_than_one():
+    gateway = Harness(in_flight_bytes=1_000)
+    for connection in range(1, 20):
+        link = gateway.attach(connection=connection, run=f"{connection:016x}")
+        gateway.publish(link, 1, b"x" * 1_000)
+        gateway.lose(link)
+    assert gateway.core.room.held < 2_000
+    gateway.settle()
+    again = gateway.attach(connection=20, run=f"{20:016x}")
+    assert sent(gateway.log, again, frames.Welcome)
+
+
 def test_a_lost_client_holds_no_room_for_ever():
     gateway = Harness(in_flight_bytes=2_000)
     link = gateway.attach()

@@ -208,6 +208,19 @@ def test_a_group_is_what_it_is_when_the_message_is_sent() -> None:
     assert not reply.message.known
 
 
+def test_who_moves_or_is_away_stays_in_its_group() -> None:
+    config = Config.load(None, {"mobile_groups.buses.expression": 'node.kind == "bus"'})
+    box = Box(groups=Groups(definitions(config.mobile_groups)))
+    bus, gone = '{"kind": "bus"}', {"attached": False, "attributes": "{}"}
+    box.tell(here("gw-1"), here("gw-2"), attachment("car-1", attributes=bus))
+    box.tell(attachment("car-1", "gw-2", 2, attributes=bus), attachment("car-1", **gone))
+    assert box.send(group="buses").recipients == 1, "it has moved"
+    box.tell(attachment("car-1", "gw-1", 1, attributes='{"kind": "car"}'))
+    assert box.send(group="buses").recipients == 1, "what an older connection says comes late"
+    box.tell(attachment("car-1", "gw-1", **gone), attachment("car-1", "gw-2", 2, **gone))
+    assert box.send(group="buses").recipients == 1, "it is away"
+
+
 def test_a_group_leaves_out_for_whom_too_much_waits() -> None:
     box = Box(node_messages=2)
     box.tell(attachment("a"), attachment("b"))

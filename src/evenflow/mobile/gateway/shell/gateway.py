@@ -15,7 +15,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from evenflow.clock import SystemClock
-from evenflow.errors import EvenflowError, StorageError
+from evenflow.errors import StorageError
 from evenflow.mobile.gateway.core import GatewayCore
 from evenflow.mobile.gateway.events import (
     Accept,
@@ -98,6 +98,7 @@ class Gateway:
         self._tasks: list[asyncio.Task[None]] = []
         self._started = asyncio.Event()
         self._port: DomainPort | None = None
+        self._problem = ""
         self.on_ordered: Callable[[Ordered], object] = lambda _: None
         """Told what came of handover orders; in the loop's thread."""
         self._disk = GatewayDisk(folder, topics, config, participant)
@@ -253,12 +254,13 @@ class Gateway:
             await asyncio.sleep(TIME_OF_DAY_S)
 
     async def _revoked(self) -> frozenset[str]:
-        """What was revoked since the last look; a file that cannot be read now is read later."""
-        try:
-            return await asyncio.to_thread(self._admission.revoked)
-        except EvenflowError as error:
-            _log.error("which tokens are revoked cannot be read: %s", error)
-            return frozenset()
+        """What was revoked since the last look; what is wrong with the file is said once."""
+        revoked = await asyncio.to_thread(self._admission.revoked)
+        problem = self._admission.problem
+        if problem and problem != self._problem:
+            _log.error("which tokens are revoked: %s", problem)
+        self._problem = problem
+        return revoked
 
     async def _tidy(self) -> None:
         while True:

@@ -1,8 +1,9 @@
 """The links of a gateway's clients, in its loop: what is sent to each, and when it is read.
 
 A link has a queue of frames and a task that sends them, as long as there are any. What the core
-sends is bounded by what it has read from that client and by the bound of messages; so a client that
-takes nothing is not read either once ``MOST_QUEUED`` frames wait for it.
+sends is bounded by what it has read from that client and by the bound of messages, and what it
+sends again waits once (:mod:`~evenflow.mobile.gateway.outgoing`); so a client that takes nothing is
+not read either once ``MOST_QUEUED`` frames wait for it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from evenflow.mobile.gateway.outgoing import Outgoing
 from evenflow.mobile.link.connection import LinkLost
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ class Link:
     def __init__(self, number: int, connection: Connection) -> None:
         self.number = number
         self.connection = connection
-        self._queue: list[FromGateway] = []
+        self._queue = Outgoing()
         self._sending: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._readable = asyncio.Event()
@@ -54,7 +56,7 @@ class Link:
         """Queue a frame."""
         if self._closing is not None:
             return
-        self._queue.append(frame)
+        self._queue.add(frame)
         self._look()
         if self._sending is None:
             self._sending = asyncio.create_task(self._send_all())
@@ -62,21 +64,20 @@ class Link:
     async def _send_all(self) -> None:
         with suppress(LinkLost):  # who receives from it is told the same
             while self._queue:
-                frames, self._queue = self._queue, []
-                await self.connection.send(*frames)
+                await self.connection.send(*self._queue.take())
                 self._look()
         self._sending = None
 
     def close(self, reason: str, *, retry: bool) -> None:
         """Say goodbye and end it; what waits for it is not sent."""
         if self._closing is None:
-            self._queue.clear()
+            self._queue.take()
             self._readable.set()
             self._closing = asyncio.create_task(self.connection.close(reason, retry=retry))
 
     async def end(self) -> None:
         """The connection is over: end its tasks."""
-        self._queue.clear()
+        self._queue.take()
         if self._sending is not None:
             self._sending.cancel()
             with suppress(asyncio.CancelledError, LinkLost):

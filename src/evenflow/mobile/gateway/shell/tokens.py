@@ -33,7 +33,6 @@ class TokenAdmission:
         self._tokens = tokens
         self._revocations = revocations
         self._clock = clock
-        self._revoked: frozenset[str] = frozenset()
 
     def check(self, hello: Hello, topics: Iterable[str]) -> Verdict:
         """Who says so may attach, and may publish to those of these topics."""
@@ -53,3 +52,8 @@ class TokenAdmission:
     def revoked(self) -> frozenset[str]:
         """Ids of the tokens that were revoked since this was last asked; it looks at the disk."""
         return self._revocations.refresh()
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the file of revoked tokens; empty: nothing."""
+        return "" if self._revocations.problem is None else str(self._revocations.problem)

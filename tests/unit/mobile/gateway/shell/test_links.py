@@ -6,7 +6,7 @@ import asyncio
 
 from evenflow.errors import LinkLost
 from evenflow.mobile.gateway.shell.links import MOST_QUEUED, Link
-from evenflow.mobile.link.frames import Safe
+from evenflow.mobile.link.frames import Alternatives, Handover, Message, Safe
 
 
 class Wire:
@@ -61,6 +61,29 @@ def test_a_client_that_takes_nothing_is_not_read():
         wire.takes.set()
         await reading
         assert len(wire.sent) == MOST_QUEUED + 2
+        await link.end()
+
+    asyncio.run(play())
+
+
+def test_what_is_sent_again_to_a_client_that_takes_nothing_waits_once():
+    def message(number: int, previous: int) -> Message:
+        return Message("m1", number, previous, "op", 1, "", b"go")
+
+    async def play() -> None:
+        wire = Wire()
+        link = Link(1, wire)
+        link.send(Safe("items", 1))
+        await turns()
+        for previous in range(100):
+            link.send(message(101, previous))
+            link.send(message(102, 101))
+            link.send(Alternatives((f"tls://g{previous}:1",)))
+            link.send(Handover(f"g1 drain/{previous}", ("tls://g2:1",), 5.0))
+        wire.takes.set()
+        await turns()
+        last = Alternatives(("tls://g99:1",)), Handover("g1 drain/99", ("tls://g2:1",), 5.0)
+        assert wire.sent == [Safe("items", 1), message(101, 99), message(102, 101), *last]
         await link.end()
 
     asyncio.run(play())
