@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evenflow.model.wire import Message
 
 _TOPIC: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-_NODE: Final = re.compile(r"[^\s*?\[\]\"'#$]{1,255}")
+_NODE: Final = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff*?\[\]\"'#$]{1,255}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,8 +78,10 @@ def gateway(
     """Let mobile nodes in: publish their items, pass messages on to them; until stopped."""
     config = shared.config()
     design(config)
-    if not is_node(name):
-        raise ConfigError("--name", name, "must be 1 to 255 characters, no space, quote, or *?[]#$")
+    if not is_node(name) or "/" in name or name in {".", ".."}:
+        raise ConfigError(
+            "--name", name, "must be 1 to 255 characters, no space, slash, quote, or *?[]#$"
+        )
     for address in (*listen, *advertise):
         parse_link_address(address)
     topics = gateway_topics(config)

@@ -32,6 +32,7 @@ from evenflow.mobile.client.settings import (
     checked_limits,
     checked_name,
     checked_place,
+    checked_time,
     encoded,
     stats_of,
 )
@@ -187,11 +188,14 @@ class AsyncClient(ClientShell):
 
         Raises:
             GatewayTimeout: There was no room in time.
-            ConfigError: The payload is too large, or the topic is not the node's to publish to.
+            ConfigError: The payload is too large, the time is none, or the topic is not the node's
+                to publish to.
             NodeRefused: The gateways refuse the node.
         """
         self._check()
         data = encoded(payload, self._core.buffer.limits.size)
+        if time_us is not None:
+            time_us = checked_time(time_us)
         if topic is not None:
             self._check_topic(topic)
         buffer = self._core.buffer

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from evenflow.errors import ConfigError
 from evenflow.mobile.client.buffer import ITEM_BYTES, MOST_PAYLOAD, Limits
-from evenflow.mobile.link.frames import Described, Name, Place
+from evenflow.mobile.link.frames import Described, Name, Place, Time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -90,9 +90,29 @@ def checked_limits(most_items: int, most_bytes: int, when_full: str) -> Limits:
 def checked_name(key: str, name: str) -> str:
     """Return a name that may go on the wire, or raise `ConfigError`."""
     try:
-        return msgspec.convert(name, Name)
-    except msgspec.ValidationError as error:
-        raise ConfigError(key, name, f"must be a name: {error}") from None
+        checked: str = _on_wire(name, Name)
+    except (ValueError, TypeError):
+        raise ConfigError(
+            key, name, "must be 1 to 255 characters, no space, quote, or *?[]#$"
+        ) from None
+    return checked
+
+
+def checked_time(time_us: int) -> int:
+    """Return a time that may go on the wire, or raise `ConfigError`."""
+    try:
+        checked: int = _on_wire(time_us, Time)
+    except (ValueError, TypeError, OverflowError):
+        raise ConfigError("time_us", time_us, "must be microseconds since 1970") from None
+    return checked
+
+
+def _on_wire(value: Any, kind: Any) -> Any:
+    """Return a value as the other side will read it; raise `ValueError` if it would not.
+
+    What is kept is sent until it is safe. What nobody can read would be sent for ever.
+    """
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(value), type=kind)
 
 
 def checked_gateways(gateways: str | Sequence[str]) -> tuple[str, ...]:
@@ -110,16 +130,17 @@ def checked_attributes(
 ) -> dict[str, str | float | bool]:
     """Return attributes that may go on the wire, or raise `ConfigError`."""
     try:
-        return msgspec.convert(dict(attributes), Described)
-    except msgspec.ValidationError as error:
+        described: dict[str, str | float | bool] = _on_wire(dict(attributes), Described)
+    except (ValueError, TypeError, OverflowError) as error:
         raise ConfigError("attributes", attributes, str(error)) from None
+    return described
 
 
 def checked_place(latitude: float, longitude: float) -> tuple[float, float]:
     """Return a position that may go on the wire, or raise `ConfigError`."""
     try:
-        place: tuple[float, float] = msgspec.convert((latitude, longitude), Place)
-    except msgspec.ValidationError as error:
+        place: tuple[float, float] = _on_wire((latitude, longitude), Place)
+    except (ValueError, TypeError, OverflowError) as error:
         raise ConfigError("position", (latitude, longitude), str(error)) from None
     return place
 

@@ -12,6 +12,7 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING, Final
 
@@ -283,5 +284,6 @@ class ClientShell:
             await asyncio.wait(self._ending, timeout=CLOSE_S)
         if self._disk is not None:
             if self._late and self._failure is None:
-                await asyncio.to_thread(self._disk.write, self._late)
+                with suppress(StorageError):  # without them the next process only asks again
+                    await asyncio.to_thread(self._disk.write, self._late)
             self._disk.close()

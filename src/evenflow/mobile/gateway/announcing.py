@@ -34,6 +34,7 @@ class Announcing:
         sessions: The clients.
         settings: Times.
         condition: Whether it is draining, and which gateways were given up.
+        note_told: Told each report.
         out: Where actions go.
     """
 
@@ -44,6 +45,7 @@ class Announcing:
         sessions: Sessions,
         settings: GatewaySettings,
         condition: Callable[[], tuple[bool, tuple[str, ...]]],
+        note_told: Callable[[GatewayReport], object],
         out: list[Action],
     ) -> None:
         self._name = name
@@ -51,6 +53,7 @@ class Announcing:
         self._sessions = sessions
         self._settings = settings
         self._condition = condition
+        self._note_told = note_told
         self._out = out
         self._report_due = self._positions_due = 0.0
         self._refresh_due = 0.0
@@ -97,7 +100,9 @@ class Announcing:
         """Tell what is due."""
         if now >= self._report_due:
             self._report_due, self._told_at = now + self._settings.report_s, now
-            self._out.append(Write(self._report()))
+            report = self._report()
+            self._note_told(report)
+            self._out.append(Write(report))
         if now >= self._refresh_due:
             self._refresh_due = now + self._settings.refresh_s
             for session in self._sessions:

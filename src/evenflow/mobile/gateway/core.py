@@ -85,7 +85,6 @@ class GatewayCore:
         forgotten: Iterable[str] = (),
     ) -> None:
         self.name = name
-        self._addresses = addresses
         self._settings = settings
         self._out: list[Action] = []
         self._wall = 0.0
@@ -109,7 +108,9 @@ class GatewayCore:
         self.downlink = Downlink(name, sessions, settings, self._mailboxes.__contains__, out)
         self.handovers = Handovers(name, sessions, self.neighbours.is_known, out)
         self.draining = Draining(sessions, self.handovers, self.neighbours, settings.drain_per_s)
-        self.announcing = Announcing(name, addresses, sessions, settings, self._condition, out)
+        self.announcing = Announcing(
+            name, addresses, sessions, settings, self._condition, self.neighbours.note_told, out
+        )
         parts = Parts(
             sessions,
             self.room,
@@ -247,6 +248,8 @@ class GatewayCore:
                 self._mailboxes.add(message.mailbox)
                 self.downlink.pass_on(message, now, self.wall(now))
             case SettleRequest():
+                if self.neighbours.has_namesake(now):
+                    return  # it may be about the other one's disk; it is repeated
                 fenced = self.settling.on_request(message)
                 if fenced is not None:
                     self.door.end(fenced, "replaced", "the node goes on at another gateway", now)
@@ -263,12 +266,12 @@ class GatewayCore:
 
     def _on_report(self, report: GatewayReport, now: float) -> None:
         self.settling.forget(report.forgotten)
-        if report.gateway == self.name and report.addresses != self._addresses:
+        if self.neighbours.hear_namesake(report, now):
             where = ", ".join(report.addresses)
             self._out.append(
                 Complain(
                     f"another gateway is called {self.name}, at {where}: nodes and gateways settle"
-                    " by name, so items get lost or come twice; stop one, and give it another name"
+                    " by name, so neither lets nodes in; stop one, and give it another name"
                 )
             )
         if self.neighbours.hear(report):

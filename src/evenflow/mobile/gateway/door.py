@@ -89,7 +89,7 @@ class Door:
         if verdict.denied:
             self.end(session, "denied", verdict.denied, now, retry=False)
             return
-        reason = self._why_not_here(hello)
+        reason = self._why_not_here(hello, now)
         if reason:
             self.end(session, "not here", reason, now)
             return
@@ -103,9 +103,11 @@ class Door:
             self.end(former, "replaced", f"connection {hello.connection} is newer", now)
         self.let_in(session, now)
 
-    def _why_not_here(self, hello: Hello) -> str:
+    def _why_not_here(self, hello: Hello, now: float) -> str:
         """Why a client with a good token is not let in; in words, or nothing."""
         parts = self._parts
+        if parts.neighbours.has_namesake(now):
+            return f"two gateways are called {self._name}: one must have another name"
         if self._name in parts.settling.forgotten:
             return f"gateway {self._name} was given up by its operator"
         if parts.draining.on:

@@ -223,6 +223,12 @@ def test_no_gateway_in_time_says_why(gateway: Gateway) -> None:
         {"trust": "nowhere.pem"},
         {"most_items": 0},
         {"attributes": {"x" * 100: 1}},
+        {"attributes": {"kind": "\udcff"}},
+        {"attributes": {"kind": None}},
+        {"attributes": {"weight": 10**400}},
+        {"node": "\udcff"},
+        {"node": "car 7"},
+        {"position": (float("nan"), 0.0)},
     ],
 )
 def test_what_cannot_be_used_is_refused(gateway: Gateway, options: dict[str, Any]) -> None:
@@ -240,6 +246,21 @@ def test_a_topic_that_the_token_does_not_allow_is_refused(gateway: Gateway) -> N
                 await car.publish(b"1" * (2 << 20))
         with pytest.raises(ClosedError):
             await car.publish(b"1")
+
+    run(work())
+
+
+@pytest.mark.parametrize("time_us", [1_800_000_000_000_000_000, -(1 << 60), 1 << 70, 1.5, "now"])
+def test_a_time_that_no_gateway_can_read_is_refused_before_it_is_kept(
+    gateway: Gateway, time_us: Any
+) -> None:
+    """It would be sent again and again, and end each connection: nanoseconds are easily given."""
+
+    async def work() -> None:
+        async with await connected() as car:
+            with pytest.raises(ConfigError, match="microseconds since 1970"):
+                await car.publish(b"1", time_us=time_us)
+            assert car.stats.published == 0
 
     run(work())
 
@@ -339,6 +360,25 @@ def test_a_full_disk_ends_the_client_with_its_reason(gateway: Gateway, tmp_path:
     assert kept
     assert [payload for _, _, payload in gateway.items] == kept[: len(gateway.items)]
     disk.close()
+
+
+def test_a_disk_that_is_full_at_the_end_lets_go_of_the_outbox(
+    gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written then only saves a question."""
+
+    def full(self: ClientDisk, notes: object) -> None:
+        raise StorageError("disk", "is full")
+
+    async def work() -> None:
+        car = await connected(outbox=tmp_path)
+        await car.publish(b"1")
+        await car.flush()
+        monkeypatch.setattr(ClientDisk, "write", full)
+        await car.close()
+
+    run(work())
+    ClientDisk(tmp_path, "car-7").close()
 
 
 @pytest.mark.parametrize("junk", [b"junk" * 2_000, b""])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tests.unit.mobile.gateway.harness import (
     OTHER_RUN,
+    RUN,
     WALL,
     Harness,
     closed,
@@ -13,8 +16,19 @@ from tests.unit.mobile.gateway.harness import (
 )
 
 from evenflow.mobile.gateway.events import Complain, TimeOfDay
+from evenflow.mobile.gateway.neighbours import NAMESAKE_S
 from evenflow.mobile.link import frames
-from evenflow.model.messages import Attachment, GatewayReport, Positions
+from evenflow.model.messages import (
+    Attachment,
+    GatewayReport,
+    Positions,
+    SettleAnswer,
+    SettleRequest,
+)
+from evenflow.testing.mobile.domain import travelled
+
+if TYPE_CHECKING:
+    from evenflow.mobile.gateway.events import Action
 
 
 def test_a_node_is_welcomed_and_announced():
@@ -161,10 +175,27 @@ def test_an_older_attachment_elsewhere_changes_nothing():
     assert gateway.core.sessions.nodes == 1
 
 
-def test_another_gateway_of_the_same_name_is_complained_of():
+def complaints(actions: list[Action]) -> list[str]:
+    return [one.what for one in actions if isinstance(one, Complain)]
+
+
+def test_of_two_gateways_of_one_name_neither_answers_for_the_others_disk():
+    """They complain, and let nobody in; who is attached is served."""
     gateway = Harness("g1")
-    own = GatewayReport("g1", ("quic://g1:1", "tls://g1:1"), 0, 9, False, ())
-    assert not [one for one in gateway.hear(own) if isinstance(one, Complain)]
-    twin = GatewayReport("g1", ("quic://elsewhere:1",), 0, 9, False, ())
-    (complaint,) = [one for one in gateway.hear(twin) if isinstance(one, Complain)]
-    assert "another gateway is called g1, at quic://elsewhere:1" in complaint.what
+    old = gateway.attach("car-1")
+    for own in written(gateway.wait(1.0), GatewayReport):
+        assert not complaints(gateway.hear(travelled(own))), "as DDS brings it back"
+    twin = GatewayReport("g1", own.addresses, 7, own.most_nodes, False, ())
+    (complaint,) = complaints(gateway.hear(twin))
+    assert "another gateway is called g1, at quic://g1:1" in complaint
+    refused = closed(gateway.say(new := gateway.link(), hello("car-2")), new)
+    assert refused is not None
+    assert refused.retry
+    assert "two gateways are called g1" in refused.reason
+    asked = SettleRequest("g2", "car-2", RUN, 5, "items")
+    assert not written(gateway.hear(asked), SettleAnswer)
+    gateway.publish(old, 1, b"a")
+    assert sent(gateway.settle(), old, frames.Safe)
+    gateway.wait(NAMESAKE_S)
+    assert written(gateway.hear(asked), SettleAnswer)
+    assert sent(gateway.say(new := gateway.link(), hello("car-3")), new, frames.Welcome)
