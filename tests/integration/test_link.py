@@ -8,6 +8,7 @@ import gc
 import random
 import socket
 import ssl
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import psutil
 import pytest
 
 from evenflow.access.keys import init_keys
-from evenflow.errors import ConfigError, LinkLost
+from evenflow.errors import ConfigError, LinkLost, StorageError
 from evenflow.mobile.link import frames as f
 from evenflow.mobile.link import tls_listener
 from evenflow.mobile.link.connection import (
@@ -240,6 +241,23 @@ def test_an_address_in_use_is_told(keys: Path) -> None:
                 await listen(listener.address, credentials(keys), echo)
 
     run(main())
+
+
+@both
+@pytest.mark.parametrize("name", ["server.pem", "server.key"])
+def test_credentials_that_are_none_are_told(transport: str, keys: Path, name: str) -> None:
+    async def main(folder: Path, reason: str) -> None:
+        with pytest.raises(StorageError, match=reason):
+            await listen(f"{transport}://127.0.0.1:0", credentials(folder), echo)
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for one in ("server.pem", "server.key"):
+            (folder / one).write_bytes((keys / one).read_bytes())
+        (folder / name).write_text("nothing")
+        run(main(folder, "evenflow keys renew"))
+        (folder / name).unlink()
+        run(main(folder, "evenflow keys init"))
 
 
 # -- back-pressure ---------------------------------------------------------------------------------

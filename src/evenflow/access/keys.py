@@ -71,8 +71,11 @@ def init_keys(folder: Path) -> list[Path]:
 
 def renew_server(folder: Path) -> list[Path]:
     """Make a new key and certificate for the doors, by the CA of a folder; return the files."""
-    ca_key = load_pem_private_key(_read(folder / CA_KEY), password=None)
-    ca = x509.load_pem_x509_certificate(_read(folder / CA_FILE))
+    ca_key = _private_key(folder / CA_KEY)
+    try:
+        ca = x509.load_pem_x509_certificate(_read(folder / CA_FILE))
+    except ValueError:
+        raise StorageError(str(folder / CA_FILE), "is no certificate: put it back") from None
     if not isinstance(ca_key, ec.EllipticCurvePrivateKey):
         raise UsageError(f"{folder / CA_KEY} is not a key of evenflow keys init")
     key, certificate = _server_certificate(ca_key, ca)
@@ -87,10 +90,7 @@ def renew_server(folder: Path) -> list[Path]:
 def signing_key(folder: Path) -> Ed25519PrivateKey:
     """Return the key that signs tokens."""
     path = folder / SIGNING_KEY
-    try:
-        key = load_pem_private_key(_read(path), password=None)
-    except ValueError as error:
-        raise StorageError(str(path), f"is no key: {error}") from None
+    key = _private_key(path)
     if not isinstance(key, Ed25519PrivateKey):
         raise StorageError(str(path), "is no Ed25519 key: evenflow keys init makes one")
     return key
@@ -101,11 +101,18 @@ def public_key(folder: Path) -> Ed25519PublicKey:
     path = folder / SIGNING_PUB
     try:
         key = load_pem_public_key(_read(path))
-    except ValueError as error:
-        raise StorageError(str(path), f"is no key: {error}") from None
+    except ValueError:
+        raise StorageError(str(path), "is no key: put it back") from None
     if not isinstance(key, Ed25519PublicKey):
         raise StorageError(str(path), "is no Ed25519 key: evenflow keys init makes one")
     return key
+
+
+def _private_key(path: Path) -> object:
+    try:
+        return load_pem_private_key(_read(path), password=None)
+    except (ValueError, TypeError):  # a password is asked for
+        raise StorageError(str(path), "is no key without a password: put it back") from None
 
 
 # -- certificates ----------------------------------------------------------------------------------

@@ -46,8 +46,12 @@ def read_revoked(path: Path) -> dict[str, float]:
         return {id: float(expires) for id, expires in (line.split() for line in lines if line)}
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
-        raise StorageError(str(path), f"cannot be read: {error}; mend or restore it") from None
+    except OSError as error:
+        raise StorageError(str(path), f"cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise StorageError(
+            str(path), "has a line that is not an id and a time: mend or restore it"
+        ) from None
 
 
 def write_revoked(path: Path, revoked: Mapping[str, float]) -> None:

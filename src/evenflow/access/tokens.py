@@ -33,11 +33,13 @@ if TYPE_CHECKING:
 PREFIX: Final = "ef1"
 MOST_TOKEN: Final = 4_096
 """Characters of the longest token."""
-PATTERN: Final = re.compile(r"[^\s\x00-\x1f\x7f?\[\]\"'#$]{1,255}")
+PATTERN: Final = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff?\[\]\"'#$]{1,255}")
 """A name, or several: ``*`` stands for any letters."""
 TOKEN_ID: Final = re.compile(r"[0-9a-f]{16}")
 FOREVER: Final = 1 << 40
 """No time of a token is above this."""
+
+MOST_TOPICS: Final = 100
 
 _Pattern = Annotated[str, msgspec.Meta(max_length=255)]
 _Time = Annotated[int, msgspec.Meta(ge=0, le=FOREVER)]
@@ -81,7 +83,7 @@ class _Claims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     id: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{16}\Z")]
     sub: _Pattern
-    pub: Annotated[tuple[_Pattern, ...], msgspec.Meta(max_length=100)]
+    pub: Annotated[tuple[_Pattern, ...], msgspec.Meta(max_length=MOST_TOPICS)]
     rcv: bool
     snd: bool
     iat: _Time
@@ -127,8 +129,10 @@ def issue(
                 f"{pattern!r} must be a name of at most 255 letters without spaces and quotes,"
                 " or a pattern such as car-*"
             )
+    if len(allowed.publish) > MOST_TOPICS:
+        raise UsageError(f"a token names at most {MOST_TOPICS} topics: use a pattern")
     if not 0 <= issued < expires <= FOREVER:
-        raise UsageError("a token expires after it is issued")
+        raise UsageError("a token expires after it is issued, and within 30,000 years")
     claims = _Claims(
         id, subject, allowed.publish, allowed.receive, allowed.send, int(issued), int(expires)
     )

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from evenflow.config.section import Section, integer, number, text, texts
 from evenflow.config.sections import MIB, TIB
+from evenflow.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +51,13 @@ class GatewayConfig(Section):
     """Nodes a second that a draining gateway tells to leave."""
     leave_s: float = number(10.0, 0.1, 600.0)
     """How long a node that is attached elsewhere may keep its old connection."""
+
+    def __post_init__(self) -> None:
+        """Refuse times by which every silent connection would be lost."""
+        super(GatewayConfig, self).__post_init__()
+        if self.keep_alive_s >= self.idle_s:
+            raise ConfigError(
+                "gateway.keep_alive_s",
+                self.keep_alive_s,
+                f"must be below gateway.idle_s ({self.idle_s:g}): silent nodes would be lost",
+            )

@@ -66,3 +66,11 @@ def test_keys_that_are_not_there_or_are_none(tmp_path: Path) -> None:
     for load in (signing_key, public_key):
         with pytest.raises(StorageError, match="is no key"):
             load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["ca.key", "ca.pem"])
+def test_a_ca_that_is_none_renews_nothing(tmp_path: Path, name: str) -> None:
+    init_keys(tmp_path)
+    (tmp_path / name).write_text("nothing")
+    with pytest.raises(StorageError, match=f"{name}: is no"):
+        renew_server(tmp_path)

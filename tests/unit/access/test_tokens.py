@@ -116,6 +116,14 @@ def test_a_subject_that_cannot_be(subject: str) -> None:
         made(subject)
 
 
+def test_more_topics_than_a_door_reads_are_not_issued() -> None:
+    topics = tuple(f"t{number}" for number in range(101))
+    with pytest.raises(UsageError, match="at most 100 topics"):
+        issue(KEY, subject="a", allowed=Allowed(topics), issued=NOW, expires=NOW + 9, id=ID)
+    token = issue(KEY, subject="a", allowed=Allowed(topics[1:]), issued=NOW, expires=NOW + 9, id=ID)
+    assert Tokens(KEY.public_key()).check(token, now=NOW).may_publish("t100")
+
+
 def test_a_token_must_expire_after_it_is_issued_and_fit() -> None:
     with pytest.raises(UsageError, match="expires after"):
         made(expires=NOW)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from evenflow.config import (
     BalancerConfig,
     DomainConfig,
+    GatewayConfig,
     NodeConfig,
     PublisherConfig,
     StoreConfig,
@@ -35,6 +36,11 @@ def test_assignments_that_are_not(assignment: str) -> None:
 def test_a_section_made_in_code_is_checked_too() -> None:
     with pytest.raises(ConfigError, match=r"^node\.deliver_items = -1: must be"):
         NodeConfig(deliver_items=-1)
+
+
+def test_nodes_that_are_silent_are_not_lost_by_the_times_of_a_gateway() -> None:
+    with pytest.raises(ConfigError, match=r"must be below gateway\.idle_s \(5\)"):
+        GatewayConfig(keep_alive_s=30.0, idle_s=5.0)
 
 
 SECTIONS = [DomainConfig, TopicConfig, PublisherConfig, NodeConfig, BalancerConfig, StoreConfig]

@@ -20,6 +20,7 @@ from evenflow.cli.running import StopSignal
 from evenflow.cli.values import COUNT, POSITIVE, Number, seconds
 from evenflow.fleet.mobile_processes import FleetProcesses
 from evenflow.fleet.tour import Tour
+from evenflow.mobile.link.address import parse_link_address
 from evenflow.mobile.link.connection import Trust
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def fleet(
 ) -> int:  # fmt: skip
     """Drive simulated vehicles that report as mobile nodes; until stopped."""
     config = shared.config()
+    for address in gateway:
+        parse_link_address(address, "--gateway")
     tour = Tour(
         gateways=gateway,
         token=token or os.environ.get("EVENFLOW_TOKEN") or own_token(config),

@@ -82,8 +82,11 @@ def gateway(
         raise ConfigError(
             "--name", name, "must be 1 to 255 characters, no space, slash, quote, or *?[]#$"
         )
-    for address in (*listen, *advertise):
-        parse_link_address(address)
+    for address in listen:
+        parse_link_address(address, "--listen")
+    for address in advertise:
+        if not parse_link_address(address, "--advertise").port:
+            raise ConfigError("--advertise", address, "must have the port that nodes reach")
     topics = gateway_topics(config)
     folder = config.access_folder
     tokens = public_key(folder)

@@ -77,6 +77,8 @@ def gateways(
 ) -> int:  # fmt: skip
     """List the gateways; drain one, or give one up."""
     config = shared.config()
+    if off and action != "drain":
+        raise UsageError("--off belongs to drain: evenflow gateways drain NAME --off")
     if action and not name:
         raise UsageError(f"say which gateway: evenflow gateways {action} NAME")
     with Participant(config.domain) as participant:

@@ -206,7 +206,10 @@ class ClientDisk:
 
 
 def _cause(error: sqlite3.OperationalError) -> str:
-    if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:  # Python's own: what it read is no text
+        return _damage(str(error))
+    if code == sqlite3.SQLITE_FULL:
         return (
             "the disk is full. What was published before is kept there: make room, then"
             " connect again"

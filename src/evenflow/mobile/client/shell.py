@@ -213,6 +213,16 @@ class ClientShell:
                 self._failed_messages += 1
                 log.exception("on_message failed for a message of %r", message.sender)
             self._tell(events.Handled(message.mailbox, message.number))
+            if self._disk is not None and not await self._is_noted():
+                return
+
+    async def _is_noted(self) -> bool:
+        """Wait until what was handled is on disk: of one alone it is not known after a crash."""
+        try:
+            await self._until_written()
+        except EvenflowError:
+            return False  # it was raised where the application is told
+        return True
 
     def _check(self) -> None:
         if self._closed:

@@ -105,21 +105,25 @@ class Door:
 
     def _why_not_here(self, hello: Hello, now: float) -> str:
         """Why a client with a good token is not let in; in words, or nothing."""
-        parts = self._parts
+        parts, name = self._parts, self._name
         if parts.neighbours.has_namesake(now):
-            return f"two gateways are called {self._name}: one must have another name"
-        if self._name in parts.settling.forgotten:
-            return f"gateway {self._name} was given up by its operator"
+            return f"two gateways are called {name}: one must have another name"
+        if name in parts.settling.forgotten:
+            return f"gateway {name} was given up by its operator"
         if parts.draining.on:
-            return f"gateway {self._name} is draining"
+            return f"gateway {name} is draining"
         here = parts.sessions.of_node(hello.node)
-        known = parts.sessions.newest(hello.node, hello.run)
+        if here is None and parts.sessions.nodes >= self._settings.most_nodes:
+            return f"gateway {name} has {self._settings.most_nodes} nodes and takes no more"
+        return self._why_old(hello, here)
+
+    def _why_old(self, hello: Hello, here: Session | None) -> str:
+        """Why a connection counts no more; in words, or nothing."""
+        known = self._parts.sessions.newest(hello.node, hello.run)
         if hello.connection < known:
             return f"connection {hello.connection} is not newer than {known}"
         if here is not None and hello.connection <= here.connection:
             return f"a newer connection of {hello.node} is here: there may be two of that name"
-        if here is None and parts.sessions.nodes >= self._settings.most_nodes:
-            return f"gateway {self._name} has {self._settings.most_nodes} nodes and takes no more"
         return ""
 
     def let_in(self, session: Session, now: float) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evenflow.errors import ConfigError
+from evenflow.errors import ConfigError, StorageError
 from evenflow.mobile.link.address import parse_link_address
 from evenflow.mobile.link.connection import Limits
+from evenflow.mobile.link.tls import server_context
 
 if TYPE_CHECKING:
     from evenflow.mobile.link.connection import Accept, Credentials, Listener
@@ -27,10 +29,12 @@ async def listen(
         limits: How many, how large, how long.
 
     Raises:
-        ConfigError: Address or credentials cannot be used.
+        ConfigError: The address cannot be used.
+        StorageError: The credentials cannot.
     """
     target = parse_link_address(address)
     limits = limits or Limits()
+    _check(credentials)
     try:
         found = await asyncio.get_running_loop().getaddrinfo(
             target.host, target.port, type=socket.SOCK_DGRAM
@@ -47,3 +51,21 @@ async def listen(
     except OSError as error:
         raise ConfigError("address", address, f"cannot be used: {error}") from None
     return listener
+
+
+def _check(credentials: Credentials) -> None:
+    """Refuse files that are no certificate and its key; QUIC's library would not say so."""
+    try:
+        server_context(credentials)
+    except ssl.SSLError:
+        raise StorageError(
+            credentials.certificate_file,
+            f"and {credentials.key_file} are no certificate and its key: evenflow keys renew makes"
+            " new ones",
+        ) from None
+    except OSError as error:
+        raise StorageError(
+            credentials.certificate_file,
+            f"or {credentials.key_file} cannot be read: {error.strerror}; evenflow keys init makes"
+            " them",
+        ) from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +28,8 @@ from evenflow.mobile.link.frames import Attributes, Position
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from pathlib import Path
+
+    from evenflow.mobile.link.frames import Message
 
 ADDRESS = "quic://127.0.0.1:7000"
 AT_ONCE = Patience(first_s=0.0, backoff_s=0.001, most_backoff_s=0.001)
@@ -323,6 +327,24 @@ def test_a_message_is_had_once_across_a_restart(gateway: Gateway, tmp_path: Path
     assert gateway.hellos[1].received == {"box": 1}
 
 
+def test_a_message_is_noted_before_the_next_is_handed_out(gateway: Gateway, tmp_path: Path) -> None:
+    """So after ``kill -9`` the one that was in hand comes again, and no other."""
+    noted = []
+
+    def look(_: Message) -> None:
+        with closing(sqlite3.connect(tmp_path / "client.sqlite")) as disk:
+            noted.append(disk.execute("SELECT number FROM marks").fetchall())
+
+    async def work() -> None:
+        async with await connected(outbox=tmp_path, on_message=look):
+            for number in (1, 2, 3):
+                gateway.message(number)
+            await until(lambda: len(noted) == 3)
+
+    run(work())
+    assert noted == [[], [(1,)], [(2,)]]
+
+
 def test_an_outbox_is_one_clients_at_a_time(gateway: Gateway, tmp_path: Path) -> None:
     async def work() -> None:
         async with await connected(outbox=tmp_path):
@@ -388,6 +410,15 @@ def test_a_damaged_outbox_says_so(gateway: Gateway, tmp_path: Path, junk: bytes)
     whole = file.read_bytes()
     file.write_bytes(junk + whole[len(junk) :] if junk else whole[: len(whole) // 2])
     with pytest.raises(StorageError, match=r"damaged|disk"):
+        run(_publish_offline(gateway, tmp_path))
+
+
+def test_an_outbox_with_text_that_is_none_is_damaged(gateway: Gateway, tmp_path: Path) -> None:
+    run(_publish_offline(gateway, tmp_path))
+    with closing(sqlite3.connect(tmp_path / "client.sqlite")) as disk:
+        disk.execute("UPDATE items SET topic = CAST(x'fffe' AS TEXT) WHERE sequence = 7")
+        disk.commit()
+    with pytest.raises(StorageError, match="damaged"):
         run(_publish_offline(gateway, tmp_path))
 
 

@@ -25,7 +25,7 @@ from evenflow.model.messages import (
     SettleAnswer,
     SettleRequest,
 )
-from evenflow.testing.mobile.domain import travelled
+from evenflow.testing.network import travelled
 
 if TYPE_CHECKING:
     from evenflow.mobile.gateway.events import Action
@@ -188,7 +188,8 @@ def test_of_two_gateways_of_one_name_neither_answers_for_the_others_disk():
     twin = GatewayReport("g1", own.addresses, 7, own.most_nodes, False, ())
     (complaint,) = complaints(gateway.hear(twin))
     assert "another gateway is called g1, at quic://g1:1" in complaint
-    refused = closed(gateway.say(new := gateway.link(), hello("car-2")), new)
+    new = gateway.link()
+    refused = closed(gateway.say(new, hello("car-2")), new)
     assert refused is not None
     assert refused.retry
     assert "two gateways are called g1" in refused.reason
@@ -198,4 +199,5 @@ def test_of_two_gateways_of_one_name_neither_answers_for_the_others_disk():
     assert sent(gateway.settle(), old, frames.Safe)
     gateway.wait(NAMESAKE_S)
     assert written(gateway.hear(asked), SettleAnswer)
-    assert sent(gateway.say(new := gateway.link(), hello("car-3")), new, frames.Welcome)
+    new = gateway.link()
+    assert sent(gateway.say(new, hello("car-3")), new, frames.Welcome)
