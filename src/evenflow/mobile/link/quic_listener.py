@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 Header = tuple[Any, ...]
 """A packet's header as qh3 reads it."""
 MOST_HANDSHAKES: Final = 1_000
-PROOF_ABOVE: Final = 100
+PROOF_ABOVE: Final = 400
 """Beyond so many handshakes at a time a client must prove its address first."""
 LEAST_INITIAL: Final = 1_200
 """Bytes of the smallest datagram that may begin a connection (RFC 9000, 14.1)."""
@@ -52,6 +52,8 @@ LEAST_RESET: Final = 43
 """A smaller datagram is not answered by a reset (RFC 9000, 10.3)."""
 BURST: Final = 256
 """Datagrams read in one turn of the loop."""
+HANDSHAKES_A_TURN: Final = 8
+"""Datagrams of handshakes among them: each costs a millisecond, and those connected wait for it."""
 SOCKET_BYTES: Final = 8 << 20
 
 _INITIAL: Final = int(QuicPacketType.INITIAL)
@@ -151,6 +153,7 @@ class QuicListener(Door):
 
     def _on_readable(self) -> None:
         touched: dict[QuicServerSession, None] = {}
+        handshakes = 0
         for _ in range(BURST):
             try:
                 data, sender = self._socket.recvfrom(65_535)
@@ -160,9 +163,17 @@ class QuicListener(Door):
                 _log.debug("%s: %s", self.address, error)
                 continue
             session = self._session_of(data, sender[:2])
-            if session is not None:
-                session.datagram(data, sender[:2])
+            if session is None:
+                continue
+            is_handshake = not session.begun
+            session.datagram(data, sender[:2])
+            if not is_handshake:
                 touched[session] = None
+                continue
+            session.flush()  # its client goes on while we take the next
+            handshakes += 1
+            if handshakes == HANDSHAKES_A_TURN:
+                break
         for session in touched:
             session.flush()
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from qh3.quic.configuration import QuicConfiguration
 from qh3.quic.connection import QuicConnection
-from qh3.tls import ExtensionType
+from qh3.tls import CipherSuite, ExtensionType
 
 if TYPE_CHECKING:
     from qh3.quic.events import ConnectionTerminated
@@ -131,6 +131,7 @@ def _configuration(limits: Limits, *, is_client: bool) -> QuicConfiguration:
     return QuicConfiguration(
         is_client=is_client,
         alpn_protocols=[ALPN],
+        cipher_suites=[CipherSuite.AES_128_GCM_SHA256],
         connection_id_length=ID_BYTES,
         idle_timeout=limits.idle_s,
         max_data=limits.received_bytes,
