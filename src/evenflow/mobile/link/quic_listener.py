@@ -38,6 +38,8 @@ from evenflow.mobile.link.quic_state import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from evenflow.mobile.link.address import LinkAddress
     from evenflow.mobile.link.connection import Accept, Credentials, Limits
 
@@ -153,29 +155,35 @@ class QuicListener(Door):
 
     def _on_readable(self) -> None:
         touched: dict[QuicServerSession, None] = {}
+        begins: QuicServerSession | None = None
         handshakes = 0
-        for _ in range(BURST):
-            try:
-                data, sender = self._socket.recvfrom(65_535)
-            except BlockingIOError:
-                break
-            except OSError as error:  # what the kernel heard about some datagram that we sent
-                _log.debug("%s: %s", self.address, error)
-                continue
-            session = self._session_of(data, sender[:2])
+        for data, sender in self._arrived():
+            session = self._session_of(data, sender)
             if session is None:
                 continue
-            is_handshake = not session.begun
-            session.datagram(data, sender[:2])
-            if not is_handshake:
-                touched[session] = None
-                continue
-            session.flush()  # its client goes on while we take the next
-            handshakes += 1
+            if begins is not None and begins is not session:
+                touched.pop(begins)
+                begins.flush()  # its client goes on while we take the next
+                handshakes += 1
+            begins = None if session.begun else session
+            session.datagram(data, sender)
+            touched[session] = None
             if handshakes == HANDSHAKES_A_TURN:
                 break
         for session in touched:
             session.flush()
+
+    def _arrived(self) -> Iterator[tuple[bytes, Host]]:
+        """The datagrams that are there, up to a number."""
+        for _ in range(BURST):
+            try:
+                data, sender = self._socket.recvfrom(65_535)
+            except BlockingIOError:
+                return
+            except OSError as error:  # what the kernel heard about some datagram that we sent
+                _log.debug("%s: %s", self.address, error)
+            else:
+                yield data, sender[:2]
 
     def _session_of(self, data: bytes, sender: Host) -> QuicServerSession | None:
         if len(data) > ID_BYTES and not data[0] & 0x80:  # a short header: id, then the rest
