@@ -539,6 +539,34 @@ def test_many_at_once_prove_their_addresses(keys: Path, monkeypatch: pytest.Monk
     run(main())
 
 
+def test_many_at_once_leave_the_loop_to_those_connected(
+    keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A turn of the loop takes few datagrams of handshakes, and answers each of them."""
+    from evenflow.mobile.link import quic_listener  # noqa: PLC0415
+
+    begun: list[int] = []
+    read = quic_listener.QuicListener._on_readable
+
+    def counted(listener: quic_listener.QuicListener) -> None:
+        before = listener._handshakes
+        read(listener)
+        begun.append(listener._handshakes - before)
+
+    monkeypatch.setattr(quic_listener.QuicListener, "_on_readable", counted)
+
+    async def main() -> None:
+        async with listening("quic", keys) as listener:
+            links = await asyncio.gather(
+                *(dial(listener.address, trust(keys), timeout_s=DEADLINE_S) for _ in range(40))
+            )
+            for number, link in enumerate(links):
+                assert await asked(link, f"g{number}") == f.Settled(f"g{number}", "items", 1)
+
+    run(main())
+    assert 0 < max(begun) <= quic_listener.HANDSHAKES_A_TURN + 1  # one may still be coming
+
+
 @both
 def test_frames_that_do_not_fit_end_that_connection_only(transport: str, keys: Path) -> None:
     async def main() -> None:

@@ -113,7 +113,7 @@ class MobileFleet:
         due, turn, round_number = loop.time(), 0, 0
         while True:
             await asyncio.sleep(max(0.0, due - loop.time()))
-            self._report(groups[turn], position=self._is_position_due(round_number))
+            await self._report(groups[turn], position=self._is_position_due(round_number))
             self._roam(groups[turn], period)
             due += period / turns
             turn = (turn + 1) % turns
@@ -123,7 +123,7 @@ class MobileFleet:
         every = max(1, round(self._tour.positions_s * self._tour.rate_hz))
         return round_number % every == 0
 
-    def _report(self, chosen: Any, *, position: bool) -> None:
+    async def _report(self, chosen: Any, *, position: bool) -> None:
         reports = self._fleet.report(chosen, time.time_ns() // 1_000)
         for number, payload, place in zip(
             chosen.tolist(), reports.payloads, reports.places, strict=True
@@ -133,7 +133,11 @@ class MobileFleet:
                 continue  # it still waits for room with the report before
             vehicle.published += 1
             data = b'{"n":%d,' % vehicle.published + payload[1:]
-            vehicle.report = self._begin(self._send(vehicle, data, place if position else None))
+            sending = self._send(vehicle, data, place if position else None)
+            if vehicle.client.kept < MOST_ITEMS:
+                await sending
+            else:  # it waits for room, and nobody else for it
+                vehicle.report = self._begin(sending)
 
     async def _send(self, vehicle: Vehicle, data: bytes, place: tuple[float, float] | None) -> None:
         assert vehicle.client is not None

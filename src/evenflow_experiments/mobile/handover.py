@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import psutil
 import rich_click as click
 
 from evenflow.domain.channels import ACTION_OUTCOMES, ACTION_PLANS, Gone
@@ -136,7 +137,7 @@ def _measure(stage: Stage, fleet: FleetProcesses, trial: Trial) -> dict[str, Any
     }
     fleet.ask("drive")
     dispatcher = Dispatcher(stage) if trial.downlink else None
-    time.sleep(trial.warm_s)
+    cores = steady_cores(stage, fleet, trial.warm_s)
     fleet.ask("books")
     move = move_half(stage, fleet)
     time.sleep(trial.warm_s)
@@ -167,8 +168,25 @@ def _measure(stage: Stage, fleet: FleetProcesses, trial: Trial) -> dict[str, Any
         "move_ms_p50": _percentile([one.milliseconds for one in move.receipts], 50),
         "move_ms_p99": _percentile([one.milliseconds for one in move.receipts], 99),
         "cpu_s_of_the_move": {name: round(used, 3) for name, used in move.cpu_s.items()},
+        "cores_before_the_move": cores,
         "handshake_cpu_ms": handshake,
     }
+
+
+def steady_cores(stage: Stage, fleet: FleetProcesses, seconds: float) -> dict[str, float]:
+    """What sending alone takes, in cores: what is left of two is there for a handover."""
+
+    def used() -> dict[str, float]:
+        machine = psutil.cpu_times()
+        return {
+            OLD: stage.cpu_s(OLD),
+            "nodes": cpu_s(fleet.pids),
+            "all": sum(machine) - machine.idle - machine.iowait,
+        }
+
+    before = used()
+    time.sleep(seconds)
+    return {name: round((now - before[name]) / seconds, 2) for name, now in used().items()}
 
 
 @dataclass(frozen=True, slots=True)

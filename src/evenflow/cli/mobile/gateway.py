@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 import time
@@ -151,6 +152,7 @@ async def _run(
         loop.add_signal_handler(number, stop.set)
     try:
         await doors.open(running)
+        gc.freeze()  # what there is by now stays: no collection needs to look at it again
         makers, on_ordered = gateway_executors(running.name, running.order)
         surroundings = Surroundings(running.name, config)
         others = {kind: EXECUTORS.get(kind) for kind in EXECUTORS}

@@ -240,7 +240,8 @@ class Buffer:
     ) -> Iterator[tuple[Items, NoteTopic | None]]:
         """Yield what is to be sent to a gateway now, with what must be noted before."""
         for queue in self.topics.values():
-            if queue.topic not in allowed or queue.held_up(gateway):
+            nothing = not queue.waiting and queue.wired == queue.sent
+            if nothing or queue.topic not in allowed or queue.held_up(gateway):
                 continue
             while items := list(self._next_of(queue, window)):
                 yield self._frame(queue, items, gateway)

@@ -257,9 +257,10 @@ class ClientCore(Connections):
     # -- what has become possible ------------------------------------------------------------------
 
     def _advance(self, now: float) -> None:
-        quiet = self._current is None or not self.buffer.unsettled_at(self._current.gateway)
-        self._do(*self._attaching.advance(now, quiet=quiet))
-        self._check_search(now)
+        if self._attaching.reach is not None:
+            quiet = self._current is None or not self.buffer.unsettled_at(self._current.gateway)
+            self._do(*self._attaching.advance(now, quiet=quiet))
+            self._check_search(now)
         if self._current is not None:
             self._send_items(self._current)
             self._ask(self._current, now)

@@ -65,20 +65,26 @@ class Wire:
 
     def send(self, frame: FromNode) -> None:
         """Send a frame, after those that wait."""
+        assert self._connection is not None
+        if self._writing is None and self._connection.try_send(frame):
+            return
         if isinstance(frame, Attributes | Position):
             for old in [one for one in self._queue if type(one) is type(frame)]:
                 self._queue.remove(old)
         self._queue.append(frame)
-        if self._writing is None or self._writing.done():
+        if self._writing is None:
             self._writing = asyncio.create_task(self._write())
 
     async def _write(self) -> None:
         assert self._connection is not None
-        with contextlib.suppress(LinkLost):  # the reader hears of it too, with the reason
-            while self._queue:
-                frames = tuple(self._queue)
-                self._queue.clear()
-                await self._connection.send(*frames)
+        try:
+            with contextlib.suppress(LinkLost):  # the reader hears of it too, with the reason
+                while self._queue:
+                    frames = tuple(self._queue)
+                    self._queue.clear()
+                    await self._connection.send(*frames)
+        finally:
+            self._writing = None
 
     async def end(self, reason: str) -> None:
         """Let what was sent go out, say goodbye, and end."""

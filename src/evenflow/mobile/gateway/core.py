@@ -4,8 +4,8 @@ Events go in, actions come out (:mod:`evenflow.mobile.gateway.events`). Each ide
 is behind which link (:mod:`~.sessions`), who is let in and how a client is ended (:mod:`~.door`),
 items into units and ``Safe`` (:mod:`~.uplink`), how far other gateways are (:mod:`~.settling`),
 messages to nodes (:mod:`~.downlink`), handovers of plans (:mod:`~.handovers`), the other gateways
-(:mod:`~.neighbours`), what everybody is told (:mod:`~.announcing`), and memory (:mod:`~.room`).
-Here what comes is handed to the part it concerns.
+(:mod:`~.neighbours`, :mod:`~.alternatives`), what everybody is told (:mod:`~.announcing`), and
+memory (:mod:`~.room`). Here what comes is handed to the part it concerns.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from evenflow.mobile.gateway.alternatives import AlternativesNews
 from evenflow.mobile.gateway.announcing import Announcing
 from evenflow.mobile.gateway.door import Door, Parts
 from evenflow.mobile.gateway.downlink import Downlink
@@ -108,6 +109,7 @@ class GatewayCore:
         self.downlink = Downlink(name, sessions, settings, self._mailboxes.__contains__, out)
         self.handovers = Handovers(name, sessions, self.neighbours.is_known, out)
         self.draining = Draining(sessions, self.handovers, self.neighbours, settings.drain_per_s)
+        self.alternatives = AlternativesNews(sessions, self.neighbours, out)
         self.announcing = Announcing(
             name, addresses, sessions, settings, self._condition, self.neighbours.note_told, out
         )
@@ -121,7 +123,13 @@ class GatewayCore:
             self.neighbours,
             self.announcing,
         )
-        self._timed = (self.uplink, self.downlink, self.handovers, self.draining)
+        self._timed = (
+            self.uplink,
+            self.downlink,
+            self.handovers,
+            self.draining,
+            self.alternatives,
+        )
         self.door = Door(name, parts, admission, marks, settings, self.wall, out)
 
     def _condition(self) -> tuple[bool, tuple[str, ...]]:
@@ -163,7 +171,7 @@ class GatewayCore:
                 self.handovers.begin(event, now)
             case AlternativesOrder(addresses):
                 self.neighbours.plan(addresses)
-                self._tell_alternatives()
+                self.alternatives.on_planned(now)
             case Drain(on):
                 self.draining.turn(on=on, now=now)
                 self.announcing.on_changed(now)
@@ -185,6 +193,7 @@ class GatewayCore:
         self.downlink.tell(now)
         self.draining.go_on(now)
         self.handovers.go_on(now)
+        self.alternatives.tell(now)
         self.announcing.tell(now)
 
     def wall(self, now: float) -> float:
@@ -302,9 +311,3 @@ class GatewayCore:
             elif session.stage is Stage.ELSEWHERE and now >= session.leaves_at:
                 self.door.end(session, "left", "the node is at another gateway", now)
         self.settling.repeat(now)
-
-    def _tell_alternatives(self) -> None:
-        frame = frames.Alternatives(self.neighbours.alternatives)
-        for session in self.sessions:
-            if session.stage is Stage.ATTACHED:
-                self._out.append(Send(session.link, frame))

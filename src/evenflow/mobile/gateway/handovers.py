@@ -210,9 +210,11 @@ class Handovers:
 
     def deadline(self) -> float | None:
         """When to go on."""
+        if not self._orders:
+            return None
         waits = [order.look_at for order in self._orders.values()]
         waits += [order.next_at for order in self._orders.values() if order.to_tell]
-        return min(waits, default=None)
+        return min(waits)
 
     def go_on(self, now: float) -> None:
         """Tell the next ones; give up who has not answered."""

@@ -79,7 +79,7 @@ class Limits:
 class Connection(Protocol):
     """A connection of a mobile node and a gateway, at either end.
 
-    `receive` is called by one task at a time, and so is `send`.
+    `receive` is called by one task at a time, and so is `send`, with no `try_send` meanwhile.
     """
 
     @property
@@ -89,6 +89,12 @@ class Connection(Protocol):
     @property
     def peer(self) -> str:
         """Address of the other side, for logs; it can change."""
+
+    def try_send(self, frame: Frame) -> bool:
+        """Send a frame if there is room now; return whether it was taken.
+
+        Saves a task for each frame where nobody is held back, which is nearly always.
+        """
 
     async def send(self, *frames: Frame) -> None:
         """Send frames, in order; wait while the other side takes nothing: back-pressure.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import socket
 from typing import TYPE_CHECKING
 
@@ -52,15 +53,23 @@ async def open_link(
 async def _quic(target: LinkAddress, trust: Trust, limits: Limits, local_host: str) -> Connection:
     from evenflow.mobile.link.quic_client import QuicClient  # noqa: PLC0415 - TLS needs no QUIC
 
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_DGRAM)
-    client = QuicClient((str(found[0][4][0]), target.port), trust, limits)
+    client = QuicClient((await _number_of(target), target.port), trust, limits)
     try:
         await client.connect(local_host)
     except BaseException:
         client.drop()
         raise
     return client
+
+
+async def _number_of(target: LinkAddress) -> str:
+    """The host's address; a name is looked up, in a thread, which a number does not need."""
+    try:
+        return str(ipaddress.ip_address(target.host))
+    except ValueError:
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_DGRAM)
+        return str(found[0][4][0])
 
 
 async def _tls(target: LinkAddress, trust: Trust, limits: Limits, local_host: str) -> Connection:

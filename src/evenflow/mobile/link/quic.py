@@ -173,9 +173,11 @@ class QuicSession(Session):
     def _on_timer(self) -> None:
         self._timer = None
         due, now = self.state.get_timer(), self._loop.time()
-        if due is not None and due <= now:
-            self._safely(self.state.handle_timer, now)
-            self._take_events()
+        if due is None or due > now:
+            self._arm()  # it was moved since
+            return
+        self._safely(self.state.handle_timer, now)
+        self._take_events()
         self.flush()
 
     # -- what a session asks -----------------------------------------------------------------------

@@ -38,13 +38,15 @@ from evenflow.mobile.link.quic_state import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from evenflow.mobile.link.address import LinkAddress
     from evenflow.mobile.link.connection import Accept, Credentials, Limits
 
 Header = tuple[Any, ...]
 """A packet's header as qh3 reads it."""
 MOST_HANDSHAKES: Final = 1_000
-PROOF_ABOVE: Final = 100
+PROOF_ABOVE: Final = 400
 """Beyond so many handshakes at a time a client must prove its address first."""
 LEAST_INITIAL: Final = 1_200
 """Bytes of the smallest datagram that may begin a connection (RFC 9000, 14.1)."""
@@ -52,6 +54,8 @@ LEAST_RESET: Final = 43
 """A smaller datagram is not answered by a reset (RFC 9000, 10.3)."""
 BURST: Final = 256
 """Datagrams read in one turn of the loop."""
+HANDSHAKES_A_TURN: Final = 8
+"""Datagrams of handshakes among them: each costs a millisecond, and those connected wait for it."""
 SOCKET_BYTES: Final = 8 << 20
 
 _INITIAL: Final = int(QuicPacketType.INITIAL)
@@ -151,20 +155,35 @@ class QuicListener(Door):
 
     def _on_readable(self) -> None:
         touched: dict[QuicServerSession, None] = {}
+        begins: QuicServerSession | None = None
+        handshakes = 0
+        for data, sender in self._arrived():
+            session = self._session_of(data, sender)
+            if session is None:
+                continue
+            if begins is not None and begins is not session:
+                touched.pop(begins)
+                begins.flush()  # its client goes on while we take the next
+                handshakes += 1
+            begins = None if session.begun else session
+            session.datagram(data, sender)
+            touched[session] = None
+            if handshakes == HANDSHAKES_A_TURN:
+                break
+        for session in touched:
+            session.flush()
+
+    def _arrived(self) -> Iterator[tuple[bytes, Host]]:
+        """The datagrams that are there, up to a number."""
         for _ in range(BURST):
             try:
                 data, sender = self._socket.recvfrom(65_535)
             except BlockingIOError:
-                break
+                return
             except OSError as error:  # what the kernel heard about some datagram that we sent
                 _log.debug("%s: %s", self.address, error)
-                continue
-            session = self._session_of(data, sender[:2])
-            if session is not None:
-                session.datagram(data, sender[:2])
-                touched[session] = None
-        for session in touched:
-            session.flush()
+            else:
+                yield data, sender[:2]
 
     def _session_of(self, data: bytes, sender: Host) -> QuicServerSession | None:
         if len(data) > ID_BYTES and not data[0] & 0x80:  # a short header: id, then the rest

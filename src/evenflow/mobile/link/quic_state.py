@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from qh3.quic.configuration import QuicConfiguration
 from qh3.quic.connection import QuicConnection
-from qh3.tls import ExtensionType
+from qh3.quic.tls_bridge import QuicTlsBridge
+from qh3.tls import CipherSuite
 
 if TYPE_CHECKING:
     from qh3.quic.events import ConnectionTerminated
-    from qh3.quic.tls_bridge import QuicTlsBridge
 
     from evenflow.mobile.link.connection import Credentials, Limits, Trust
 
 ALPN: Final = "evenflow-mobile/1"
 SPARE_IDS: Final = 8
 """Connection ids that a client keeps, to take another one when it moves."""
+ACK_LATER_S: Final = 0.019
+"""How much later than qh3 wants it an acknowledgement is sent alone."""
 ID_BYTES: Final = 8
 """Length of the connection ids that we give out."""
 
@@ -68,6 +70,25 @@ class QuicState(QuicConnection):
         self._drain_core()
         return report[2] > 0
 
+    def datagrams_to_send(self, now: float) -> list[tuple[bytes, Any]]:
+        """Return what is to be sent now; qh3 would read each packet again, for a log."""
+        core, found = self._core, []
+        while core is not None and (transmit := core.poll_transmit(now)) is not None:
+            found.append((transmit[0], transmit[1]))
+        return found
+
+    def get_timer(self) -> float | None:
+        """When to be woken; an acknowledgement waits for something that it can travel with.
+
+        qh3 would send it alone after a millisecond. The other side waits as long as `max_ack_delay`
+        says, 25 ms, before it takes a packet for lost; every second packet is answered at once.
+        """
+        timer = None if self._core is None else self._core.get_timer()
+        if timer is None:
+            return None
+        due = float(timer[1])
+        return due + ACK_LATER_S if timer[0] == "ack_application" else due
+
     @property
     def closed(self) -> ConnectionTerminated | None:
         """How the connection ended, at once; qh3's own event comes when the last echo is over."""
@@ -92,14 +113,20 @@ class QuicState(QuicConnection):
             self._drain_core()
 
     def _create_tls(self, remote_source_cid: bytes | None) -> QuicTlsBridge:
-        bridge = super()._create_tls(remote_source_cid)
-        if self._reset_key:
-            bridge.stateless_reset_token = reset_token(self._reset_key, self.host_cid)
-            parameters = bridge.serialize_transport_parameters()
-            bridge.tls.handshake_extensions = [
-                (ExtensionType.QUIC_TRANSPORT_PARAMETERS, parameters)
-            ]
-        return bridge
+        if not self._reset_key:
+            return super()._create_tls(remote_source_cid)
+        # As qh3's, with a proof of our own: to put it in afterwards costs a tenth of a handshake.
+        self._tls = QuicTlsBridge(
+            self._configuration,
+            version=self._version,
+            local_initial_source_connection_id=self.host_cid,
+            remote_initial_source_connection_id=remote_source_cid,
+            original_destination_connection_id=self._original_destination_connection_id,
+            retry_source_connection_id=self._retry_source_connection_id,
+            stateless_reset_token=reset_token(self._reset_key, self.host_cid),
+            version_change_handler=self._set_version,
+        )
+        return self._tls
 
     def _drain_core(self) -> None:
         core = self._require_core()
@@ -131,6 +158,7 @@ def _configuration(limits: Limits, *, is_client: bool) -> QuicConfiguration:
     return QuicConfiguration(
         is_client=is_client,
         alpn_protocols=[ALPN],
+        cipher_suites=[CipherSuite.AES_128_GCM_SHA256],
         connection_id_length=ID_BYTES,
         idle_timeout=limits.idle_s,
         max_data=limits.received_bytes,

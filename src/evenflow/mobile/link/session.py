@@ -112,6 +112,13 @@ class Session(ABC):
 
     # -- for who uses it ---------------------------------------------------------------------------
 
+    def try_send(self, frame: Frame) -> bool:
+        """Send a frame if there is room now; return whether it was taken."""
+        if self._lost is not None or self.unsent_bytes > self._limits.unsent_bytes:
+            return False
+        self._write(encode(frame))
+        return True
+
     async def send(self, *frames: Frame) -> None:
         """Send frames, in order; wait while the other side takes nothing."""
         for frame in frames:

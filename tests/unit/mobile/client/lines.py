@@ -32,6 +32,9 @@ class Line:
         self.down: asyncio.Queue[FromGateway | LinkLost] = asyncio.Queue()
         self.closed = ""
 
+    def try_send(self, frame: FromNode) -> bool:
+        return False
+
     async def send(self, *frames: FromNode) -> None:
         for frame in frames:
             await self._gateway.take(self, frame)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.unit.mobile.gateway.harness import WALL, Harness, closed, sent, written
 
+from evenflow.mobile.gateway.alternatives import LATER_S
 from evenflow.mobile.gateway.events import (
     AlternativesOrder,
     Drain,
@@ -123,8 +124,22 @@ def test_alternatives_of_a_plan_are_told_and_replace_those_that_are_heard():
     link = gateway.attach()
     (welcome,) = sent(gateway.log, link, frames.Welcome)
     assert welcome.alternatives == ("quic://g3:1", "quic://g2:1", "tls://g2:2")
-    told = sent(gateway.handle(AlternativesOrder(("quic://g2:1",))), link)
-    assert told == [frames.Alternatives(("quic://g2:1",))]
+    assert not sent(gateway.handle(AlternativesOrder(("quic://g2:1",))), link)
+    assert sent(gateway.wait(LATER_S), link) == [frames.Alternatives(("quic://g2:1",))]
+    assert not sent(gateway.wait(LATER_S), link)
+
+
+def test_nodes_that_the_same_plan_sends_elsewhere_are_spared_its_alternatives():
+    gateway = Harness()
+    gateway.hear(GatewayReport("g2", ("quic://g2:1",), 0, 10, False, ()))
+    goes, stays = gateway.attach("car-1"), gateway.attach("car-2")
+    gateway.handle(AlternativesOrder(("quic://g2:1",)))
+    actions = gateway.handle(order("car-1"))
+    assert [type(frame) for frame in sent(actions, goes)] == [frames.Handover]
+    gateway.hear(Attachment("g2", "car-1", 99, True, "{}", 0.0))
+    actions = gateway.wait(LATER_S)
+    assert not sent(actions, goes, frames.Alternatives)
+    assert sent(actions, stays, frames.Alternatives)
 
 
 def test_a_draining_gateway_spreads_its_nodes_and_takes_no_new_ones():

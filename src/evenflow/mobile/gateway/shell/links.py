@@ -1,9 +1,10 @@
 """The links of a gateway's clients, in its loop: what is sent to each, and when it is read.
 
-A link has a queue of frames and a task that sends them, as long as there are any. What the core
-sends is bounded by what it has read from that client and by the bound of messages, and what it
-sends again waits once (:mod:`~evenflow.mobile.gateway.outgoing`); so a client that takes nothing is
-not read either once ``MOST_QUEUED`` frames wait for it.
+A frame is sent at once while the client takes what is sent. When it does not, frames queue, and a
+task sends them as long as there are any. What the core sends is bounded by what it has read from
+that client and by the bound of messages, and what it sends again waits once
+(:mod:`~evenflow.mobile.gateway.outgoing`); so a client that takes nothing is not read either once
+``MOST_QUEUED`` frames wait for it.
 """
 
 from __future__ import annotations
@@ -53,8 +54,10 @@ class Link:
             self._readable.set()
 
     def send(self, frame: FromGateway) -> None:
-        """Queue a frame."""
+        """Send a frame, after those that wait."""
         if self._closing is not None:
+            return
+        if self._sending is None and self.connection.try_send(frame):
             return
         self._queue.add(frame)
         self._look()

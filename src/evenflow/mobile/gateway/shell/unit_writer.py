@@ -81,6 +81,7 @@ class UnitWriter(Closing):
         self.is_blocked = False
         """Whether the unit on its way finds no room."""
         name = f"evenflow-units-{publisher.topic}"
+        columns_of(())  # Arrow loads pandas, where there is one, with the first: not in a unit
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 

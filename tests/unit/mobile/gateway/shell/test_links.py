@@ -20,6 +20,12 @@ class Wire:
         self.said = ""
         self.lost = False
 
+    def try_send(self, frame: Safe) -> bool:
+        if self.lost or not self.takes.is_set():
+            return False
+        self.sent.append(frame)
+        return True
+
     async def send(self, *frames: Safe) -> None:
         await self.takes.wait()
         if self.lost:
@@ -44,6 +50,22 @@ def test_frames_go_out_together_and_in_order():
             link.send(Safe("items", number))
         await turns()
         assert [one.number for one in wire.sent] == list(range(10))
+
+    asyncio.run(play())
+
+
+def test_a_frame_waits_for_those_before_it_when_the_client_takes_again():
+    async def play() -> None:
+        wire = Wire()
+        link = Link(1, wire)
+        for number in range(10):
+            link.send(Safe("items", number))
+            await turns(1)
+        wire.takes.set()
+        link.send(Safe("items", 10))  # there is room, but not for this one
+        await turns()
+        link.send(Safe("items", 11))
+        assert [one.number for one in wire.sent] == list(range(12))
 
     asyncio.run(play())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from queue import Queue
 from typing import Any
 
@@ -13,6 +15,17 @@ from evenflow.errors import PublishTimeout, StorageError
 from evenflow.mobile.gateway.events import Accept, Chunk, Mark
 from evenflow.mobile.gateway.shell.unit_writer import UnitWriter
 
+FIRST_UNIT = """
+import sys
+from types import SimpleNamespace
+from evenflow.mobile.gateway.events import Chunk
+from evenflow.mobile.gateway.shell.unit_writer import UnitWriter, columns_of
+
+with UnitWriter(SimpleNamespace(topic="items"), None, None, print, print):
+    loaded = set(sys.modules)
+    columns_of((Chunk("car-1", "run", 1, 1, (5,), (b"a",), 10),))
+    print(*sorted(set(sys.modules) - loaded))
+"""
 UNIT = Accept(
     "items", 3, (Chunk("car-1", RUN, 1, 1, (5,), (b"a",), 10),), {("car-1", RUN): Mark(1, 0)}
 )
@@ -89,3 +102,11 @@ def test_closing_while_the_outbox_is_full_says_nothing_is_safe(told):
     writer.write(UNIT)
     writer.close()
     assert told.empty()
+
+
+def test_the_first_unit_loads_nothing():
+    """Arrow loads pandas by itself, for half a second in which nodes would wait."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_UNIT], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ""
