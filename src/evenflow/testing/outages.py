@@ -22,6 +22,7 @@ from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import SimCluster
 from evenflow.testing.invariants import Violation
+from evenflow.testing.planning import consumers_plan_when_asked, owner_dies_with_plans
 from evenflow.testing.schedules import calm, consumer_step, one_random_step, processes
 from evenflow.testing.serving_cluster import ServingCluster
 from evenflow.testing.silences import (
@@ -30,7 +31,6 @@ from evenflow.testing.silences import (
     newcomer_hears_no_ledger,
     numbers_come_late,
     one_node_knows_a_cut,
-    owner_dies_with_plans,
 )
 
 Act = Callable[[SimCluster, random.Random], None]
@@ -45,6 +45,7 @@ CROSSINGS: tuple[Act | None, ...] = (
     answers_cross_samples,
     newcomer_hears_no_ledger,
     owner_dies_with_plans,
+    consumers_plan_when_asked,
     one_node_knows_a_cut,
     numbers_come_late,
 )

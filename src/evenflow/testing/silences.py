@@ -1,14 +1,13 @@
 """A publisher falls silent, and something crosses its end: what makes each rule of a cut needed.
 
 Chance alone seldom brings about what the rules of ``docs/protocol.md``, "How a writer ends", are
-for. So each has a step here in which it matters, with the rest left to chance:
+for. So each has a step in which it matters, with the rest left to chance; those about consumers'
+plans are in :mod:`evenflow.testing.planning`, here are the others:
 
 * *answered is frozen*: samples come in between a node's answer and the decision
   (:func:`answers_cross_samples`);
 * *who owns knows*: a node joins and has not heard of a cut, which the publisher has not heard of
   either (:func:`newcomer_hears_no_ledger`);
-* *plans count, and stand*: the owner of a slice dies with what consumers have planned, or plan by
-  an old map while the cut is being prepared (:func:`owner_dies_with_plans`);
 * *the newest ledger counts*: one node alone hears what a balancer has decided, stands still while
   others go on under the next balancer, and comes back to a third (:func:`one_node_knows_a_cut`);
 * *what nodes know is waited for*: everybody knows what was decided, the balancer dies, and where
@@ -25,16 +24,13 @@ from evenflow.model.messages import (
     CutAnswer,
     CutStage,
     Ledger,
-    MapPage,
     NodeReport,
     Progress,
     WriterCut,
 )
 from evenflow.model.sample import Sample
-from evenflow.slices.actions import NodeGone
 from evenflow.testing.cluster import TICK
-from evenflow.testing.schedules import calm, calm_until, consumer_step, make_whole, processes
-from evenflow.testing.serving_cluster import ServingCluster
+from evenflow.testing.schedules import calm, calm_until, make_whole, processes
 
 if TYPE_CHECKING:
     import random
@@ -64,12 +60,12 @@ def long_silence(cluster: SimCluster, rng: random.Random) -> None:
     end is slow.
     """
     network = cluster.network
-    publisher = _somebody_awake(cluster, rng)
+    publisher = somebody_awake(cluster, rng)
     if not publisher:
         return
     late = fall_silent(cluster, rng, publisher)
     if rng.random() < 0.7:
-        _wait_for_preparation(cluster)
+        wait_for_preparation(cluster)
     calm(cluster, TICK * rng.randint(0, 3))
     network.slow_down(*rng.choice(SLOW))
     _publish(cluster, rng, publisher, rng.randint(0, 3))
@@ -89,7 +85,7 @@ def answers_cross_samples(cluster: SimCluster, rng: random.Random) -> None:
     """Late samples come in when every node has said what it has, and nothing is decided yet."""
     make_whole(cluster)
     network = cluster.network
-    publisher = _somebody_awake(cluster, rng)
+    publisher = somebody_awake(cluster, rng)
     if not publisher:
         return
     late = fall_silent(cluster, rng, publisher, share=0.7)
@@ -109,7 +105,7 @@ def newcomer_hears_no_ledger(cluster: SimCluster, rng: random.Random) -> None:
     """
     make_whole(cluster)
     network = cluster.network
-    publisher = _somebody_awake(cluster, rng)
+    publisher = somebody_awake(cluster, rng)
     if not publisher:
         return
     writer = cluster.publishers[publisher].writer
@@ -127,37 +123,6 @@ def newcomer_hears_no_ledger(cluster: SimCluster, rng: random.Random) -> None:
     network.slow_down(Commit)
     calm(cluster, 0.4)
     network.slow_down()
-
-
-def owner_dies_with_plans(cluster: SimCluster, rng: random.Random) -> None:
-    """An owner dies with what consumers have planned of a publisher that has fallen silent."""
-    if not isinstance(cluster, ServingCluster):
-        return
-    make_whole(cluster)
-    network = cluster.network
-    publisher = _somebody_awake(cluster, rng)
-    if not publisher:
-        return
-    for other in processes(cluster):
-        network.cut(other, publisher, both=False)  # it does not hear of commits
-    for slice_id in range(cluster.slice_count):
-        cluster.publish(publisher, slice_id)
-    calm(cluster, 0.4, working=False)
-    _read_in_part(cluster, rng)
-    for other in processes(cluster):
-        network.cut(publisher, other)
-    network.slow_down(*rng.choice([(), (MapPage, NodeGone), (MapPage, NodeGone, CutAnswer)]))
-    cluster.kill_node(rng.choice(list(cluster.nodes)))
-    calm(cluster, SILENT, working=False)
-    _wait_for_preparation(cluster, working=False)
-    _read_now_and_then(cluster, rng)
-    network.slow_down()
-    calm(cluster, 0.2, working=False)
-    for other in processes(cluster):
-        if other not in cluster.consumers:
-            network.heal(publisher, other)
-    calm(cluster, 0.4)
-    network.heal()
 
 
 def one_node_knows_a_cut(cluster: SimCluster, rng: random.Random) -> None:
@@ -244,7 +209,7 @@ def _all_know(cluster: SimCluster, writer: int) -> bool:
 def _begin_end(cluster: SimCluster, rng: random.Random, balancers: int) -> str:
     """A publisher falls silent before so many balancers, and its cut is being prepared."""
     make_whole(cluster)
-    publisher = _somebody_awake(cluster, rng)
+    publisher = somebody_awake(cluster, rng)
     while len(cluster.running) < balancers:
         cluster.start_balancer()
     calm(cluster, 1.0)
@@ -259,7 +224,7 @@ def _wait_for_answers(cluster: SimCluster) -> None:
     """Until every node has said what it has of a writer; what they say is on its way."""
     network = cluster.network
     network.slow_down(CutAnswer)
-    _wait_for_preparation(cluster)
+    wait_for_preparation(cluster)
 
     def all_have_answered() -> bool:
         return cluster.nodes.keys() <= {parcel.sender for parcel in network.held_back}
@@ -298,32 +263,8 @@ def fall_silent(
     return late
 
 
-def _read_in_part(cluster: ServingCluster, rng: random.Random) -> None:
-    """Consumers plan, read some or all of it, and may die or stand still then."""
-    for consumer in cluster.consumers.values():
-        if consumer.core is None:
-            consumer.start()
-        consumer.commits_late = rng.random() < 0.5
-        if rng.random() < 0.7:
-            consumer.plan(cluster.slice_count)
-        for sim in cluster.nodes.values():
-            if consumer.in_hand and rng.random() < 0.7:
-                consumer.read(sim, list(sim.core.cache.held), rng.choice([1, 1000]))
-        fate = rng.random()
-        if fate < 0.15:
-            consumer.die()
-        elif fate < 0.3:
-            cluster.network.stop(consumer.name)
-
-
-def _read_now_and_then(cluster: ServingCluster, rng: random.Random) -> None:
-    for _ in range(rng.randint(10, 30)):
-        if rng.random() < 0.5:
-            consumer_step(cluster, rng)
-        calm(cluster, TICK, working=False)
-
-
-def _somebody_awake(cluster: SimCluster, rng: random.Random) -> str:
+def somebody_awake(cluster: SimCluster, rng: random.Random) -> str:
+    """A publisher that is not stopped; empty when there is none."""
     awake = [name for name in cluster.publishers if name not in cluster.network.stopped]
     return rng.choice(awake) if awake else ""
 
@@ -340,7 +281,7 @@ def _stage(cluster: SimCluster, writer: int) -> int:
     return 0 if ended is None else ended.stage
 
 
-def _wait_for_preparation(cluster: SimCluster, *, working: bool = True) -> None:
+def wait_for_preparation(cluster: SimCluster, *, working: bool = True) -> None:
     """Until a writer is being ended, or nobody thinks of it."""
 
     def is_preparing() -> bool:

@@ -1,8 +1,9 @@
 """Each rule of a cut is needed: without it, what it is for happens in the simulated cluster.
 
 A rule is taken out of the code, and a schedule in which it matters
-(:mod:`evenflow.testing.silences`) must end in a violation; with the rule in place it must not. So
-neither the rules nor the hunt for their violation can go soft unnoticed.
+(:mod:`evenflow.testing.silences`, :mod:`evenflow.testing.planning`) must end in a violation; with
+the rule in place it must not. So neither the rules nor the hunt for their violation can go soft
+unnoticed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from evenflow.model.messages import CutStage
+from evenflow.slices.consumer.core import ConsumerCore
 from evenflow.slices.ending import cutting
 from evenflow.slices.ending.cutting import Cutting
 from evenflow.slices.ending.preparation import Preparation
@@ -22,6 +24,7 @@ from evenflow.slices.node.writers import Writers
 from evenflow.testing.cluster import SimCluster
 from evenflow.testing.invariants import Violation
 from evenflow.testing.outages import PATIENCE, SILENCE
+from evenflow.testing.planning import consumers_plan_when_asked, owner_dies_with_plans
 from evenflow.testing.schedules import calm
 from evenflow.testing.serving_cluster import ServingCluster
 from evenflow.testing.silences import (
@@ -29,12 +32,12 @@ from evenflow.testing.silences import (
     newcomer_hears_no_ledger,
     numbers_come_late,
     one_node_knows_a_cut,
-    owner_dies_with_plans,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from evenflow.model.ids import Position
     from evenflow.model.messages import Ledger, NodeReport, WriterCut
     from evenflow.slices.ending.preparation import Blocked
 
@@ -54,7 +57,7 @@ class Rule(NamedTuple):
 
 
 _hear, _served_cut = Writers._hear, Preparation.served_cut
-_on_ledger = LedgerView.on_ledger
+_on_ledger, _latest = LedgerView.on_ledger, ConsumerCore.latest
 
 
 def hear_though_frozen(self: Writers, writer: int, now: float) -> bool:
@@ -67,6 +70,12 @@ def cut_without_plans(
     self: Preparation, topic: str, planned: dict[str, int]
 ) -> WriterCut | Blocked:
     return _served_cut(self, topic, dict.fromkeys(planned, 0))
+
+
+def plan_though_frozen(self: ConsumerCore, start: Position) -> Position:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LedgerView, "is_frozen", lambda *_: False)
+        return _latest(self, start)
 
 
 def keep_what_was_decided(self: LedgerView, ledger: Ledger) -> bool:
@@ -97,6 +106,9 @@ RULES = {
     ),
     "every registered consumer is asked": Rule(
         Cutting, "_unanswered", lambda *_: "", owner_dies_with_plans, served=True
+    ),
+    "who has answered plans nothing more": Rule(
+        ConsumerCore, "latest", plan_though_frozen, consumers_plan_when_asked, served=True
     ),
     "what is only decided is void when a newer ledger does not name it": Rule(
         LedgerView, "on_ledger", keep_what_was_decided, one_node_knows_a_cut, served=True

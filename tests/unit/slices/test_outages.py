@@ -15,6 +15,7 @@ from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import SimCluster
 from evenflow.testing.network import Parcel
 from evenflow.testing.outages import PATIENCE, SILENCE, application_schedule, served_schedule
+from evenflow.testing.schedules import processes
 from evenflow.testing.serving_cluster import ServingCluster
 
 THOROUGH = settings().max_examples >= 200
@@ -154,7 +155,7 @@ def test_a_publisher_that_stands_still_before_applications(how: str, cache_bytes
 def away(cluster: SimCluster, publisher: str, how: str) -> None:
     if how == "stopped":
         cluster.network.stop(publisher)
-    for other in (*cluster.nodes, "balancer", "query-0", "query-1") if how == "cable" else ():
+    for other in processes(cluster) if how == "cable" else ():
         cluster.network.cut(publisher, other)
 
 
