@@ -1,7 +1,7 @@
 """What a task reads of each slice, counted in the executor and told when the task is through.
 
 Spark knows how long a task ran, but not what it read; the task itself does. It counts items and
-payload bytes by slice, whole columns at a time, and at its end gives the sums, with its place in
+payload bytes by slice, a run of rows at a time, and at its end gives the sums, with its place in
 Spark's own numbering, to the node it has read from, which passes them on into the domain: executors
 are no part of it. Should nobody take them, that task teaches the balancer nothing, and no more.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from evenflow.model.messages import SliceReads
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 QUERY_ID: Final = "sql.streaming.queryId"
 """Spark's own name of the property that tells a task its query."""
+OFFSET_BYTES: Final = 4
 
 
 class Meter:
@@ -40,12 +40,19 @@ class Meter:
         if not batch.num_rows:
             return
         slices = batch.column("slice").to_numpy()
-        lengths = pc.binary_length(batch.column("payload")).to_numpy()
-        size = max(len(self._items), int(slices.max()) + 1)
-        items = np.bincount(slices, minlength=size)
-        octets = np.bincount(slices, lengths, minlength=size).astype(np.int64)
-        self._items = items + _grown(self._items, size)
-        self._octets = octets + _grown(self._octets, size)
+        payloads = batch.column("payload")
+        offsets = np.frombuffer(
+            payloads.buffers()[1], np.int32, len(slices) + 1, OFFSET_BYTES * payloads.offset
+        )
+        # Rows of a slice stand together, as in samples: what is counted is runs, and they are few.
+        changes = np.flatnonzero(slices[1:] != slices[:-1]) + 1
+        bounds = np.concatenate(([0], changes, [len(slices)]))
+        of = slices[bounds[:-1]]
+        size = max(len(self._items), int(of.max()) + 1)
+        self._items = _grown(self._items, size)
+        self._octets = _grown(self._octets, size)
+        np.add.at(self._items, of, np.diff(bounds))
+        np.add.at(self._octets, of, np.diff(offsets[bounds].astype(np.int64)))
 
     def reads(self) -> dict[int, tuple[int, int]]:
         """Items and bytes of every slice that had any."""

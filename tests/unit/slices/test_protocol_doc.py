@@ -25,7 +25,7 @@ MOBILE_PAGE = DOCS / "mobile.md"
 """Explains the messages about mobile nodes and tokens."""
 
 BY_THEMSELVES = {
-    (SessionState.FREEZING, "nothing in hand"): SessionState.FROZEN,
+    (SessionState.SENDING, "nothing in hand"): SessionState.SENT,
     (SessionState.ACTIVE, "cache complete"): SessionState.MERGED,
 }
 """What a node does without an order."""

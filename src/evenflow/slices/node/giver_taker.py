@@ -4,12 +4,13 @@ Transitions are the table below; the diagram in ``docs/protocol.md`` is drawn fr
 checks that an order is legal, an order that comes again is answered again, and one that comes too
 late or too early is refused with the reason.
 
-The giver declares its positions once, when it freezes: nothing it declared unprocessed may be
-processed afterwards. What arrives for the slices it goes on keeping until it sends its cache: that
-is a snapshot, positions first, then the kept samples cut to the slices of the session, in chunks,
-the same chunks however often they are asked for. It sends no more than a bound allows: what is left
-out, the publishers replay to the taker, so only samples of publishers that are there may be left
-out. The taker merges when it has been activated and every chunk is there. Merging is the point of
+A giver that is frozen gives its application nothing more of the slices; what the application has
+in hand it may finish, while the other steps are done. The cache waits for that: with it the giver
+declares its positions, once, and nothing it declared unprocessed may be processed afterwards. What
+arrives for the slices it goes on keeping until then. The cache is a snapshot, positions first, then
+the kept samples cut to the slices of the session, in chunks, the same chunks however often they are
+asked for. It sends no more than a bound allows: what is left out, the publishers replay to the
+taker, so only samples of publishers that are there may be left out. The taker merges when it has been activated and every chunk is there. Merging is the point of
 no return: before it a session can be cancelled, after it the taker owns the slices.
 """
 
@@ -18,12 +19,15 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum, auto
+from heapq import merge
+from itertools import chain, groupby
 
-from evenflow.model.batch import Encoded
+from evenflow.model.batch import Batch, Encoded
 from evenflow.model.messages import CacheChunk, Step
 from evenflow.model.sample import Sample
 from evenflow.slices.node.cache import HeldSlice
-from evenflow.slices.node.kept_samples import only_slices, slices_kept
+from evenflow.slices.node.kept_samples import only_slices
+from evenflow.slices.node.track import Track
 
 CHUNK_BYTES = 128 * 1024
 """Encoded samples in one chunk of a cache, unless a single sample is larger."""
@@ -36,10 +40,10 @@ class SessionState(Enum):
     """Where a node stands in a session."""
 
     NEW = auto()
-    FREEZING = auto()
-    """Giver: the application still has items of these slices in hand."""
     FROZEN = auto()
     REMOVED = auto()
+    SENDING = auto()
+    """Giver: the application still has items of these slices in hand."""
     SENT = auto()
     ADDED = auto()
     ACTIVE = auto()
@@ -48,12 +52,12 @@ class SessionState(Enum):
 
 
 GIVER = {
-    (SessionState.NEW, Step.FREEZE): SessionState.FREEZING,
-    (SessionState.FREEZING, Step.FREEZE): SessionState.FREEZING,
+    (SessionState.NEW, Step.FREEZE): SessionState.FROZEN,
     (SessionState.FROZEN, Step.FREEZE): SessionState.FROZEN,
     (SessionState.FROZEN, Step.REMOVE): SessionState.REMOVED,
     (SessionState.REMOVED, Step.REMOVE): SessionState.REMOVED,
-    (SessionState.REMOVED, Step.SEND_CACHE): SessionState.SENT,
+    (SessionState.REMOVED, Step.SEND_CACHE): SessionState.SENDING,
+    (SessionState.SENDING, Step.SEND_CACHE): SessionState.SENDING,
     (SessionState.SENT, Step.SEND_CACHE): SessionState.SENT,
 }
 TAKER = {
@@ -127,7 +131,10 @@ def chunk_cache(
     slices, writers, tracks = zip(*rows, strict=True) if rows else ((), (), ())
     parts: list[list[Encoded]] = [[]]
     size = 0
-    for sample in _cut(slices_kept(tracks), replayable, limit):
+    by_writer: dict[int, list[Track]] = {}
+    for _, writer, track in rows:
+        by_writer.setdefault(writer, []).append(track)
+    for sample in _cut(by_writer, replayable, limit):
         if size and size + sample.size > CHUNK_BYTES:
             parts.append([])
             size = 0
@@ -157,17 +164,32 @@ def chunk_cache(
 
 
 def _cut(
-    kept: Mapping[Sample, list[int]], replayable: Container[int], limit: int
+    tracks: Mapping[int, list[Track]], replayable: Container[int], limit: int
 ) -> Iterator[Sample]:
-    """Samples cut to the slices that are kept of them, those of each writer in their order."""
+    """Samples cut to the slices that are kept of them, those of each writer in their order.
+
+    A node that cannot keep up keeps thousands, of which few are sent: no more are looked at.
+    """
     total = 0
-    for sample in sorted(kept, key=lambda sample: (sample.writer, sample.serial)):
-        if total > limit and sample.writer in replayable:
-            continue
-        cut = only_slices(sample, kept[sample])
-        total += cut.size
-        if total <= limit or sample.writer not in replayable:
-            yield cut
+    for writer in sorted(tracks):
+        for sample, kept in _by_sample(tracks[writer]):
+            if total > limit and writer in replayable:
+                break
+            cut = only_slices(sample, [batch.slice for batch in kept])
+            total += cut.size
+            if total <= limit or writer not in replayable:
+                yield cut
+
+
+def _by_sample(tracks: Iterable[Track]) -> Iterator[tuple[Sample, Iterator[Batch]]]:
+    """What one writer's tracks keep, sample by sample in the order in which they were made."""
+    in_order = merge(*map(_kept, tracks), key=lambda batch: (batch.sample.serial, id(batch.sample)))
+    return groupby(in_order, lambda batch: batch.sample)
+
+
+def _kept(track: Track) -> Iterator[Batch]:
+    early = track.out_of_order
+    return chain(track.ready, (early[first] for first in sorted(early)))
 
 
 class Taker:

@@ -129,33 +129,33 @@ class Orders:
             # Publishers send here until they hear of the new owner: what comes is kept, and is
             # part of the cache that is sent.
             return [self._ack(session.term, step)]
-        held = [self._cache.held[s] for s in sorted(session.slices) if s in self._cache.held]
-        chunks = session.chunks(self._topic, self._node, held, self._writers.live_writers)
-        return [Send(chunk, to=session.taker) for chunk in chunks]
+        if self._delivery.is_busy_with(session.slices):
+            return []  # sent when the application is through with it
+        return self._send_cache(session)
 
     def _freeze(self, session: Giver) -> list[Send]:
-        if session.state is SessionState.FROZEN:
-            return [self._ack(session.term, Step.FREEZE)]
         for slice_id in session.slices:
             held = self._cache.held[slice_id]
             held.state, held.session = SliceState.GIVING, session.term
         self._writers.replay_requests.forget_slices(session.slices)
         self._ownership.changed = True
-        return [] if self._delivery.is_busy_with(session.slices) else self._frozen(session)
-
-    def _frozen(self, session: Giver) -> list[Send]:
-        """The application has nothing of these slices in hand: the positions are final."""
-        session.state = SessionState.FROZEN
         return [*self._writers.commit(session.slices), self._ack(session.term, Step.FREEZE)]
+
+    def _send_cache(self, session: Giver) -> list[Send]:
+        """The application has nothing of these slices in hand: the positions are final."""
+        session.state = SessionState.SENT
+        held = [self._cache.held[s] for s in sorted(session.slices) if s in self._cache.held]
+        chunks = session.chunks(self._topic, self._node, held, self._writers.live_writers)
+        return [Send(chunk, to=session.taker) for chunk in chunks]
 
     def on_processed(self, held: HeldSlice, batch: Batch) -> list[Send]:
         """The application came further in a slice; perhaps a giver waits for that."""
         session = self._sessions.get(held.session)
         if not isinstance(session, Giver):
             return []
-        if session.state is SessionState.FREEZING:
-            return self._frozen(session)
-        if session.state is not SessionState.CANCELLED:
+        if session.state is SessionState.SENDING:
+            return self._send_cache(session)
+        if session.state is SessionState.SENT:
             session.repeated += batch.count
         return []
 

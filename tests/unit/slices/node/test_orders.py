@@ -161,22 +161,44 @@ def test_what_still_comes_to_a_giver_goes_with_its_cache_and_not_after_it() -> N
     assert node.works() == list(range(1, 10))
 
 
-def test_freeze_waits_for_what_the_application_has_in_hand() -> None:
+def test_the_cache_waits_for_what_the_application_has_in_hand() -> None:
     node = owner_of(0)
-    node.gets(batch(first=1, count=4))
+    node.gets(batch(first=1, count=2), batch(first=3, count=2))
     node.core.next_delivery(node.now)
-    freeze = order(Step.FREEZE, 0, term=TERM + 1)
-    assert node.hears(freeze, freeze) == []
-    done = node.does(node.core.delivered(0.01))
-    assert acks(done) == [(Step.FREEZE, True)]
-    assert acks(node.hears(freeze)) == [(Step.FREEZE, True)]
+    freeze, remove, send = (
+        order(step, 0, term=TERM + 1) for step in (Step.FREEZE, Step.REMOVE, Step.SEND_CACHE)
+    )
+    # Every step but the last is done meanwhile, also when it is ordered again.
+    assert acks(node.hears(freeze, freeze, remove)) == 2 * [(Step.FREEZE, True)] + [
+        (Step.REMOVE, True)
+    ]
+    assert node.hears(send, send) == []
+    [chunk] = node.does(node.core.delivered(0.01))
+    assert isinstance(chunk, CacheChunk)
+    assert (chunk.done, chunk.repeated) == ((2,), 0)
+    assert chunk.batches == batch(first=3, count=2).sample.encoded
+    assert node.works() == []
+    assert node.hears(send) == [chunk]
 
 
-def test_freeze_does_not_wait_for_another_slice() -> None:
+def test_what_is_finished_before_the_cache_is_asked_for_is_in_its_positions() -> None:
+    node = owner_of(0)
+    node.gets(batch(first=1, count=2), batch(first=3, count=2))
+    node.core.next_delivery(node.now)
+    node.hears(order(Step.FREEZE, 0, term=TERM + 1), order(Step.REMOVE, 0, term=TERM + 1))
+    assert node.does(node.core.delivered(0.01)) == []
+    [chunk] = node.hears(order(Step.SEND_CACHE, 0, term=TERM + 1))
+    assert isinstance(chunk, CacheChunk)
+    assert (chunk.done, chunk.repeated) == ((2,), 0)
+
+
+def test_the_cache_does_not_wait_for_another_slice() -> None:
     node = owner_of(0, 1)
     node.gets(batch(1))
     node.core.next_delivery(node.now)
-    assert acks(node.hears(order(Step.FREEZE, 0, term=TERM + 1))) == [(Step.FREEZE, True)]
+    steps = Step.FREEZE, Step.REMOVE, Step.SEND_CACHE
+    done = node.hears(*(order(step, 0, term=TERM + 1) for step in steps))
+    assert isinstance(done[-1], CacheChunk)
 
 
 def test_a_giver_hands_over_even_a_position_that_it_is_not_sure_of() -> None:
