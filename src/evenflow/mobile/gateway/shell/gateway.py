@@ -250,17 +250,14 @@ class Gateway:
 
     async def _tell_time(self) -> None:
         while True:
-            self._handle(TimeOfDay(self._clock.wall(), await self._revoked()))
+            revoked = await asyncio.to_thread(self._admission.revoked)
+            self._handle(TimeOfDay(self._clock.wall(), revoked))
+            await asyncio.to_thread(self._admission.pass_on)
+            problem = self._admission.problem
+            if problem and problem != self._problem:  # it is tried again and again, and said once
+                _log.error("which tokens are revoked: %s", problem)
+            self._problem = problem
             await asyncio.sleep(TIME_OF_DAY_S)
-
-    async def _revoked(self) -> frozenset[str]:
-        """What was revoked since the last look; what is wrong with the file is said once."""
-        revoked = await asyncio.to_thread(self._admission.revoked)
-        problem = self._admission.problem
-        if problem and problem != self._problem:
-            _log.error("which tokens are revoked: %s", problem)
-        self._problem = problem
-        return revoked
 
     async def _tidy(self) -> None:
         while True:
