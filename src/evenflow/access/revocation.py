@@ -8,9 +8,9 @@ once, and the others when they meet one that knows; and the file alone serves wh
 The file is read again when it has changed, at most every `LOOK_S`. An id leaves it when its token
 has expired anyway.
 
-A revocation that is read or heard counts at once. Then it is passed on, to the domain (some at a
-time, the newest first: there may be a hundred thousand) and to the file. A folder may be full, or
-not the door's to write: that is told (`Revocations.problem`) and tried again.
+A revocation that is read or heard counts at once. Another thread may pass it on meanwhile, to the
+domain (some at a time, the newest first: there may be a hundred thousand) and to the file. A folder
+may be full, or not the door's to write: that is told (`Revocations.problem`) and tried again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FILE: Final = "revoked.txt"
 LOOK_S: Final = 0.5
 KEPT_S: Final = 86_400.0
 """An id stays this long after its token has expired: clocks differ."""
-TELL: Final = 1_000
+TELL: Final = 2_000
 """Ids that are told the domain at a time."""
 MOST: Final = 1_000_000
 """Ids that are added by what is heard; those of the file all count."""
@@ -122,16 +122,21 @@ class Revocations:
         self._looked = 0.0
         self._reader = participant.reader(REVOCATIONS) if participant else None
         self._writer = participant.writer(REVOCATIONS) if participant else None
-        self.problem: StorageError | None = None
-        """What is wrong with the file: it is tried again with each look."""
+        self._not_read: StorageError | None = None
+        self._not_saved: StorageError | None = None
         self.not_noted = 0
         """Ids that were heard and are not known: there are too many."""
         self.refresh(now=0.0)
-        if self.problem is not None:
-            raise self.problem
+        if self._not_read is not None:
+            raise self._not_read
 
     def __contains__(self, id: object) -> bool:
         return id in self._known
+
+    @property
+    def problem(self) -> StorageError | None:
+        """What is wrong with the file: it is tried again."""
+        return self._not_read or self._not_saved
 
     def refresh(self, *, now: float | None = None) -> frozenset[str]:
         """Look at file and domain; return the ids that are new.
@@ -145,14 +150,15 @@ class Revocations:
         self._looked = now
         found = self._heard()
         self._unsaved |= found
-        self.problem = None
         try:
             found |= self._from_file()
+            self._not_read = None
         except StorageError as error:
-            self.problem = error
+            self._not_read = error
         fresh = {id: expires for id, expires in _wanted(found).items() if id not in self._known}
         self._known |= fresh
-        self._untold |= fresh
+        if self._writer is not None:
+            self._untold |= fresh
         return frozenset(fresh)
 
     def pass_on(self) -> None:
@@ -161,14 +167,16 @@ class Revocations:
             for _ in range(min(TELL, len(self._untold))):
                 id, expires = self._untold.popitem()
                 self._writer.write(Revocation(id, expires))
-        if not self._unsaved or self.problem is not None:
-            return
+        unsaved = dict(self._unsaved)
         try:
-            add_revoked(self._path, self._unsaved)
+            if unsaved:
+                add_revoked(self._path, unsaved)
         except StorageError as error:
-            self.problem = error
+            self._not_saved = error
             return
-        self._unsaved = {}
+        self._not_saved = None
+        for id in unsaved:
+            del self._unsaved[id]
 
     def _from_file(self) -> dict[str, float]:
         stamp = self._current_stamp()
