@@ -166,7 +166,8 @@ class QuicListener(Door):
                 session.datagram(data, sender[:2])
                 touched[session] = None
         for session in touched:
-            session.flush()
+            if session.ids:  # else it is over, or has given way
+                session.flush()
 
     def _session_of(self, data: bytes, sender: Host) -> QuicServerSession | None:
         if len(data) > ID_BYTES and not data[0] & 0x80:  # a short header: id, then the rest
