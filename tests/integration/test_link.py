@@ -18,7 +18,7 @@ import pytest
 from evenflow.access.keys import init_keys
 from evenflow.errors import ConfigError, LinkLost, StorageError
 from evenflow.mobile.link import frames as f
-from evenflow.mobile.link import tls_listener
+from evenflow.mobile.link import quic_listener, tls_listener
 from evenflow.mobile.link.connection import (
     Connection,
     Credentials,
@@ -29,6 +29,7 @@ from evenflow.mobile.link.connection import (
 )
 from evenflow.mobile.link.dialing import open_link
 from evenflow.mobile.link.listening import listen
+from evenflow.mobile.link.quic_state import QuicState, client_configuration
 
 TRANSPORTS = ("quic", "tls")
 both = pytest.mark.parametrize("transport", TRANSPORTS)
@@ -512,6 +513,39 @@ def test_connections_do_not_take_the_last_files_of_a_gateway(
             assert await asked(client, "a")
 
     run(main())
+
+
+@both
+def test_one_host_does_not_take_all_places_by_handshakes_that_it_does_not_end(
+    transport: str, keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quic_listener, "MOST_HANDSHAKES", 4)
+    limits = Limits(handshake_s=60.0, connections=4)
+    half_open: list[socket.socket] = []
+
+    def begin(address: str) -> None:
+        kind = socket.SOCK_DGRAM if transport == "quic" else socket.SOCK_STREAM
+        opened = socket.socket(socket.AF_INET, kind)
+        half_open.append(opened)
+        opened.bind(("127.0.0.9", 0))
+        opened.connect(("127.0.0.1", int(address.rpartition(":")[2])))
+        if transport == "quic":
+            state = QuicState(configuration=client_configuration(trust(keys), Limits()))
+            state.connect(("127.0.0.1", 1), now=0.0)
+            for data, _ in state.datagrams_to_send(now=0.0):
+                opened.send(data)
+
+    async def main() -> None:
+        async with listening(transport, keys, limits=limits) as listener:
+            for _ in range(8):
+                begin(listener.address)
+            await until(lambda: listener.counts.refused >= 4)
+            client = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S)
+            assert await asked(client, "a")
+
+    run(main())
+    for opened in half_open:
+        opened.close()
 
 
 def test_many_at_once_prove_their_addresses(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:

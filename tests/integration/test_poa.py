@@ -152,8 +152,9 @@ def test_a_revocation_reaches_the_doors_of_the_domain(
 
         def both_know(*ids: str) -> Callable[[], bool]:
             def look() -> bool:
-                door.refresh()
-                other.refresh()
+                for one in (door, other):
+                    one.refresh()
+                    one.pass_on()
                 return all(id in door and id in other for id in ids)
 
             return look

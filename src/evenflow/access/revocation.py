@@ -8,8 +8,9 @@ once, and the others when they meet one that knows; and the file alone serves wh
 The file is read again when it has changed, at most every `LOOK_S`. An id leaves it when its token
 has expired anyway.
 
-A revocation that was heard counts at once, whatever becomes of the file: its folder may be full, or
-not the door's to write. What is wrong with it is told (`Revocations.problem`) and tried again.
+A revocation that is read or heard counts at once. Another thread may pass it on meanwhile, to the
+domain (some at a time, the newest first: there may be a hundred thousand) and to the file. A folder
+may be full, or not the door's to write: that is told (`Revocations.problem`) and tried again.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ FILE: Final = "revoked.txt"
 LOOK_S: Final = 0.5
 KEPT_S: Final = 86_400.0
 """An id stays this long after its token has expired: clocks differ."""
+TELL: Final = 2_000
+"""Ids that are told the domain at a time."""
 MOST: Final = 1_000_000
 """Ids that are added by what is heard; those of the file all count."""
 
@@ -96,7 +99,9 @@ def _wanted(revoked: Mapping[str, float]) -> dict[str, float]:
 
 
 class Revocations:
-    """The revoked ids, as a door knows them: ask it with ``in``, and let it look with `refresh`.
+    """The revoked ids, as a door knows them: ask it with ``in``.
+
+    Let it look with `refresh`, and tell others with `pass_on`, now and then.
 
     Args:
         folder: Where the file is.
@@ -111,20 +116,27 @@ class Revocations:
         self._known: dict[str, float] = {}
         self._unsaved: dict[str, float] = {}
         """Heard, and not in the file yet."""
+        self._untold: dict[str, float] = {}
+        """Not told the domain yet."""
         self._stamp: tuple[int, int] | None = None
         self._looked = 0.0
         self._reader = participant.reader(REVOCATIONS) if participant else None
         self._writer = participant.writer(REVOCATIONS) if participant else None
-        self.problem: StorageError | None = None
-        """What is wrong with the file: it is tried again with each look."""
+        self._not_read: StorageError | None = None
+        self._not_saved: StorageError | None = None
         self.not_noted = 0
         """Ids that were heard and are not known: there are too many."""
         self.refresh(now=0.0)
-        if self.problem is not None:
-            raise self.problem
+        if self._not_read is not None:
+            raise self._not_read
 
     def __contains__(self, id: object) -> bool:
         return id in self._known
+
+    @property
+    def problem(self) -> StorageError | None:
+        """What is wrong with the file: it is tried again."""
+        return self._not_read or self._not_saved
 
     def refresh(self, *, now: float | None = None) -> frozenset[str]:
         """Look at file and domain; return the ids that are new.
@@ -138,28 +150,33 @@ class Revocations:
         self._looked = now
         found = self._heard()
         self._unsaved |= found
-        self.problem = None
         try:
             found |= self._from_file()
+            self._not_read = None
         except StorageError as error:
-            self.problem = error
+            self._not_read = error
         fresh = {id: expires for id, expires in _wanted(found).items() if id not in self._known}
         self._known |= fresh
         if self._writer is not None:
-            for id, expires in fresh.items():
-                self._writer.write(Revocation(id, expires))
-        self._save()
+            self._untold |= fresh
         return frozenset(fresh)
 
-    def _save(self) -> None:
-        if not self._unsaved or self.problem is not None:
-            return
+    def pass_on(self) -> None:
+        """Tell the domain what is new, the newest first, and write down what was heard."""
+        if self._writer is not None:
+            for _ in range(min(TELL, len(self._untold))):
+                id, expires = self._untold.popitem()
+                self._writer.write(Revocation(id, expires))
+        unsaved = dict(self._unsaved)
         try:
-            add_revoked(self._path, self._unsaved)
+            if unsaved:
+                add_revoked(self._path, unsaved)
         except StorageError as error:
-            self.problem = error
+            self._not_saved = error
             return
-        self._unsaved = {}
+        self._not_saved = None
+        for id in unsaved:
+            del self._unsaved[id]
 
     def _from_file(self) -> dict[str, float]:
         stamp = self._current_stamp()

@@ -21,6 +21,7 @@ import asyncio
 import gc
 import multiprocessing
 import signal
+import time
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -74,7 +75,7 @@ class FleetProcesses(Closing):
 
     def answer(self, patience_s: float = PATIENCE_S) -> TourBooks:
         """Wait for all answers; return the books of all together."""
-        books = TourBooks()
+        books, began = TourBooks(), time.monotonic()
         for child, pipe in self._children:
             try:
                 found = pipe.recv() if pipe.poll(patience_s) else None
@@ -82,7 +83,8 @@ class FleetProcesses(Closing):
                 found = None
             if found is None:
                 how = "said nothing" if child.is_alive() else "died; its error is above"
-                raise GatewayTimeout("fleet", patience_s, f"a process of the fleet {how}")
+                took = time.monotonic() - began
+                raise GatewayTimeout("fleet", took, f"a process of the fleet {how}")
             if isinstance(found, EvenflowError):
                 raise found
             books.add(found)

@@ -11,6 +11,7 @@ from evenflow.access import revocation
 from evenflow.access.revocation import (
     FILE,
     KEPT_S,
+    TELL,
     Revocations,
     add_revoked,
     read_revoked,
@@ -99,10 +100,12 @@ def test_what_is_heard_counts_though_the_file_cannot_be_written(
     with monkeypatch.context() as patch:
         patch.setattr(revocation, "write_revoked", full)
         assert door.refresh(now=1.0) == {A}
+        door.pass_on()
     assert A in door
     assert domain.told == [Revocation(A, later)]
     assert "No space left" in str(door.problem)
     assert door.refresh(now=2.0) == frozenset()
+    door.pass_on()
     assert door.problem is None
     assert read_revoked(tmp_path / FILE) == {A: later}, "it is tried again"
 
@@ -125,7 +128,23 @@ def test_a_file_that_cannot_be_read_is_read_later_and_the_domain_is_heard_meanwh
         assert door.refresh(now=1.0) == {B}
         assert door.problem is not None
     assert door.refresh(now=2.0) == {A}
+    door.pass_on()
     assert read_revoked(tmp_path / FILE).keys() == {A, B}
+
+
+def test_a_new_one_is_told_before_the_many_that_are_known(tmp_path: Path) -> None:
+    later = time.time() + 100
+    domain = Domain()
+    write_revoked(tmp_path / FILE, {f"{number:016x}": later for number in range(2 * TELL)})
+    door = Revocations(tmp_path, domain)  # type: ignore[arg-type]
+    door.pass_on()
+    assert len(domain.told) == TELL, "some at a time: each may have to wait for a slow reader"
+    domain.said = [Revocation(A, later)]
+    assert door.refresh(now=1.0) == {A}
+    door.pass_on()
+    assert domain.told[TELL].token == A
+    door.pass_on()
+    assert len({one.token for one in domain.told}) == 2 * TELL + 1
 
 
 def test_none_is_valid_again_because_many_are_revoked(tmp_path: Path) -> None:

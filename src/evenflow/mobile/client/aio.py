@@ -39,6 +39,7 @@ from evenflow.mobile.client.settings import (
 from evenflow.mobile.client.shell import ClientShell, Handler, Watcher
 from evenflow.mobile.link.connection import Trust
 from evenflow.mobile.link.dialing import open_link
+from evenflow.mobile.link.tls import client_context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -135,12 +136,14 @@ async def connect(
 def _checked_trust(trust: Trust | str | PathLike[str]) -> Trust:
     """Return whom to trust, or raise `ConfigError`."""
     trusted = trust if isinstance(trust, Trust) else Trust(str(trust))
-    if not Path(trusted.ca_file).is_file():
+    try:
+        client_context(trusted)
+    except OSError:  # it is not there, or is no certificate
         raise ConfigError(
             "trust",
             trusted.ca_file,
             "must be the PEM file of the gateways' CA; 'evenflow keys init' made it, as ca.pem",
-        )
+        ) from None
     return trusted
 
 

@@ -7,8 +7,9 @@ gateway's private key and the connection's id, so it is the same in the next lif
 
 Nobody unknown costs much. A datagram that begins no connection is dropped. When more than
 `PROOF_ABOVE` handshakes are under way, who begins another must first prove its address
-(`quic_retry`); at `MOST_HANDSHAKES` the next ones are dropped and come again, for QUIC repeats
-them. All of it, half-open ones included, is bounded by `Limits.connections`.
+(`quic_retry`); at `MOST_HANDSHAKES` a host that has more than another gives way (`handshakes`), or
+else the next ones are dropped and come again, for QUIC repeats them. All of it, half-open ones
+included, is bounded by `Limits.connections`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from qh3.quic.packet import QuicPacketType, encode_quic_retry
 
 from evenflow.mobile.link.accepting import Door
 from evenflow.mobile.link.framing import FROM_NODE
+from evenflow.mobile.link.handshakes import Handshakes
 from evenflow.mobile.link.paths import Host, Paths
 from evenflow.mobile.link.quic import QuicSession
 from evenflow.mobile.link.quic_retry import check_token, make_token
@@ -140,7 +142,7 @@ class QuicListener(Door):
         self._reset_key = hashlib.sha256(b"evenflow stateless reset" + secret).digest()
         self._retry_key = os.urandom(32)
         self._by_id: dict[bytes, QuicServerSession] = {}
-        self._handshakes = 0
+        self._handshakes: Handshakes[QuicServerSession] = Handshakes()
         self._loop = asyncio.get_running_loop()
         self._socket = _bound(address)
         self._address = address.with_port(self._socket.getsockname()[1])
@@ -163,7 +165,7 @@ class QuicListener(Door):
                 continue
             if begins is not None and begins is not session:
                 touched.pop(begins)
-                begins.flush()  # its client goes on while we take the next
+                _answer(begins)  # its client goes on while we take the next
                 handshakes += 1
             begins = None if session.begun else session
             session.datagram(data, sender)
@@ -171,7 +173,7 @@ class QuicListener(Door):
             if handshakes == HANDSHAKES_A_TURN:
                 break
         for session in touched:
-            session.flush()
+            _answer(session)
 
     def _arrived(self) -> Iterator[tuple[bytes, Host]]:
         """The datagrams that are there, up to a number."""
@@ -204,17 +206,17 @@ class QuicListener(Door):
         version, first_id, client_id, token = header[0], header[3], header[4], header[5]
         if self._closing or version not in self._configuration.supported_versions:
             return None
-        if self._handshakes >= MOST_HANDSHAKES or self.crowded:
-            self.counts.refused += 1
-            return None
         now, new_id = self._loop.time(), None
         if token:
             proven = check_token(self._retry_key, sender, token, now)
             if proven is None:
                 return None
             first_id, new_id = proven
-        elif self._handshakes >= PROOF_ABOVE:
+        elif len(self._handshakes) >= PROOF_ABOVE:
             self._ask_proof(version, first_id, client_id, sender, now)
+            return None
+        if not self._has_room(sender):
+            self.counts.refused += 1
             return None
         state = QuicState(
             configuration=self._configuration,
@@ -223,10 +225,21 @@ class QuicListener(Door):
             reset_key=self._reset_key,
         )
         session = QuicServerSession(self, state, sender)
-        self._handshakes += 1
+        self._handshakes.add(session, sender[0])
         self.know(new_id or first_id, session)
         self.know(state.host_cid, session)
         return session
+
+    def _has_room(self, sender: Host) -> bool:
+        """Whether a host may begin a handshake; one that has more of them gives way to it."""
+        if len(self._handshakes) < MOST_HANDSHAKES and not self.crowded:
+            return True
+        former = self._handshakes.give_way(sender[0])
+        if former is None:
+            return False
+        former.end("too many handshakes of one host")
+        former.drop()
+        return True
 
     def _ask_proof(
         self, version: int, first_id: bytes, client_id: bytes, sender: Host, now: float
@@ -270,14 +283,14 @@ class QuicListener(Door):
 
     def on_begun(self, session: QuicServerSession) -> None:
         """A client has connected and speaks."""
-        self._handshakes -= 1
+        self._handshakes.remove(session)
         self.serve(session)
 
     def on_gone(self, session: QuicServerSession) -> None:
         """A connection is over, and nothing of it is answered any more."""
         if not session.begun:
             session.begun = True
-            self._handshakes -= 1
+            self._handshakes.remove(session)
             self.counts.refused += 1
         for connection_id in session.ids:
             self._by_id.pop(connection_id, None)
@@ -285,7 +298,7 @@ class QuicListener(Door):
 
     @property
     def _held(self) -> int:
-        return self._handshakes
+        return len(self._handshakes)
 
     async def _close(self) -> None:
         for session in {*self._by_id.values()}:
@@ -303,3 +316,8 @@ def _bound(address: LinkAddress) -> socket.socket:
         opened.setsockopt(socket.SOL_SOCKET, option, SOCKET_BYTES)
     opened.bind((address.host, address.port))
     return opened
+
+
+def _answer(session: QuicServerSession) -> None:
+    if session.ids:  # else it is over, or has given way
+        session.flush()

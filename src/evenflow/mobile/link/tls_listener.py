@@ -1,7 +1,9 @@
 """A gateway's door for TLS over TCP.
 
 Too many connections are turned away before anything is computed for them; too many are also those
-that would take the last files of the process (:mod:`~evenflow.mobile.link.open_files`).
+that would take the last files of the process (:mod:`~evenflow.mobile.link.open_files`). Among those
+that are half open a host that has more than another gives way to it
+(:mod:`~evenflow.mobile.link.handshakes`).
 """
 
 from __future__ import annotations
@@ -12,10 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.mobile.link.accepting import Door
 from evenflow.mobile.link.framing import FROM_NODE
+from evenflow.mobile.link.handshakes import Handshakes
 from evenflow.mobile.link.open_files import files_for_connections
 from evenflow.mobile.link.tls import TlsSession, server_context
 
 if TYPE_CHECKING:
+    import ssl
+
     from evenflow.mobile.link.address import LinkAddress
     from evenflow.mobile.link.connection import Accept, Credentials, Limits
 
@@ -37,7 +42,7 @@ class TlsListener(Door):
     def __init__(self, credentials: Credentials, accept: Accept, limits: Limits) -> None:
         super().__init__(accept, limits)
         self._context = server_context(credentials)
-        self._shaking: set[TlsSession] = set()
+        self._shaking: Handshakes[TlsSession] = Handshakes()
         self._server: asyncio.Server | None = None
         self._files = files_for_connections()
         self.address = ""
@@ -51,20 +56,37 @@ class TlsListener(Door):
         opened.listen(BACKLOG)
 
     def _session(self) -> TlsSession:
-        session = _ServerSession(
-            self._context, None, self._on_ready, self._on_gone, FROM_NODE, self.limits, self.counts
-        )
-        session.files = 0 if self.crowded or self._closing else self._files
-        self._shaking.add(session)
-        return session
+        return _ServerSession(self, self._context)
 
-    def _on_ready(self, session: TlsSession) -> None:
-        self._shaking.discard(session)
+    def lets_in(self, session: TlsSession, transport: asyncio.BaseTransport) -> bool:
+        """Whether a connection may go on to its handshake."""
+        host = (transport.get_extra_info("peername") or ("?",))[0]
+        file = transport.get_extra_info("socket").fileno()
+        if self._closing or not self._has_room(host, file):
+            self.counts.refused += 1
+            return False
+        self._shaking.add(session, host)
+        return True
+
+    def _has_room(self, host: str, file: int) -> bool:
+        if file < self._files and not self.crowded:
+            return True
+        former = self._shaking.give_way(host)
+        if former is None:
+            return False
+        former.abort()
+        self.on_gone(former)
+        return True
+
+    def on_ready(self, session: TlsSession) -> None:
+        """A handshake is over."""
+        self._shaking.remove(session)
         self.serve(session)
 
-    def _on_gone(self, session: TlsSession) -> None:
+    def on_gone(self, session: TlsSession) -> None:
+        """A connection is over."""
         if session in self._shaking:
-            self._shaking.discard(session)
+            self._shaking.remove(session)
             self.counts.refused += 1
 
     @property
@@ -74,18 +96,22 @@ class TlsListener(Door):
     async def _close(self) -> None:
         if self._server is not None:
             self._server.close()
-        for session in list(self._shaking):
+        for session in self._shaking:
             session.abort()
 
 
 class _ServerSession(TlsSession):
     """The gateway's end."""
 
-    files = 0
-    """The number of its file must be below this; else it is one too many."""
+    def __init__(self, door: TlsListener, context: ssl.SSLContext) -> None:
+        super().__init__(
+            context, None, door.on_ready, door.on_gone, FROM_NODE, door.limits, door.counts
+        )
+        self._door = door
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if transport.get_extra_info("socket").fileno() >= self.files:
+        """The TCP connection is there."""
+        if not self._door.lets_in(self, transport):
             self.end("too many connections")
             transport.abort()  # type: ignore[attr-defined] # a stream's transport has it
             self._timer.cancel()

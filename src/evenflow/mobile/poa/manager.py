@@ -101,7 +101,8 @@ class PoaManager:
                 listening = now < self._listening_until
                 self.view.on_attachment(message, LONG_AGO if listening else now)
             case Gone() if message.message_type is Attachment:
-                self.view.on_attachment_gone(*message.key)
+                gateway, node = message.key
+                self.view.on_attachment_gone(gateway, node, now)
             case Gone() if message.message_type is GatewayReport:
                 self._told.pop(message.key[0], None)
                 if self.view.on_gone(message.key[0]):

@@ -1,6 +1,7 @@
 """What is known of gateways and of who is attached where, from the domain.
 
-Of a node the attachment with the largest connection counts, whoever tells it and in whatever order.
+Of a node the attachment with the largest connection counts, whoever tells it and in whatever order;
+when that is over, the next one does (a node that has lost its memory may number from below).
 A gateway that is not heard any more takes no part, and what it said of its nodes is gone with it:
 it says so again when it is heard again.
 """
@@ -27,8 +28,10 @@ class GatewayView:
 
     def __init__(self) -> None:
         self._gateways: dict[str, GatewayReport] = {}
-        self._attached: dict[str, tuple[str, int]] = {}
-        """For each node: its gateway, the number of its connection."""
+        self._places: dict[str, dict[str, int]] = {}
+        """For each node: the gateways that say it is attached there, and its connection."""
+        self._attached: dict[str, str] = {}
+        """For each node: the gateway of its largest connection."""
         self._nodes: dict[str, dict[str, float]] = {}
         """For each gateway: its nodes, each with when it was attached."""
 
@@ -57,30 +60,37 @@ class GatewayView:
             attachment: What the gateway said.
             since: When that was, on the clock of plans.
         """
-        node, gateway = attachment.node, attachment.gateway
-        at, connection = self._attached.get(node, ("", -1))
-        if attachment.connection < connection:
-            return
-        if not attachment.attached:
-            if at == gateway:
-                del self._attached[node]
-                self._nodes[at].pop(node, None)
-            return
-        if at == gateway:
-            self._attached[node] = (gateway, attachment.connection)
-            return
-        if not at and len(self._attached) >= MOST_NODES:
-            return
-        if at:
-            self._nodes[at].pop(node, None)
-        self._attached[node] = (gateway, attachment.connection)
-        self._nodes.setdefault(gateway, {})[node] = since
+        node = attachment.node
+        if attachment.attached:
+            if node not in self._places and len(self._places) >= MOST_NODES:
+                return
+            self._places.setdefault(node, {})[attachment.gateway] = attachment.connection
+        else:
+            self._leave(node, attachment.gateway)
+        self._place(node, since)
 
-    def on_attachment_gone(self, gateway: str, node: str) -> None:
+    def on_attachment_gone(self, gateway: str, node: str, since: float = 0.0) -> None:
         """Nobody says any more that a node is attached at a gateway."""
-        if self._attached.get(node, ("", 0))[0] == gateway:
-            del self._attached[node]
-            self._nodes[gateway].pop(node, None)
+        self._leave(node, gateway)
+        self._place(node, since)
+
+    def _leave(self, node: str, gateway: str) -> None:
+        places = self._places.get(node, {})
+        places.pop(gateway, None)
+        if not places:
+            self._places.pop(node, None)
+
+    def _place(self, node: str, since: float) -> None:
+        places = self._places.get(node, {})
+        at = max(places, key=places.__getitem__, default="")
+        before = self._attached.pop(node, "")
+        if at:
+            self._attached[node] = at
+        if at != before:
+            if before:
+                self._nodes[before].pop(node, None)
+            if at:
+                self._nodes.setdefault(at, {})[node] = since
 
     def posts(self, loads: Mapping[str, float] | None = None) -> list[Post]:
         """The gateways as decisions see them.

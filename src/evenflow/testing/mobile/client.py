@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from evenflow.testing.mobile.cluster import MobileCluster
 
 RUN = "00000000000000{:02x}"
+CLOCK = 1_000_000
+"""Where connections are numbered from: as many as a clock is put back by are never made."""
 NOTES = (
     events.KeepItem,
     events.DropItem,
@@ -95,9 +97,12 @@ class SimClient(Process):
         self.run = RUN.format(number)
         self.gateways = tuple(gateways)
         self.notes = ClientNotes()
+        self.notes.connection = CLOCK
         self.published: dict[str, list[bytes]] = {}
         self.got: list[tuple[str, int, bytes]] = []
         """Messages that were handled, with their mailbox and number."""
+        self.forgot = 0
+        """How often it has lost its memory."""
         self.moved: list[events.Moved] = []
         self.core: ClientCore | None = None
         self._links: dict[int, int] = {}
@@ -130,6 +135,19 @@ class SimClient(Process):
         self.notes.crash()
         for link in self._links.values():
             self.world.cut_link(link)
+
+    def forget(self) -> None:
+        """It dies, and what it has noted is gone; its clock may be put back.
+
+        What it had published is lost with it, so it does so only when all of that is safe.
+        """
+        if self.core is None or self.core.buffer.items:
+            return
+        self.kill()
+        self.forgot += 1
+        self.run = f"{self.forgot:014x}{self.run[-2:]}"
+        newest, self.notes = self.notes.connection, ClientNotes()
+        self.notes.connection = self.world.random.choice([0, newest, newest + CLOCK])
 
     # -- events ------------------------------------------------------------------------------------
 

@@ -138,6 +138,14 @@ def _kill_client(cluster: MobileCluster) -> None:
         cluster.time.later(cluster.random.choice([0.01, 1.0]), _starting(client))
 
 
+def _forget_client(cluster: MobileCluster) -> None:
+    """A client without a disk is started anew."""
+    client = cluster.random.choice(list(cluster.clients.values()))
+    client.forget()
+    if not client.alive:
+        cluster.time.later(cluster.random.choice([0.01, 1.0]), _starting(client))
+
+
 def _kill_mailbox(cluster: MobileCluster) -> None:
     if cluster.mailbox.alive:
         cluster.mailbox.kill()
@@ -176,8 +184,8 @@ def _drain_or_not(cluster: MobileCluster) -> None:
 
 FAULTS: tuple[Callable[[MobileCluster], None], ...] = (
     _cut_link, _cut_link, _cut_link, _break_path, _mend_paths, _mend_paths, _cut_off_client,
-    _cut_off_gateway, _kill_gateway, _kill_gateway, _kill_client, _kill_mailbox, _stop_or_go_on,
-    _stop_or_go_on, _go_on, _drain_or_not,
+    _cut_off_gateway, _kill_gateway, _kill_gateway, _kill_client, _forget_client, _kill_mailbox,
+    _stop_or_go_on, _stop_or_go_on, _go_on, _drain_or_not,
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.unit.mobile.client.lines import Gateway
 
+from evenflow.access.keys import init_keys
 from evenflow.errors import (
     ClosedError,
     ConfigError,
@@ -35,12 +36,18 @@ ADDRESS = "quic://127.0.0.1:7000"
 AT_ONCE = Patience(first_s=0.0, backoff_s=0.001, most_backoff_s=0.001)
 
 
-@pytest.fixture
-def gateway(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Gateway:
-    found = Gateway()
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trust")
-    (folder / "ca.pem").touch()
-    monkeypatch.chdir(folder)
+    init_keys(folder)
+    (folder / "rubbish.pem").write_text("no certificate")
+    return folder
+
+
+@pytest.fixture
+def gateway(monkeypatch: pytest.MonkeyPatch, keys: Path) -> Gateway:
+    found = Gateway()
+    monkeypatch.chdir(keys)
 
     async def dial(_: object, address: str, timeout_s: float) -> Any:
         return await found.dial(address, timeout_s)
@@ -225,6 +232,7 @@ def test_no_gateway_in_time_says_why(gateway: Gateway) -> None:
         {"node": "two words"},
         {"when_full": "explode"},
         {"trust": "nowhere.pem"},
+        {"trust": "rubbish.pem"},
         {"most_items": 0},
         {"attributes": {"x" * 100: 1}},
         {"attributes": {"kind": "\udcff"}},

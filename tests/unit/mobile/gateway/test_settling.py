@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tests.unit.mobile.gateway.harness import RUN, WALL, Harness, closed, sent, written
+from tests.unit.mobile.gateway.harness import (
+    OTHER_RUN,
+    RUN,
+    WALL,
+    Harness,
+    closed,
+    sent,
+    written,
+)
 
 from evenflow.mobile.gateway.events import Forget, NotHeard, TimeOfDay
 from evenflow.mobile.link import frames
@@ -51,6 +59,16 @@ def test_a_request_of_an_older_connection_is_not_answered():
     gateway.attach(connection=3)
     assert not written(gateway.hear(asked(connection=2)), SettleAnswer)
     assert gateway.core.sessions.nodes == 1
+
+
+def test_a_request_about_another_run_is_answered_whatever_the_numbers_of_this_one():
+    """A client that lost its memory may number from the clock, and that may have been ahead."""
+    gateway = Harness()
+    gateway.marks["car-1", RUN]["items"] = 5
+    ahead = gateway.attach(connection=1_000_000, run=OTHER_RUN)
+    actions = gateway.hear(asked(connection=2))
+    assert [one.number for one in written(actions, SettleAnswer)] == [5]
+    assert closed(actions, ahead) is None
 
 
 def test_a_request_that_waits_for_the_disk_is_not_answered_when_the_node_came_back():

@@ -34,6 +34,18 @@ def test_a_node_is_where_its_largest_connection_is() -> None:
     assert held(view) == {"a": set(), "b": set()}
 
 
+def test_a_node_whose_numbers_begin_from_below_is_there_when_the_larger_one_is_over() -> None:
+    view = GatewayView()
+    for name in "ab":
+        view.on_report(report(name))
+    view.on_attachment(attachment("n", "a", 900), 5.0)
+    view.on_attachment(attachment("n", "b", 2), 6.0)
+    assert held(view) == {"a": {"n"}, "b": set()}
+    view.on_attachment(attachment("n", "a", 900, attached=False), 7.0)
+    assert held(view) == {"a": set(), "b": {"n"}}
+    assert view.posts()[1].nodes == {"n": 7.0}
+
+
 @given(st.randoms(use_true_random=False))
 def test_gateways_may_tell_in_any_order(rng: random.Random) -> None:
     """Each gateway's words come in their order; those of several in any: the end is the same."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import DeliveryTimeout
 from evenflow.mobile.gateway.shell.marks import Marks
@@ -25,6 +25,14 @@ if TYPE_CHECKING:
     from evenflow.mobile.gateway.events import Accept
 
 _log = logging.getLogger(__name__)
+OUTBOX: Final = "outbox."
+"""What the folder of a topic's outbox begins with."""
+
+
+def unserved(folder: Path, topics: Sequence[str]) -> list[str]:
+    """Topics that have an outbox here and are not served: what it may hold is not sent."""
+    there = (one.name.removeprefix(OUTBOX) for one in folder.glob(f"{OUTBOX}*") if one.is_dir())
+    return sorted(set(there) - set(topics))
 
 
 class GatewayDisk:
@@ -48,6 +56,12 @@ class GatewayDisk:
         self._participant = participant
         self._writers: dict[str, UnitWriter] = {}
         self._cleanup = ExitStack()
+        for topic in unserved(folder, topics):
+            _log.warning(
+                "there is an outbox of topic %r, which is not served: what this gateway has"
+                " accepted for it and not sent is not sent before gateway.topics names it again",
+                topic,
+            )
         with self._cleanup:
             self.marks = self._cleanup.enter_context(Marks(folder / "marks.sqlite3"))
             self._publishers = {topic: self._publisher(folder, topic) for topic in topics}
@@ -58,7 +72,7 @@ class GatewayDisk:
             topic,
             config=self._config,
             participant=self._participant,
-            outbox=folder / f"outbox.{topic}",
+            outbox=folder / f"{OUTBOX}{topic}",
         )
         self._cleanup.callback(_leave, publisher)
         taken_back = self.marks.recover(topic, publisher.newest_unit)

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 TIME_OF_DAY_S: Final = 0.5
 """How often the core is told the time of day and what was revoked."""
+PASS_ON_S: Final = 1.0
+"""How often revocations are told others, and written down."""
 TIDY_S: Final = 3_600.0
 _log = logging.getLogger(__name__)
 
@@ -142,7 +144,10 @@ class Gateway:
         )
         self._port = DomainPort(self.name, self._participant, self._take, self._fail_soon)
         self._handle(TimeOfDay(self._clock.wall(), self._admission.revoked()))
-        self._tasks = [asyncio.create_task(self._tell_time()), asyncio.create_task(self._tidy())]
+        self._tasks = [
+            asyncio.create_task(work())
+            for work in (self._tell_time, self._pass_on_revocations, self._tidy)
+        ]
         self._started.set()
 
     async def wait(self) -> None:
@@ -250,17 +255,18 @@ class Gateway:
 
     async def _tell_time(self) -> None:
         while True:
-            self._handle(TimeOfDay(self._clock.wall(), await self._revoked()))
+            revoked = await asyncio.to_thread(self._admission.revoked)
+            self._handle(TimeOfDay(self._clock.wall(), revoked))
             await asyncio.sleep(TIME_OF_DAY_S)
 
-    async def _revoked(self) -> frozenset[str]:
-        """What was revoked since the last look; what is wrong with the file is said once."""
-        revoked = await asyncio.to_thread(self._admission.revoked)
-        problem = self._admission.problem
-        if problem and problem != self._problem:
-            _log.error("which tokens are revoked: %s", problem)
-        self._problem = problem
-        return revoked
+    async def _pass_on_revocations(self) -> None:
+        while True:
+            await asyncio.to_thread(self._admission.pass_on)
+            problem = self._admission.problem
+            if problem and problem != self._problem:  # it is tried again and again, and said once
+                _log.error("which tokens are revoked: %s", problem)
+            self._problem = problem
+            await asyncio.sleep(PASS_ON_S)
 
     async def _tidy(self) -> None:
         while True:

@@ -53,6 +53,10 @@ class TokenAdmission:
         """Ids of the tokens that were revoked since this was last asked; it looks at the disk."""
         return self._revocations.refresh()
 
+    def pass_on(self) -> None:
+        """Tell others what was revoked; it looks at the disk."""
+        self._revocations.pass_on()
+
     @property
     def problem(self) -> str:
         """What is wrong with the file of revoked tokens; empty: nothing."""
