@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from qh3._hazmat import Buffer
 from qh3.quic.configuration import QuicConfiguration
 from qh3.quic.connection import QuicConnection
 from qh3.quic.tls_bridge import QuicTlsBridge
@@ -27,10 +28,17 @@ if TYPE_CHECKING:
 ALPN: Final = "evenflow-mobile/1"
 SPARE_IDS: Final = 8
 """Connection ids that a client keeps, to take another one when it moves."""
-ACK_LATER_S: Final = 0.019
-"""How much later than qh3 wants it an acknowledgement is sent alone."""
+NODE_ACK_S: Final = 0.1
+"""After so long a node acknowledges what came, if nothing was sent until then."""
+NODE_ACK_DELAY_MS: Final = 125
+"""The longest that it takes, as gateways are told; what is lost at the end is sent again later."""
+GATEWAY_ACK_S: Final = 0.019
+"""A gateway says ``Safe`` before, as a rule. Nodes are told 25 ms (qh3 says so by itself)."""
 ID_BYTES: Final = 8
 """Length of the connection ids that we give out."""
+
+MAX_ACK_DELAY: Final = 0x0B
+"""The transport parameter `max_ack_delay` (RFC 9000, 18.2)."""
 
 # Every end of a connection is a warning there; we say why a connection ended, and count.
 logging.getLogger("quic").setLevel(logging.ERROR)
@@ -80,14 +88,16 @@ class QuicState(QuicConnection):
     def get_timer(self) -> float | None:
         """When to be woken; an acknowledgement waits for something that it can travel with.
 
-        qh3 would send it alone after a millisecond. The other side waits as long as `max_ack_delay`
-        says, 25 ms, before it takes a packet for lost; every second packet is answered at once.
+        qh3 would send it alone after a millisecond. Every second packet is answered at once, and
+        the other side takes a packet for lost only when the longest delay that it was told is over.
         """
         timer = None if self._core is None else self._core.get_timer()
         if timer is None:
             return None
         due = float(timer[1])
-        return due + ACK_LATER_S if timer[0] == "ack_application" else due
+        if timer[0] != "ack_application":
+            return due
+        return due + (NODE_ACK_S if self._is_client else GATEWAY_ACK_S)
 
     @property
     def closed(self) -> ConnectionTerminated | None:
@@ -113,17 +123,16 @@ class QuicState(QuicConnection):
             self._drain_core()
 
     def _create_tls(self, remote_source_cid: bytes | None) -> QuicTlsBridge:
-        if not self._reset_key:
-            return super()._create_tls(remote_source_cid)
-        # As qh3's, with a proof of our own: to put it in afterwards costs a tenth of a handshake.
-        self._tls = QuicTlsBridge(
+        """As qh3's, but for two transport parameters that it does not let us choose."""
+        key = self._reset_key
+        self._tls = _TlsBridge(
             self._configuration,
             version=self._version,
             local_initial_source_connection_id=self.host_cid,
             remote_initial_source_connection_id=remote_source_cid,
             original_destination_connection_id=self._original_destination_connection_id,
             retry_source_connection_id=self._retry_source_connection_id,
-            stateless_reset_token=reset_token(self._reset_key, self.host_cid),
+            stateless_reset_token=reset_token(key, self.host_cid) if key else None,
             version_change_handler=self._set_version,
         )
         return self._tls
@@ -132,6 +141,20 @@ class QuicState(QuicConnection):
         core = self._require_core()
         if self._reading or not self._handshake_complete or core.state != "connected":
             super()._drain_core()
+
+
+class _TlsBridge(QuicTlsBridge):
+    """Tells gateways how long a node may take to acknowledge."""
+
+    def serialize_transport_parameters(self) -> bytes:
+        said = bytes(super().serialize_transport_parameters())
+        if not self.configuration.is_client:
+            return said
+        delay = Buffer(capacity=8)
+        delay.push_uint_var(MAX_ACK_DELAY)
+        delay.push_uint_var(2)
+        delay.push_uint_var(NODE_ACK_DELAY_MS)
+        return said + bytes(delay.data)
 
 
 @cache
