@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from dataclasses import replace
@@ -80,6 +81,9 @@ def node(
             )
             for number, topic in enumerate(topics)
         ]
+        # What is imported stays: collecting garbage need not look through it, every few seconds.
+        gc.collect()
+        gc.freeze()
         does = "serves" if serve else "processes"
         print(f"{nodes[0].id} {does} {', '.join(topics)}", file=sys.stderr, flush=True)
         sensors = {**node_sensors(nodes), **getattr(application, PROPERTIES, {})}

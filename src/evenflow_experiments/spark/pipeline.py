@@ -120,7 +120,7 @@ def _config(given: Given) -> Config:
             "topics": {TOPIC: {"slices": 32, "served": True, "assignment": "hash:sender"}},
             "publisher.retention_bytes": 256 << 20,
             "publisher.batch_items": 100_000,
-            "publisher.batch_bytes": 1 << 20,
+            "publisher.batch_bytes": 4 << 20,
             "node.cache_bytes": 512 << 20,
         }
     )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 
 import pytest
@@ -34,3 +35,34 @@ def test_another_process_is_left_alone(frozen: list[str], monkeypatch: pytest.Mo
     reused.settle("read")
     assert not frozen
     assert "/jars/spark-core.jar" in sys.path
+
+
+FAULTS = """
+import ctypes, resource
+from evenflow.spark.reused import keep_memory
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+libc.free.argtypes = [ctypes.c_void_p]
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(8):
+        buffers = [libc.malloc(16 << 20) for _ in range(3)]
+        for buffer in buffers:
+            ctypes.memset(buffer, 1, 16 << 20)
+        for buffer in buffers:
+            libc.free(buffer)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+given_back = faults()
+keep_memory()
+faults()
+print(given_back, faults())
+"""
+
+
+def test_freed_memory_is_kept_for_what_comes_next() -> None:
+    """A page that is given back to the system costs a fault when it is needed again."""
+    done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
+    given_back, kept = map(int, done.stdout.split())
+    assert kept < given_back / 10

@@ -10,13 +10,14 @@ declares its positions, once, and nothing it declared unprocessed may be process
 arrives for the slices it goes on keeping until then. The cache is a snapshot, positions first, then
 the kept samples cut to the slices of the session, in chunks, the same chunks however often they are
 asked for. It sends no more than a bound allows: what is left out, the publishers replay to the
-taker, so only samples of publishers that are there may be left out. The taker merges when it has been activated and every chunk is there. Merging is the point of
-no return: before it a session can be cancelled, after it the taker owns the slices.
+taker, so only samples of publishers that are there may be left out. The taker merges when it has
+been activated and every chunk is there. Merging is the point of no return: before it a session can
+be cancelled, after it the taker owns the slices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from enum import Enum, auto
 from heapq import merge
@@ -131,10 +132,7 @@ def chunk_cache(
     slices, writers, tracks = zip(*rows, strict=True) if rows else ((), (), ())
     parts: list[list[Encoded]] = [[]]
     size = 0
-    by_writer: dict[int, list[Track]] = {}
-    for _, writer, track in rows:
-        by_writer.setdefault(writer, []).append(track)
-    for sample in _cut(by_writer, replayable, limit):
+    for sample in _cut(zip(writers, tracks, strict=True), replayable, limit):
         if size and size + sample.size > CHUNK_BYTES:
             parts.append([])
             size = 0
@@ -164,15 +162,18 @@ def chunk_cache(
 
 
 def _cut(
-    tracks: Mapping[int, list[Track]], replayable: Container[int], limit: int
+    tracks: Iterable[tuple[int, Track]], replayable: Container[int], limit: int
 ) -> Iterator[Sample]:
     """Samples cut to the slices that are kept of them, those of each writer in their order.
 
     A node that cannot keep up keeps thousands, of which few are sent: no more are looked at.
     """
+    by_writer: dict[int, list[Track]] = {}
+    for writer, track in tracks:
+        by_writer.setdefault(writer, []).append(track)
     total = 0
-    for writer in sorted(tracks):
-        for sample, kept in _by_sample(tracks[writer]):
+    for writer in sorted(by_writer):
+        for sample, kept in _by_sample(by_writer[writer]):
             if total > limit and writer in replayable:
                 break
             cut = only_slices(sample, [batch.slice for batch in kept])

@@ -53,7 +53,7 @@ def test_a_step_done_again_changes_nothing(
     table: dict[tuple[SessionState, Step], SessionState],
 ) -> None:
     """An order that comes again, because its acknowledgement was lost, is answered again."""
-    for (state, step), after in table.items():
+    for (_, step), after in table.items():
         assert table.get((after, step), after) is after
 
 

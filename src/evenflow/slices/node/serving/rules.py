@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from evenflow.slices.node.cache import HeldSlice, SliceCache
 
 MOST: Final = 1 << 64
-PROGRESS_EVERY: Final = 0.02
+PROGRESS_EVERY: Final = 0.005
 """How often a node looks how far it is, at most."""
 PROGRESS_REPEAT: Final = 1.0
 
