@@ -28,6 +28,8 @@ class Neighbours:
         self._name = name
         self._reports: dict[str, GatewayReport] = {}
         self._planned: tuple[str, ...] = ()
+        self.started: frozenset[str] = frozenset()
+        """Gateways that this one has started and that have not ended well."""
 
     def hear(self, report: GatewayReport) -> bool:
         """Another gateway has said something; return whether it is new, or there again."""
@@ -44,6 +46,11 @@ class Neighbours:
     def is_known(self, gateway: str) -> bool:
         """Whether a gateway is heard."""
         return gateway in self._reports
+
+    @property
+    def lost(self) -> frozenset[str]:
+        """Gateways that this one has started, and that are not heard though they have not ended."""
+        return self.started - self._reports.keys()
 
     def plan(self, addresses: tuple[str, ...]) -> None:
         """A plan says what the alternatives are; none: what is heard."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from tests.unit.mobile.gateway.harness import WALL, Harness, closed, hello, sent, written
 
-from evenflow.mobile.gateway.events import Complain, TimeOfDay
+from evenflow.mobile.gateway.announcing import GONE_S
+from evenflow.mobile.gateway.events import Complain, GiveUp, TimeOfDay, Withdraw
+from evenflow.mobile.gateway.twins import Life
 from evenflow.mobile.link import frames
 from evenflow.model.messages import Attachment, GatewayReport, Positions
 
@@ -139,10 +141,40 @@ def test_an_older_attachment_elsewhere_changes_nothing():
     assert gateway.core.sessions.nodes == 1
 
 
-def test_another_gateway_of_the_same_name_is_complained_of():
-    gateway = Harness("g1")
-    own = GatewayReport("g1", ("quic://g1:1", "tls://g1:1"), 0, 9, False, ())
-    assert not [one for one in gateway.hear(own) if isinstance(one, Complain)]
-    twin = GatewayReport("g1", ("quic://elsewhere:1",), 0, 9, False, ())
-    (complaint,) = [one for one in gateway.hear(twin) if isinstance(one, Complain)]
-    assert "another gateway is called g1, at quic://elsewhere:1" in complaint.what
+def _report(*life, where="quic://elsewhere:1"):
+    host, pid, since = life
+    return GatewayReport("g1", (where,), 0, 9, False, (), False, (), host, pid, since)
+
+
+def test_of_two_gateways_of_one_name_the_later_one_ends():
+    gateway = Harness("g1", life=Life(100.0, "here", 7))
+    assert not [one for one in gateway.hear(_report("here", 7, 100.0)) if _is_about_twins(one)]
+    later = _report("there", 8, 101.0)
+    (complaint,) = [one for one in gateway.hear(later) if _is_about_twins(one)]
+    assert isinstance(complaint, Complain)
+    assert "that one ends by itself" in complaint.what
+    assert not [one for one in gateway.hear(later) if _is_about_twins(one)], "it is told once"
+    earlier = _report("there", 8, 99.0)
+    (end,) = [one for one in gateway.hear(earlier) if _is_about_twins(one)]
+    assert isinstance(end, GiveUp)
+    assert "a gateway called g1 is running already, as process 8 of there" in end.why
+    assert "stop that one first, or start this one under another name" in end.why
+
+
+def _is_about_twins(action):
+    return isinstance(action, Complain | GiveUp)
+
+
+def test_that_a_node_has_left_is_withdrawn_after_a_while():
+    gateway = Harness()
+    first, second = gateway.attach(), gateway.attach(node="car-2")
+    gateway.lose(first)
+    gateway.lose(second)
+    gateway.now += 1.0
+    gateway.attach(node="car-2", connection=2)
+    gateway.now += GONE_S
+    done = gateway.handle(TimeOfDay(WALL + 1.0 + GONE_S, frozenset()))
+    (gone,) = [one for one in done if isinstance(one, Withdraw)]
+    assert (gone.attachment.gateway, gone.attachment.node) == ("g1", "car-1")
+    done = gateway.handle(TimeOfDay(WALL + 3 * GONE_S, frozenset()))
+    assert not [one for one in done if isinstance(one, Withdraw)], "who is back stays told"

@@ -88,9 +88,7 @@ def test_an_elastic_one_starts_no_others() -> None:
 def test_the_emptiest_elastic_one_retires_and_never_an_operators() -> None:
     members = [gateway("a", 0), gateway("a+1", 9), gateway("a+2", 5)]
     found = step(members, Demand.IDLE)
-    assert found == Step(
-        Verb.RETIRE, "a+2", "3 gateways are too many, a+2 has the least to do"
-    )
+    assert found == Step(Verb.RETIRE, "a+2", "3 gateways are too many, a+2 has the least to do")
     assert step([gateway("a", 0), gateway("b", 1)], Demand.IDLE) is None
     assert step([gateway("a+1", 0)], Demand.IDLE) is None, "never below the least"
 
