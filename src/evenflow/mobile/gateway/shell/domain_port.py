@@ -115,9 +115,9 @@ class DomainPort(Closing):
 
     def tell(self, write: Write | Withdraw) -> None:
         """Have a message written, or one withdrawn, after what was told before."""
-        withdrawn = isinstance(write, Withdraw)
+        message = write.attachment if isinstance(write, Withdraw) else write.message
         with self._has_untold:
-            key = self._key(write.attachment if withdrawn else write.message)
+            key = self._key(message)
             if key is None:
                 if len(self._untold) >= MOST_UNTOLD:
                     self.dropped += 1
