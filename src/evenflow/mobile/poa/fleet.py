@@ -5,7 +5,8 @@ The operator declares the *operation range* of what gateways carry, and how many
 - All that take nodes are above the range, or they are fewer than the least: one more. One that is
   retiring is taken back; else a new one is started, by the gateway whose machine has the least to
   do.
-- All are below the range, and one fewer would not be above it: the emptiest *retires*. It drains,
+- All are below the range and one fewer would not be above it, or they are more than the most (one
+  of an operator's has come back): the emptiest *retires*. It drains,
   so the planner of handovers gives its nodes to the others. It is stopped when it has none, nothing
   waits in its outbox and nobody waits for its word; until then it can be taken back.
 - One that is awaited and not there is started again, retiring: it says what it is asked for,
@@ -67,7 +68,7 @@ class Demand(Enum):
     """How what gateways carry compares with their operation range."""
 
     FULL = "all are above their range, or there are too few"
-    IDLE = "all are below their range"
+    IDLE = "all are below their range, or there are too many"
     FINE = "neither"
 
 
@@ -90,12 +91,14 @@ class Step:
     reason: str
 
 
-def demand_of(members: Iterable[Member], fitting: OperationRange, least: int) -> Demand:
-    """Compare what gateways carry with their operation range, and their number with the least."""
+def demand_of(members: Iterable[Member], fitting: OperationRange, limits: Limits) -> Demand:
+    """Compare what gateways carry with their operation range, and their number with the limits."""
     known = [one for one in members if one.load is not None or not one.draining]
     loads = [one.load for one in known if not one.draining]
-    if len(loads) < least:
+    if len(loads) < limits.least:
         return Demand.FULL
+    if len(loads) > limits.most:
+        return Demand.IDLE
     if not loads or None in loads:
         return Demand.FINE
     carried = [load for load in loads if load is not None]

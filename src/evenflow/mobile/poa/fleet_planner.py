@@ -144,7 +144,7 @@ class FleetPlanner:
     def step(self, properties: Properties, now: float) -> Step | None:
         """What is to be done next, if anything is."""
         settings, members = self.settings, self._members(properties)
-        demand = demand_of(members, settings.fitting, settings.limits.least)
+        demand = demand_of(members, settings.fitting, settings.limits)
         self._patience.look(demand, now)
         cooldown = settings.limits.cooldown_s
         return next_step(

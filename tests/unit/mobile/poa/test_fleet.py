@@ -22,6 +22,7 @@ from evenflow.mobile.poa.fleet import (
 )
 
 RANGE = OperationRange(20.0, 100.0)
+LIMITS = Limits(1, 9)
 
 
 def gateway(name: str, nodes: int, **more: object) -> Member:
@@ -49,25 +50,26 @@ def test_who_has_started_whom_is_in_the_name() -> None:
         ((19, 20), Demand.FINE),
         ((), Demand.FULL),
         ((5,), Demand.FINE),
+        ((500,) * 10, Demand.IDLE),
     ],
 )
 def test_all_above_or_all_below(loads: tuple[int, ...], demand: Demand) -> None:
     members = [gateway(f"g{number}", load) for number, load in enumerate(loads)]
-    assert demand_of(members, RANGE, least=1) is demand
+    assert demand_of(members, RANGE, LIMITS) is demand
 
 
 def test_one_that_has_not_reported_is_waited_for() -> None:
     members = [gateway("a", 500), gateway("b", 0, load=None)]
-    assert demand_of(members, RANGE, least=1) is Demand.FINE
-    assert demand_of(members[1:], RANGE, least=1) is Demand.FINE
+    assert demand_of(members, RANGE, LIMITS) is Demand.FINE
+    assert demand_of(members[1:], RANGE, LIMITS) is Demand.FINE
 
 
 def test_what_is_still_at_a_draining_one_counts_for_the_others() -> None:
     narrow = OperationRange(95.0, 100.0)
     members = [gateway("a", 60), gateway("b", 60)]
-    assert demand_of(members, narrow, least=1) is Demand.FINE, "one could not carry it"
+    assert demand_of(members, narrow, LIMITS) is Demand.FINE, "one could not carry it"
     leaving = gateway("c", 90, draining=True)
-    assert demand_of([gateway("a", 10), gateway("b", 10), leaving], narrow, 1) is Demand.FINE
+    assert demand_of([gateway("a", 10), gateway("b", 10), leaving], narrow, LIMITS) is Demand.FINE
 
 
 def test_the_machine_with_the_least_to_do_starts_another() -> None:
@@ -140,7 +142,7 @@ def test_under_an_even_load_no_step_calls_for_the_opposite_one(
     def demand(count: int) -> Demand:
         each, more = divmod(total, count)
         sizes = [each + (number < more) for number in range(count)]
-        return demand_of([gateway(f"g{n}", size) for n, size in enumerate(sizes)], fitting, 1)
+        return demand_of([gateway(f"g{n}", size) for n, size in enumerate(sizes)], fitting, LIMITS)
 
     if demand(many) is Demand.FULL:
         assert demand(many + 1) is not Demand.IDLE
