@@ -89,7 +89,16 @@ class StartExecutor:
         args = self._args.decode(order.args)
         if parent_of(args.name) != self._name:
             raise DecodeError(f"{START}: {args.name} is not started by {self._name}")
+        before = self._orders.get(args.name)
+        if before is None or before[0].plan_id != order.plan_id:
+            self._forget_ended(args.name)
         self._orders[args.name] = (order, args)
+
+    def _forget_ended(self, name: str) -> None:
+        """A process that an earlier plan has started, and that is over, is not waited for."""
+        process = self._processes.get(name)
+        if process is not None and process.poll() is not None:
+            del self._processes[name]
 
     def poll(self, now: float) -> list[ActionOutcome]:  # noqa: ARG002
         """Start what is ordered and not there; returns what is over."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -83,6 +84,21 @@ def test_one_that_ends_at_once_is_refused_and_can_be_started_again() -> None:
         (outcome,) = starting.executor.poll(1.0)
         assert (outcome.ok, outcome.reason) == (False, "g1+1 ended with 3")
     starting.executor.close()
+
+
+def test_one_that_was_there_and_died_is_started_again_at_once(
+    marks: tuple[Starting, Path],
+) -> None:
+    starting, path = marks
+    for plan in ("p-1", "p-2"):
+        starting.heard.clear()
+        starting.executor.order(replace(order("g1+1"), plan_id=plan), 0.0)
+        assert starting.executor.poll(0.0) == []
+        starting.heard.add("g1+1")
+        (outcome,) = starting.executor.poll(1.0)
+        assert outcome.ok
+        starting.ended()
+    assert path.read_text() == "g1+1\ng1+1\n"
 
 
 def test_only_its_own_are_started() -> None:
