@@ -44,6 +44,8 @@ class Edge:
 
     def __init__(self, folder: Path, domain_id: int, **settings: Any) -> None:
         self.folder = folder
+        self.companions: list[Any] = []
+        """What the balancer keeps even besides slices."""
         self.config = Config.load(
             None,
             {
@@ -67,7 +69,9 @@ class Edge:
         enter = self._stack.enter_context
         self.cluster = enter(LocalCluster(self.config, log_dir=self.folder))
         self.participant = enter(Participant(self.config.domain))
-        enter(Balancer(config=self.config, participant=self.participant))
+        enter(
+            Balancer(config=self.config, participant=self.participant, companions=self.companions)
+        )
         node = enter(
             Node("items", self._on_items, config=self.config, participant=self.participant)
         )

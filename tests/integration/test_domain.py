@@ -15,7 +15,7 @@ from evenflow.domain.channels import Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ClosedError, DomainError
 from evenflow.model.batch import Item
-from evenflow.model.messages import Beat, MapPage, MoveReply, NodeReport, Order, Step
+from evenflow.model.messages import Attachment, Beat, MapPage, MoveReply, NodeReport, Order, Step
 from evenflow.model.sample import encode_item
 from evenflow.model.slice_map import SliceMap, page_count, page_slices
 from evenflow.testing.samples import encode_items
@@ -280,6 +280,31 @@ def test_an_instance_is_gone_with_its_last_writer(
     assert beats.take() == []
     new.close()
     assert collect(beats, 1) == [Gone(Beat, ("items",))]
+
+
+def test_what_is_withdrawn_is_gone_and_late_comers_do_not_hear_of_it(
+    participant: Participant, collect: Callable[..., list[Any]]
+) -> None:
+    def attachment(node: str, *, attached: bool) -> Attachment:
+        return Attachment("g1", node, 1, attached, "{}", 0.0)
+
+    reader, writer = (
+        participant.reader(channels.ATTACHMENTS),
+        participant.writer(channels.ATTACHMENTS),
+    )
+    left, stays = attachment("a", attached=False), attachment("b", attached=True)
+    writer.write(left)
+    writer.write(stays)
+    assert collect(reader, 2) == [left, stays]
+    writer.withdraw(left)
+    assert collect(reader, 1) == [Gone(Attachment, ("g1", "a"))]
+    writer.withdraw(left)
+    late = participant.reader(channels.ATTACHMENTS)
+    assert collect(late, 1) == [stays]
+    back = attachment("a", attached=True)
+    writer.write(back)
+    assert collect(late, 1) == [back], "and nothing of before"
+    assert collect(reader, 1) == [back]
 
 
 def test_who_comes_late_is_given_the_newest_of_every_page(

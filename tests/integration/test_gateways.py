@@ -117,11 +117,18 @@ def test_revoking_a_token_ends_a_live_connection_within_seconds(edge: Edge) -> N
     assert wait_until(lambda: edge.items["car-2"] == [2], 10.0)
 
 
-def test_a_second_process_of_the_same_name_is_refused_in_words(edge: Edge) -> None:
+def test_a_second_gateway_of_the_same_name_is_refused_in_words(edge: Edge) -> None:
+    """Whether it has the folder of the first, or one of its own."""
     edge.start("g1")
-    other = edge.cluster.start("twin", ["gateway", "--name", "g1", "--listen", "tls://127.0.0.1:0"])
-    assert other.wait(20.0) != 0
-    assert "uses it" in edge.log("twin")
+    pid = edge.cluster.processes["g1"].pid
+    for folder in (edge.folder / "gateways", edge.folder / "others"):
+        words = ["--listen", "tls://127.0.0.1:0", "--set", f"gateway.state_dir={folder}"]
+        other = edge.cluster.start("twin", ["gateway", "--name", "g1", *words])
+        assert other.wait(20.0) == 1
+        told = " ".join(edge.log("twin").split())
+        assert f"a gateway called g1 is running already, as process {pid} of" in told
+        assert "stop that one first, or start this one under another name" in told
+        assert "listens at" not in told
 
 
 def test_listing_draining_and_giving_up(edge: Edge) -> None:

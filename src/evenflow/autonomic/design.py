@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from evenflow.autonomic.analyze.balancer_events import BalancerEvent
 from evenflow.autonomic.analyze.distributed_events import Aggregate, CompositeDetector, Quorum
-from evenflow.autonomic.analyze.gateway_events import PLACE, GatewayEvent
+from evenflow.autonomic.analyze.gateway_events import FLEET, PLACE, GatewayEvent
 from evenflow.autonomic.analyze.local_events import EventDefinition, EventDetector, Phase
 from evenflow.autonomic.monitor.monitors import OperationRanges
 from evenflow.autonomic.monitor.properties import BROKER, GATEWAY, MACHINE, MAILBOX, NODE, QUERY
@@ -149,7 +149,7 @@ def _rule(rule: RuleConfig, config: Config) -> Rule:
     events += [own.event for own in _own_rules(config)]
     events += [each.value for each in GatewayEvent]
     _known("rules.event", rule.event, events)
-    _known("rules.planner", rule.planner, [*_places(config), PLACE])
+    _known("rules.planner", rule.planner, [*_places(config), PLACE, FLEET])
     settings = _for_topic(rule.planner, rule.by, rule.settings, config)
     return Rule(rule.event, rule.planner, Verb(rule.verb), Phase(rule.phase), settings, rule.by)
 

@@ -35,7 +35,7 @@ def balancer(shared: Shared, left: float | None) -> int:
     """
     config = shared.config()
     stop = StopSignal()
-    with Balancer(config=config, companions=[PoaManager()]) as running:
+    with Balancer(config=config, companions=[PoaManager(config.monitor.ranges)]) as running:
         topics = ", ".join(f"{topic.name} ({topic.slices} slices)" for topic in config.topics)
         told = ""
         while not stop.wait(0.2) and not running.wait(0) and (left is None or left > 0):

@@ -95,7 +95,7 @@ class HistoryConfig(Section):
 
 @dataclass(frozen=True, slots=True)
 class ElasticConfig(Section):
-    """``[elastic]``: how nodes are started and stopped by the planner ``elastic``."""
+    """``[elastic]``: how nodes and gateways are started and stopped by plans."""
 
     table: ClassVar[str] = "elastic"
 
@@ -103,6 +103,9 @@ class ElasticConfig(Section):
     """Command that starts a node; {name} and {config} are filled in. Empty: ``evenflow node``."""
     stop: tuple[str, ...] = texts()
     """Command that stops a node; {name}, {host} and {pid} are filled in. Empty: SIGTERM, here."""
+    start_gateway: tuple[str, ...] = texts()
+    """Command by which a gateway starts another one; {name}, {config} and {retiring} (an option, or
+    nothing) are filled in. Empty: ``evenflow gateway``, at its own addresses with any port."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from cyclonedds._clayer import ddspy_take, ddspy_write
+from cyclonedds._clayer import ddspy_take, ddspy_unregister_instance, ddspy_write
 from cyclonedds.core import DDSException, InstanceState, ReadCondition, SampleState, ViewState
 from cyclonedds.internal import dds_c_t
 from cyclonedds.pub import DataWriter, Publisher
@@ -125,6 +125,17 @@ class Writer:
         if code != 0:
             raise self._failure("write", code)
         return True
+
+    def withdraw(self, message: Message) -> None:
+        """Say no more about an instance of a keyed channel: readers hear that it is gone.
+
+        Args:
+            message: Any message of that instance.
+        """
+        assert self._codec is not None
+        code = ddspy_unregister_instance(self._ref, self._codec.encode(message))
+        if code not in (0, DDSException.DDS_RETCODE_PRECONDITION_NOT_MET):  # it is not told of
+            raise self._failure("withdraw", code)
 
     def matched(self) -> int:
         """Return how many readers there are of this very partition.

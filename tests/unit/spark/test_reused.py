@@ -63,6 +63,8 @@ print(given_back, faults())
 
 def test_freed_memory_is_kept_for_what_comes_next() -> None:
     """A page that is given back to the system costs a fault when it is needed again."""
-    done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True
+    )
     given_back, kept = map(int, done.stdout.split())
     assert kept < given_back / 10

@@ -11,29 +11,25 @@ balancer, finds the node of the first one. Started nodes outlive the balancer.
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import socket
-import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from evenflow.autonomic.execute.actions import START_NODE
 from evenflow.autonomic.execute.executors import outcome_of
+from evenflow.autonomic.execute.launching import Launcher
 from evenflow.model.ids import NodeId
 from evenflow.model.messages import ActionOutcome
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Mapping
 
     from evenflow.config import Config
     from evenflow.model.messages import ActionOrder
-
-_LOG = logging.getLogger(__name__)
 
 PATIENCE_S = 10.0
 """A node that an earlier attempt may have started gets this long to appear."""
@@ -68,8 +64,7 @@ class NodeStarter:
         self._config = config
         self._nodes = nodes
         self._jobs: dict[tuple[str, str], _Job] = {}
-        self._children: list[subprocess.Popen[bytes]] = []
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._launcher = Launcher(config)
 
     @property
     def starting(self) -> tuple[str, ...]:
@@ -87,7 +82,7 @@ class NodeStarter:
 
     def poll(self, now: float) -> list[ActionOutcome]:
         """Go on with what is under way; returns what is over."""
-        self._children = [child for child in self._children if child.poll() is None]
+        self._launcher.reap()
         answers = []
         for key, job in list(self._jobs.items()):
             start = job.order.kind == START_NODE
@@ -99,8 +94,7 @@ class NodeStarter:
 
     def close(self) -> None:
         """Forget what is under way; the nodes stay."""
-        if self._folder is not None:
-            self._folder.cleanup()
+        self._launcher.close()
 
     def _start(self, job: _Job, now: float) -> ActionOutcome | None:
         name = _name_of(job.order)
@@ -114,7 +108,7 @@ class NodeStarter:
         if job.order.attempt > 1 and now - job.since < PATIENCE_S:
             return None
         try:
-            job.process = self._run(self._start_command(name), name=name)
+            job.process = self._launcher.run(self._start_command(name), name=name)
         except OSError as error:
             return outcome_of(job.order, ok=False, reason=f"elastic.start: {error}")
         return None
@@ -130,7 +124,8 @@ class NodeStarter:
         try:
             if self._config.elastic.stop:
                 values = {"name": node, "host": found.host, "pid": str(found.pid)}
-                self._run([part.format(**values) for part in self._config.elastic.stop], name=node)
+                command = self._launcher.command(self._config.elastic.stop, values)
+                self._launcher.run(command, name=node)
             elif found.host == socket.gethostname():
                 os.kill(found.pid, signal.SIGTERM)
             else:
@@ -141,28 +136,9 @@ class NodeStarter:
         return None
 
     def _start_command(self, name: str) -> list[str]:
-        values = {"name": name, "config": str(self._config_file())}
         given = self._config.elastic.start
         own = (sys.executable, "-m", "evenflow", "node", "--name", "{name}", "--config", "{config}")
-        return [part.format(**values) for part in given or own]
-
-    def _config_file(self) -> Path:
-        """What is in force here, whatever file and options it came from."""
-        if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="evenflow-elastic-")
-        file = Path(self._folder.name) / "evenflow.toml"
-        file.write_text(self._config.as_toml(), encoding="utf-8")
-        return file
-
-    def _run(self, command: list[str], *, name: str) -> subprocess.Popen[bytes]:
-        _LOG.info("%s: %s", name, " ".join(command))
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,  # it outlives the balancer, and Ctrl-C is not for it
-        )
-        self._children.append(process)
-        return process
+        return self._launcher.command(given or own, {"name": name})
 
 
 def _name_of(order: ActionOrder) -> str:

@@ -7,6 +7,7 @@ import gc
 import signal
 import sys
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import rich_click as click
@@ -30,8 +31,16 @@ from evenflow.mobile.gateway.shell.executors import gateway_executors
 from evenflow.mobile.gateway.shell.gateway import Gateway
 from evenflow.mobile.gateway.shell.handover_history import HandoverHistory
 from evenflow.mobile.gateway.shell.sensors import gateway_sensors
+from evenflow.mobile.gateway.shell.starting import (
+    START,
+    STOP,
+    Doors,
+    StartExecutor,
+    StopExecutor,
+)
 from evenflow.mobile.gateway.shell.tokens import TokenAdmission
 from evenflow.mobile.gateway.shell.topics import gateway_topics
+from evenflow.mobile.gateway.shell.twin_check import TwinCheck
 from evenflow.mobile.link.address import parse_link_address
 from evenflow.mobile.link.connection import Credentials, Limits
 
@@ -50,7 +59,12 @@ EXAMPLES = """\
 
 A gateway goes by its name for ever: what it has accepted is on its disk, in a
 folder called like it (gateway.state_dir), and others settle with it by that
-name. Start it again by the same name, with the same folder.
+name. Start it again by the same name, with the same folder. A second one of
+that name is refused.
+
+Plans of the balancer start more gateways by this one, called g1+1, g1+2 and
+so on, at the same addresses with any port, and stop them when they are not
+needed ([planners.gateway-fleet]).
 """
 DEFAULT_LISTEN = "quic://127.0.0.1:7500"
 COMMIT_S = 2.0
@@ -65,16 +79,20 @@ COMMIT_S = 2.0
 )  # fmt: skip
 @click.option(
     "--advertise", metavar="ADDRESS", multiple=True,
-    help="how nodes reach it, if not where it listens (may be repeated)",
+    help="how nodes reach it, if not where it listens; port 0: that of --listen (may be repeated)",
 )  # fmt: skip
 @click.option("--for", "duration", metavar="TIME", type=seconds, help="end by itself, as in 60s")
 @click.option(
     "--drain-within", metavar="TIME", type=seconds, default="10s",
     help="how long its nodes have at the end to go to other gateways (10s)",
 )  # fmt: skip
+@click.option(
+    "--retiring", is_flag=True,
+    help="take no nodes, say what is asked about former ones, end when a plan says so",
+)  # fmt: skip
 def gateway(
     shared: Shared, *, name: str, listen: tuple[str, ...], advertise: tuple[str, ...],
-    duration: float | None, drain_within: float,
+    duration: float | None, drain_within: float, retiring: bool,
 ) -> int:  # fmt: skip
     """Let mobile nodes in: publish their items, pass messages on to them; until stopped."""
     config = shared.config()
@@ -93,6 +111,7 @@ def gateway(
     tokens = public_key(folder)
     credentials = Credentials(str(folder / SERVER_FILE), str(folder / SERVER_KEY))
     with Participant(config.domain) as participant:
+        TwinCheck(name, participant).refuse_second()
         clock = SystemClock()
         revocations = Revocations(folder, participant)
         admission = TokenAdmission(
@@ -107,6 +126,7 @@ def gateway(
             admission=admission,
             participant=participant,
             clock=clock,
+            retiring=retiring,
         )
         doors = _Doors(listen, advertise, credentials, _limits(config))
         return asyncio.run(_run(running, doors, config, participant, duration, drain_within))
@@ -153,10 +173,20 @@ async def _run(
     try:
         await doors.open(running)
         gc.freeze()  # what there is by now stays: no collection needs to look at it again
-        makers, on_ordered = gateway_executors(running.name, running.order)
+        starting = StartExecutor(
+            running.name,
+            config,
+            Doors(doors.listen, doors.advertised),
+            running.core.neighbours.is_known,
+        )
+        stopping = StopExecutor(running, lambda: loop.call_soon_threadsafe(stop.set))
+        makers, on_ordered = gateway_executors(
+            running.name, running.order, {START: starting, STOP: stopping}
+        )
         surroundings = Surroundings(running.name, config)
         others = {kind: EXECUTORS.get(kind) for kind in EXECUTORS}
         with (
+            closing(starting),
             HandoverHistory(running.name, config.history_file, config.history.keep) as history,
             Agent(running.name, config, participant, gateway_sensors(running)),
             ExecutorService(surroundings, participant, {**others, **makers}),

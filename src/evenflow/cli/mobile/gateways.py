@@ -116,6 +116,9 @@ def as_row(report: GatewayReport, properties: dict[str, float]) -> dict[str, Any
         "cpu": round(properties.get("process_cpu", 0.0), 1),
         "outbox_items": int(properties.get("mobile_outbox_items", 0)),
         "draining": report.draining,
+        "retiring": report.retiring,
+        "host": report.host,
+        "pid": report.pid,
         "addresses": list(report.addresses),
         "forgotten": list(report.forgotten),
     }
@@ -136,7 +139,8 @@ def show(seen: Seen, *, as_json: bool) -> None:
         return
     table = Table("gateway", "nodes", "items/s", "cpu %", "outbox", "addresses", box=SIMPLE)
     for row in rows:
-        name = f"{row['gateway']} (draining)" if row["draining"] else row["gateway"]
+        how = next((how for how in ("retiring", "draining") if row[how]), "")
+        name = f"{row['gateway']} ({how})" if how else row["gateway"]
         figures = (f"{row['nodes']:,}", f"{row['items_s']:,.1f}", f"{row['cpu']:.0f}")
         table.add_row(name, *figures, f"{row['outbox_items']:,}", "\n".join(row["addresses"]))
     Console().print(table)

@@ -1,15 +1,19 @@
 """What a gateway tells everybody: that it is there, who is attached, where its nodes are.
 
 A report goes out when something changed, but not more often than every ``CHANGE_S``, and as a
-heartbeat. Attachments go out at once; of a node the newest one counts for late comers too.
-Positions are told together, those that changed; and all of them now and then, for late comers.
+heartbeat. Attachments go out at once; of a node the newest one counts for late comers too. That a
+node has left is told to late comers for ``GONE_S``, and of at most ``MOST_GONE`` nodes; then it is
+withdrawn. Positions are told together, those that changed; and all of them now and then, for late
+comers.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenflow.mobile.gateway.events import Write
+from evenflow.mobile.gateway.events import Withdraw, Write
 from evenflow.mobile.gateway.sessions import Stage
 from evenflow.model.messages import Attachment, GatewayReport, Positions
 
@@ -19,10 +23,27 @@ if TYPE_CHECKING:
     from evenflow.mobile.gateway.events import Action
     from evenflow.mobile.gateway.sessions import Session, Sessions
     from evenflow.mobile.gateway.settings import GatewaySettings
+    from evenflow.mobile.gateway.twins import Life
 
 CHANGE_S: Final = 0.1
 MOST_POSITIONS: Final = 1_000
 """Nodes in one message."""
+MOST_AWAITED: Final = 64
+"""Gateways that one report says are awaited; the others come when these are there."""
+GONE_S: Final = 60.0
+"""How long late comers are told that a node has left: whoever is told at all has heard it."""
+MOST_GONE: Final = 10_000
+"""Nodes of which that is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a report says besides numbers."""
+
+    draining: bool
+    retiring: bool
+    forgotten: tuple[str, ...]
+    awaits: tuple[str, ...]
 
 
 class Announcing:
@@ -33,8 +54,8 @@ class Announcing:
         addresses: Where nodes reach it, best first.
         sessions: The clients.
         settings: Times.
-        condition: Whether it is draining, and which gateways were given up.
-        note_told: Told each report.
+        condition: How it is.
+        life: The process.
         out: Where actions go.
     """
 
@@ -44,8 +65,8 @@ class Announcing:
         addresses: tuple[str, ...],
         sessions: Sessions,
         settings: GatewaySettings,
-        condition: Callable[[], tuple[bool, tuple[str, ...]]],
-        note_told: Callable[[GatewayReport], object],
+        condition: Callable[[], Condition],
+        life: Life,
         out: list[Action],
     ) -> None:
         self._name = name
@@ -53,12 +74,14 @@ class Announcing:
         self._sessions = sessions
         self._settings = settings
         self._condition = condition
-        self._note_told = note_told
+        self._life = life
         self._out = out
         self._report_due = self._positions_due = 0.0
         self._refresh_due = 0.0
         self._told_at = float("-inf")
         self._moved: dict[str, tuple[float, float]] = {}
+        self._gone: OrderedDict[str, tuple[float, Attachment]] = OrderedDict()
+        """Nodes that have left, each with when it did and what was told; the longest gone first."""
 
     # -- reports -----------------------------------------------------------------------------------
 
@@ -78,11 +101,20 @@ class Announcing:
     def _attachment(self, session: Session, wall: float, *, attached: bool) -> None:
         attributes = session.attributes if attached else "{}"
         session.announced = attached
-        self._out.append(
-            Write(
-                Attachment(self._name, session.node, session.connection, attached, attributes, wall)
-            )
-        )
+        told = Attachment(self._name, session.node, session.connection, attached, attributes, wall)
+        self._out.append(Write(told))
+        self._gone.pop(session.node, None)
+        if not attached:
+            self._gone[session.node] = (wall, told)
+
+    def withdraw_gone(self, wall: float) -> None:
+        """Tell no more of nodes that have left long ago, or of the longest gone of too many."""
+        while self._gone:
+            left, told = next(iter(self._gone.values()))
+            if wall - left < GONE_S and len(self._gone) <= MOST_GONE:
+                return
+            del self._gone[told.node]
+            self._out.append(Withdraw(told))
 
     def on_moved(self, session: Session) -> None:
         """A node has said where it is."""
@@ -100,9 +132,7 @@ class Announcing:
         """Tell what is due."""
         if now >= self._report_due:
             self._report_due, self._told_at = now + self._settings.report_s, now
-            report = self._report()
-            self._note_told(report)
-            self._out.append(Write(report))
+            self._out.append(Write(self._report()))
         if now >= self._refresh_due:
             self._refresh_due = now + self._settings.refresh_s
             for session in self._sessions:
@@ -113,14 +143,19 @@ class Announcing:
             self._tell_positions()
 
     def _report(self) -> GatewayReport:
-        draining, forgotten = self._condition()
+        condition, life = self._condition(), self._life
         return GatewayReport(
             self._name,
             self._addresses,
             self._sessions.nodes,
             self._settings.most_nodes,
-            draining,
-            forgotten,
+            condition.draining,
+            condition.forgotten,
+            condition.retiring,
+            condition.awaits[:MOST_AWAITED],
+            life.host,
+            life.pid,
+            life.since,
         )
 
     def _tell_positions(self) -> None:

@@ -4,8 +4,9 @@ Events go in, actions come out (:mod:`evenflow.mobile.gateway.events`). Each ide
 is behind which link (:mod:`~.sessions`), who is let in and how a client is ended (:mod:`~.door`),
 items into units and ``Safe`` (:mod:`~.uplink`), how far other gateways are (:mod:`~.settling`),
 messages to nodes (:mod:`~.downlink`), handovers of plans (:mod:`~.handovers`), the other gateways
-(:mod:`~.neighbours`, :mod:`~.alternatives`), what everybody is told (:mod:`~.announcing`), and
-memory (:mod:`~.room`). Here what comes is handed to the part it concerns.
+(:mod:`~.neighbours`, :mod:`~.alternatives`, :mod:`~.twins`), what everybody is told
+(:mod:`~.announcing`), and memory (:mod:`~.room`). Here what comes is handed to the part it
+concerns.
 """
 
 from __future__ import annotations
@@ -14,13 +15,12 @@ import json
 from typing import TYPE_CHECKING
 
 from evenflow.mobile.gateway.alternatives import AlternativesNews
-from evenflow.mobile.gateway.announcing import Announcing
+from evenflow.mobile.gateway.announcing import Announcing, Condition
 from evenflow.mobile.gateway.door import Door, Parts
 from evenflow.mobile.gateway.downlink import Downlink
 from evenflow.mobile.gateway.draining import Draining
 from evenflow.mobile.gateway.events import (
     AlternativesOrder,
-    Complain,
     Drain,
     Forget,
     FrameCame,
@@ -30,6 +30,7 @@ from evenflow.mobile.gateway.events import (
     LinkOpened,
     NotHeard,
     Send,
+    Started,
     TimeOfDay,
     UnitSynced,
 )
@@ -38,6 +39,7 @@ from evenflow.mobile.gateway.neighbours import Neighbours
 from evenflow.mobile.gateway.room import Room
 from evenflow.mobile.gateway.sessions import Session, Sessions, Stage
 from evenflow.mobile.gateway.settling import Settling
+from evenflow.mobile.gateway.twins import Life, Twins
 from evenflow.mobile.gateway.uplink import Uplink
 from evenflow.mobile.link import frames
 from evenflow.model.messages import (
@@ -72,6 +74,8 @@ class GatewayCore:
         admission: Who may attach, and what it may do.
         settings: Bounds and times.
         forgotten: Gateways that were given up.
+        life: The process: of two gateways of one name the one that was started later ends.
+        retiring: Whether it begins as one that takes no nodes and shall end.
     """
 
     def __init__(
@@ -84,6 +88,8 @@ class GatewayCore:
         settings: GatewaySettings,
         *,
         forgotten: Iterable[str] = (),
+        life: Life | None = None,
+        retiring: bool = False,
     ) -> None:
         self.name = name
         self._settings = settings
@@ -110,8 +116,10 @@ class GatewayCore:
         self.handovers = Handovers(name, sessions, self.neighbours.is_known, out)
         self.draining = Draining(sessions, self.handovers, self.neighbours, settings.drain_per_s)
         self.alternatives = AlternativesNews(sessions, self.neighbours, out)
+        self.twins = Twins(life or Life(), out)
+        self.draining.turn(on=retiring, retire=retiring, now=0.0)
         self.announcing = Announcing(
-            name, addresses, sessions, settings, self._condition, self.neighbours.note_told, out
+            name, addresses, sessions, settings, self._condition, self.twins.life, out
         )
         parts = Parts(
             sessions,
@@ -121,6 +129,7 @@ class GatewayCore:
             self.downlink,
             self.draining,
             self.neighbours,
+            self.twins,
             self.announcing,
         )
         self._timed = (
@@ -132,8 +141,19 @@ class GatewayCore:
         )
         self.door = Door(name, parts, admission, marks, settings, self.wall, out)
 
-    def _condition(self) -> tuple[bool, tuple[str, ...]]:
-        return self.draining.on, tuple(sorted(self.settling.forgotten))
+    def _condition(self) -> Condition:
+        awaits = self.settling.awaited | self.neighbours.lost
+        return Condition(
+            self.draining.on,
+            self.draining.retiring,
+            tuple(sorted(self.settling.forgotten)),
+            tuple(sorted(awaits)),
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no node is here, and nothing of any is on its way to the disk."""
+        return self.sessions.is_empty and not self.room.held and self.settling.is_idle
 
     # -- events ------------------------------------------------------------------------------------
 
@@ -172,8 +192,11 @@ class GatewayCore:
             case AlternativesOrder(addresses):
                 self.neighbours.plan(addresses)
                 self.alternatives.on_planned(now)
-            case Drain(on):
-                self.draining.turn(on=on, now=now)
+            case Drain(on, retire):
+                self.draining.turn(on=on, retire=retire, now=now)
+                self.announcing.on_changed(now)
+            case Started(gateways):
+                self.neighbours.started = gateways
                 self.announcing.on_changed(now)
             case Forget(gateway):
                 self.settling.forget((gateway,))
@@ -257,7 +280,7 @@ class GatewayCore:
                 self._mailboxes.add(message.mailbox)
                 self.downlink.pass_on(message, now, self.wall(now))
             case SettleRequest():
-                if self.neighbours.has_namesake(now):
+                if self.twins.are_near(now):
                     return  # it may be about the other one's disk; it is repeated
                 fenced = self.settling.on_request(message)
                 if fenced is not None:
@@ -275,14 +298,8 @@ class GatewayCore:
 
     def _on_report(self, report: GatewayReport, now: float) -> None:
         self.settling.forget(report.forgotten)
-        if self.neighbours.hear_namesake(report, now):
-            where = ", ".join(report.addresses)
-            self._out.append(
-                Complain(
-                    f"another gateway is called {self.name}, at {where}: nodes and gateways settle"
-                    " by name, so neither lets nodes in; stop one, and give it another name"
-                )
-            )
+        if report.gateway == self.name:
+            self.twins.hear(report, now)
         if self.neighbours.hear(report):
             self.settling.on_gateway_heard(report.gateway, now)
 
@@ -310,4 +327,6 @@ class GatewayCore:
                 self.door.end(session, "expired", "the token has expired", now, retry=False)
             elif session.stage is Stage.ELSEWHERE and now >= session.leaves_at:
                 self.door.end(session, "left", "the node is at another gateway", now)
-        self.settling.repeat(now)
+        self.announcing.withdraw_gone(told.wall)
+        if self.settling.repeat(now):
+            self.announcing.on_changed(now)

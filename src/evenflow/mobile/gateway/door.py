@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from evenflow.mobile.gateway.sessions import Session, Sessions
     from evenflow.mobile.gateway.settings import GatewaySettings
     from evenflow.mobile.gateway.settling import Settling
+    from evenflow.mobile.gateway.twins import Twins
     from evenflow.mobile.gateway.uplink import Uplink
     from evenflow.mobile.link.frames import Hello
 
@@ -44,6 +45,7 @@ class Parts:
     downlink: Downlink
     draining: Draining
     neighbours: Neighbours
+    twins: Twins
     announcing: Announcing
 
 
@@ -106,7 +108,7 @@ class Door:
     def _why_not_here(self, hello: Hello, now: float) -> str:
         """Why a client with a good token is not let in; in words, or nothing."""
         parts, name = self._parts, self._name
-        if parts.neighbours.has_namesake(now):
+        if parts.twins.are_near(now):
             return f"two gateways are called {name}: one must have another name"
         if name in parts.settling.forgotten:
             return f"gateway {name} was given up by its operator"

@@ -38,6 +38,8 @@ class Draining:
         self, sessions: Sessions, handovers: Handovers, neighbours: Neighbours, pace_per_s: float
     ) -> None:
         self.on = False
+        self.retiring = False
+        """Whether it drains in order to end."""
         self._sessions = sessions
         self._handovers = handovers
         self._neighbours = neighbours
@@ -45,11 +47,11 @@ class Draining:
         self._next = 0.0
         self._round = 0
 
-    def turn(self, *, on: bool, now: float) -> None:
-        """Begin to drain, or take nodes again."""
+    def turn(self, *, on: bool, retire: bool = False, now: float) -> None:
+        """Begin to drain, perhaps in order to end; or take nodes again."""
         if on and not self.on:
             self._next = now + GRACE_S
-        self.on = on
+        self.on, self.retiring = on, on and retire
 
     def deadline(self) -> float | None:
         """When the nodes that are left are told again."""

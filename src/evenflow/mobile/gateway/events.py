@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenflow.mobile.link.frames import FromGateway, FromNode
+    from evenflow.model.messages import Attachment
     from evenflow.model.wire import Message
 
 # -- events ----------------------------------------------------------------------------------------
@@ -111,6 +112,15 @@ class Drain:
     """Take no new nodes and send those that are here to the alternatives; or take it back."""
 
     on: bool = True
+    retire: bool = False
+    """Whether it shall end when it is empty: a plan stops it then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Gateways that this one has started and that have not ended well, as is seen on its disk."""
+
+    gateways: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +132,7 @@ class Forget:
 
 Event = (
     LinkOpened | FrameCame | LinkLost | UnitSynced | Heard | NotHeard | TimeOfDay | Timer
-    | HandoverOrder | AlternativesOrder | Drain | Forget
+    | HandoverOrder | AlternativesOrder | Drain | Forget | Started
 )  # fmt: skip
 
 # -- actions ---------------------------------------------------------------------------------------
@@ -253,7 +263,21 @@ class Complain:
     what: str
 
 
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """This gateway must not go on."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """What was told of a node is told no more: late comers do not hear of it."""
+
+    attachment: Attachment
+
+
 Action = (
     Send | CloseLink | Pause | Resume | Accept | Write | HandoverReceipt | Ordered | Remember
-    | Complain
+    | Complain | GiveUp | Withdraw
 )  # fmt: skip

@@ -4,14 +4,10 @@ The alternatives that nodes are told are those of the newest plan (``mobile.alte
 where no plan has said so the addresses of all gateways that are heard and take nodes, those with
 the fewest nodes first. A gateway that is not heard any more stays in a plan's list (silence is not
 death, and a node that finds nobody there tries the next one).
-
-Nodes and gateways settle by name, so two gateways of one name would answer for one another's disk.
-A report under this gateway's name that it has not told itself is that of a *namesake*.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -19,10 +15,6 @@ if TYPE_CHECKING:
 
 MOST_ADDRESSES: Final = 64
 """As a frame can carry."""
-MOST_TOLD: Final = 1_000
-"""Reports of one's own that are known again: those of minutes, however often they change."""
-NAMESAKE_S: Final = 10.0
-"""A namesake that was not heard for so long is gone."""
 
 
 class Neighbours:
@@ -36,23 +28,8 @@ class Neighbours:
         self._name = name
         self._reports: dict[str, GatewayReport] = {}
         self._planned: tuple[str, ...] = ()
-        self._told: deque[GatewayReport] = deque(maxlen=MOST_TOLD)
-        self._namesake_until = 0.0
-
-    def note_told(self, report: GatewayReport) -> None:
-        """This gateway has told this; it hears it too."""
-        self._told.append(report)
-
-    def hear_namesake(self, report: GatewayReport, now: float) -> bool:
-        """Whether another gateway has said this under the name of this one."""
-        if report.gateway != self._name or report in self._told:
-            return False
-        self._namesake_until = now + NAMESAKE_S
-        return True
-
-    def has_namesake(self, now: float) -> bool:
-        """Whether another gateway goes by the name of this one."""
-        return now < self._namesake_until
+        self.started: frozenset[str] = frozenset()
+        """Gateways that this one has started and that have not ended well."""
 
     def hear(self, report: GatewayReport) -> bool:
         """Another gateway has said something; return whether it is new, or there again."""
@@ -69,6 +46,11 @@ class Neighbours:
     def is_known(self, gateway: str) -> bool:
         """Whether a gateway is heard."""
         return gateway in self._reports
+
+    @property
+    def lost(self) -> frozenset[str]:
+        """Gateways that this one has started, and that are not heard though they have not ended."""
+        return self.started - self._reports.keys()
 
     def plan(self, addresses: tuple[str, ...]) -> None:
         """A plan says what the alternatives are; none: what is heard."""

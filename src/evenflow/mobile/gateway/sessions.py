@@ -106,6 +106,11 @@ class Sessions:
         """Nodes that are here, or are being let in."""
         return len(self._by_node) - len(self._elsewhere)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no node is here, nor about to leave."""
+        return not self._by_node
+
     def open(self, session: Session) -> None:
         """A link is there."""
         self.by_link[session.link] = session

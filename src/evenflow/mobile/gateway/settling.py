@@ -76,6 +76,8 @@ class Settling:
         self._waiting: dict[tuple[str, str, str], SettleRequest] = {}
         """Requests that wait for the disk, by node, run and topic."""
         self.answered = 0
+        self.awaited: frozenset[str] = frozenset()
+        """Gateways that have not answered, at the last look."""
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -103,11 +105,20 @@ class Settling:
                 )
                 self._out.append(Write(request, other))
 
-    def repeat(self, now: float) -> None:
-        """Ask again what is not answered."""
+    @property
+    def is_idle(self) -> bool:
+        """Whether no answer waits for the disk."""
+        return not self._waiting
+
+    def repeat(self, now: float) -> bool:
+        """Ask again what is not answered; return whether others are awaited than before."""
+        awaited: set[str] = set()
         for session in self._sessions:
             if session.questions:
                 self._repeat(session, now)
+                awaited.update(other for other, _ in session.questions)
+        before, self.awaited = self.awaited, frozenset(awaited)
+        return before != self.awaited
 
     def on_gateway_heard(self, other: str, now: float) -> None:
         """A gateway is there, or is there again: ask it at once."""

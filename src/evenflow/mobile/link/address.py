@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from evenflow.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 TRANSPORTS = ("quic", "tls")
 
@@ -26,6 +30,23 @@ class LinkAddress:
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.transport}://{host}:{self.port}"
+
+
+def with_ports(advertised: Sequence[str], listening: Sequence[str]) -> tuple[str, ...]:
+    """Addresses for nodes; where the port is 0, that of the listener in the same place.
+
+    Raises:
+        ConfigError: There is no such listener.
+    """
+    found = []
+    for place, text in enumerate(advertised):
+        address = parse_link_address(text, "advertise")
+        if not address.port:
+            if place >= len(listening):
+                raise ConfigError("advertise", text, "port 0 is that of the --listen in its place")
+            address = address.with_port(parse_link_address(listening[place]).port)
+        found.append(str(address))
+    return tuple(found)
 
 
 def parse_link_address(text: str, key: str = "address") -> LinkAddress:

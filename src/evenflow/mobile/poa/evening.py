@@ -14,10 +14,13 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+LOADS: Final = {"nodes": "mobile_nodes", "items": "mobile_items_s", "cpu": "process_cpu"}
+"""What gateways can carry, and the property that says it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ import msgspec
 
 from evenflow.autonomic.execute.actions import Action, ActionPlan
 from evenflow.errors import ConfigError
-from evenflow.mobile.poa.evening import Evening, Move, Post, moves
+from evenflow.mobile.poa.evening import LOADS, Evening, Move, Post, moves
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,8 +34,6 @@ MOST_NAMES: Final = 1_000
 """Nodes in one action."""
 GRACE_S: Final = 5.0
 """What an action may take beyond what it needs."""
-LOADS: Final = {"nodes": "", "items": "mobile_items_s", "cpu": "process_cpu"}
-"""What gateways can be even by, and the property that says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +95,9 @@ class GatewayPlanner:
 
     def posts(self, properties: Mapping[str, Mapping[str, float]]) -> list[Post]:
         """The gateways, with what they carry."""
-        name = LOADS[self.settings.by]
-        if not name:
+        if self.settings.by == "nodes":
             return self._view.posts()
+        name = LOADS[self.settings.by]
         known = self._view.gateways
         return self._view.posts({one: properties.get(one, {}).get(name, 0.0) for one in known})
 

@@ -40,6 +40,16 @@ class GatewayView:
         """The gateways that are heard."""
         return self._gateways
 
+    @property
+    def awaited(self) -> frozenset[str]:
+        """Gateways whose word somebody waits for, whether they are heard or not."""
+        return frozenset(name for one in self._gateways.values() for name in one.awaits)
+
+    @property
+    def forgotten(self) -> frozenset[str]:
+        """Gateways that an operator has given up."""
+        return frozenset(name for one in self._gateways.values() for name in one.forgotten)
+
     def on_report(self, report: GatewayReport) -> bool:
         """A gateway told of itself; return whether it is new or offers itself otherwise."""
         before = self._gateways.get(report.gateway)

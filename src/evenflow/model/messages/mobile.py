@@ -33,6 +33,16 @@ class GatewayReport:
     """Whether it takes no new nodes."""
     forgotten: Texts
     """Gateways that an operator has given up; their nodes' unsettled items are sent again."""
+    retiring: Bool = False
+    """Whether it drains in order to end: a plan stops it when it is empty."""
+    awaits: Texts = ()
+    """Gateways whose word its nodes wait for, and those it has started that have not ended well."""
+    host: Text = ""
+    """The machine it runs on."""
+    pid: Number = 0
+    """Its process there."""
+    since: F64 = 0.0
+    """When that was started: seconds since 1970, by the clock of that machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,12 @@ class SimDomain:
         elif to:
             self._send(writer.name, to, message)
 
+    def withdraw(self, writer: Process, message: Any) -> None:
+        """Somebody says no more about an instance: readers hear that it is gone."""
+        member = self._members[writer.name]
+        self._renew(member)
+        member.states.pop(_key(message), None)
+
     def _renew(self, member: _Member) -> None:
         if member.life != member.process.life:
             member.life = member.process.life

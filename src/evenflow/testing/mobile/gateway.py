@@ -142,6 +142,8 @@ class SimGateway(Process):
                 self._write(action)
             case events.Write(message, to):
                 self.world.write(self, message, to)
+            case events.Withdraw(attachment):
+                self.world.domain.withdraw(self, attachment)
             case events.Remember(forgotten):
                 self.disk.forgotten = forgotten
             case events.HandoverReceipt():

@@ -51,7 +51,7 @@ class Fleet:
     def answer(self, now: float = 0.0) -> ActionOutcome:
         """Wait for the answer; the commands of these tests end by themselves."""
         while True:
-            for child in self.starter._children:
+            for child in self.starter._launcher.children:
                 child.wait(30)
             answers = self.starter.poll(now)
             if answers:
@@ -71,7 +71,7 @@ def test_a_start_is_acknowledged_when_the_node_has_joined(tmp_path: Path) -> Non
     fleet.starter.order(START, 1.0)
     assert fleet.starter.poll(1.0) == []
     assert fleet.starter.starting == ("p-1",)
-    for child in fleet.starter._children:
+    for child in fleet.starter._launcher.children:
         child.wait(30)
     assert fleet.starter.poll(2.0) == []
     fleet.nodes["p-1~7"] = Place("here", 1)
@@ -84,7 +84,7 @@ def test_a_second_attempt_waits_for_the_node_of_the_first(tmp_path: Path) -> Non
     fleet = Fleet(touching(tmp_path / "started"))
     fleet.starter.order(replace(START, attempt=2), 0.0)
     fleet.starter.poll(PATIENCE_S / 2)
-    assert not fleet.starter._children
+    assert not fleet.starter._launcher.children
     fleet.nodes["p-1~7"] = Place("here", 1)
     assert fleet.answer(PATIENCE_S / 2).ok
     assert not (tmp_path / "started").exists()
@@ -126,7 +126,7 @@ def test_a_node_elsewhere_needs_a_command(tmp_path: Path) -> None:
     fleet.nodes["old~1"] = Place("far-away", 77)
     fleet.starter.order(STOP, 0.0)
     fleet.starter.poll(0.0)
-    for child in fleet.starter._children:
+    for child in fleet.starter._launcher.children:
         child.wait(30)
     assert (tmp_path / "stopped").read_text() == "old~1 far-away 77\n"
 

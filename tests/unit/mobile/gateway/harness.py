@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.mobile.gateway.events import Action, Event
+    from evenflow.mobile.gateway.twins import Life
 
 RUN = "0123456789abcdef"
 OTHER_RUN = "fedcba9876543210"
@@ -49,7 +50,13 @@ class Harness:
     """One gateway."""
 
     def __init__(
-        self, name: str = "g1", topics: tuple[str, ...] = ("items", "logs"), **settings: Any
+        self,
+        name: str = "g1",
+        topics: tuple[str, ...] = ("items", "logs"),
+        *,
+        life: Life | None = None,
+        retiring: bool = False,
+        **settings: Any,
     ) -> None:
         self.now = 100.0
         self.marks: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
@@ -65,6 +72,8 @@ class Harness:
             lambda node, run: dict(self.marks[node, run]),
             self.doorman,
             GatewaySettings(**settings),
+            life=life,
+            retiring=retiring,
         )
         self.handle(TimeOfDay(WALL, frozenset()))
         self._links = 0

@@ -15,8 +15,9 @@ from tests.unit.mobile.gateway.harness import (
     written,
 )
 
-from evenflow.mobile.gateway.events import Complain, TimeOfDay
-from evenflow.mobile.gateway.neighbours import NAMESAKE_S
+from evenflow.mobile.gateway.announcing import GONE_S
+from evenflow.mobile.gateway.events import Complain, GiveUp, TimeOfDay, Withdraw
+from evenflow.mobile.gateway.twins import NEAR_S, Life
 from evenflow.mobile.link import frames
 from evenflow.model.messages import (
     Attachment,
@@ -28,7 +29,7 @@ from evenflow.model.messages import (
 from evenflow.testing.network import travelled
 
 if TYPE_CHECKING:
-    from evenflow.mobile.gateway.events import Action
+    pass
 
 
 def test_a_node_is_welcomed_and_announced():
@@ -175,19 +176,38 @@ def test_an_older_attachment_elsewhere_changes_nothing():
     assert gateway.core.sessions.nodes == 1
 
 
-def complaints(actions: list[Action]) -> list[str]:
-    return [one.what for one in actions if isinstance(one, Complain)]
+def _report(*life, where="quic://elsewhere:1"):
+    host, pid, since = life
+    return GatewayReport("g1", (where,), 0, 9, False, (), False, (), host, pid, since)
 
 
-def test_of_two_gateways_of_one_name_neither_answers_for_the_others_disk():
-    """They complain, and let nobody in; who is attached is served."""
-    gateway = Harness("g1")
+def test_of_two_gateways_of_one_name_the_later_one_ends():
+    gateway = Harness("g1", life=Life(100.0, "here", 7))
+    assert not [one for one in gateway.hear(_report("here", 7, 100.0)) if _is_about_twins(one)]
+    later = _report("there", 8, 101.0)
+    (complaint,) = [one for one in gateway.hear(later) if _is_about_twins(one)]
+    assert isinstance(complaint, Complain)
+    assert "that one ends by itself" in complaint.what
+    assert not [one for one in gateway.hear(later) if _is_about_twins(one)], "it is told once"
+    earlier = _report("there", 8, 99.0)
+    (end,) = [one for one in gateway.hear(earlier) if _is_about_twins(one)]
+    assert isinstance(end, GiveUp)
+    assert "a gateway called g1 is running already, as process 8 of there" in end.why
+    assert "stop that one first, or start this one under another name" in end.why
+
+
+def _is_about_twins(action):
+    return isinstance(action, Complain | GiveUp)
+
+
+def test_while_there_are_two_gateways_of_one_name_none_answers_for_the_others_disk():
+    """Nobody is let in; who is attached is served."""
+    gateway = Harness("g1", life=Life(100.0, "here", 7))
     old = gateway.attach("car-1")
     for own in written(gateway.wait(1.0), GatewayReport):
-        assert not complaints(gateway.hear(travelled(own))), "as DDS brings it back"
-    twin = GatewayReport("g1", own.addresses, 7, own.most_nodes, False, ())
-    (complaint,) = complaints(gateway.hear(twin))
-    assert "another gateway is called g1, at quic://g1:1" in complaint
+        gateway.hear(travelled(own))
+    assert sent(gateway.say(link := gateway.link(), hello("car-0")), link, frames.Welcome)
+    gateway.hear(_report("there", 8, 101.0))
     new = gateway.link()
     refused = closed(gateway.say(new, hello("car-2")), new)
     assert refused is not None
@@ -197,7 +217,22 @@ def test_of_two_gateways_of_one_name_neither_answers_for_the_others_disk():
     assert not written(gateway.hear(asked), SettleAnswer)
     gateway.publish(old, 1, b"a")
     assert sent(gateway.settle(), old, frames.Safe)
-    gateway.wait(NAMESAKE_S)
+    gateway.wait(NEAR_S)
     assert written(gateway.hear(asked), SettleAnswer)
     new = gateway.link()
     assert sent(gateway.say(new, hello("car-3")), new, frames.Welcome)
+
+
+def test_that_a_node_has_left_is_withdrawn_after_a_while():
+    gateway = Harness()
+    first, second = gateway.attach(), gateway.attach(node="car-2")
+    gateway.lose(first)
+    gateway.lose(second)
+    gateway.now += 1.0
+    gateway.attach(node="car-2", connection=2)
+    gateway.now += GONE_S
+    done = gateway.handle(TimeOfDay(WALL + 1.0 + GONE_S, frozenset()))
+    (gone,) = [one for one in done if isinstance(one, Withdraw)]
+    assert (gone.attachment.gateway, gone.attachment.node) == ("g1", "car-1")
+    done = gateway.handle(TimeOfDay(WALL + 3 * GONE_S, frozenset()))
+    assert not [one for one in done if isinstance(one, Withdraw)], "who is back stays told"

@@ -10,7 +10,9 @@ import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from evenflow.autonomic.analyze.gateway_events import FLEET
 from evenflow.mobile.gateway import events
+from evenflow.mobile.poa.fleet_planner import FleetPlanner
 from evenflow.mobile.poa.manager import PoaManager
 from evenflow.mobile.poa.planner import ALTERNATIVES, GatewayPlanner
 from evenflow.model.messages import Attachment, GatewayReport
@@ -28,17 +30,28 @@ class SimManager(Process):
     """The PoA-Manager, and the loop that asks it."""
 
     def __init__(self, cluster: MobileCluster, **settings: Any) -> None:
-        Process.__init__(self, "poa", life=1, alive=True)
+        Process.__init__(self, "poa")
         self.cluster = cluster
-        self.manager = PoaManager()
-        planner = self.manager.planners["poa"](**settings)
-        assert isinstance(planner, GatewayPlanner)
-        self.planner = planner
+        self._settings = settings
         self.moved: dict[str, float] = {}
         """When each node was last told to go."""
         self.orders = 0
         cluster.domain.join(self, self._take, (GatewayReport, Attachment))
-        cluster.time.later(LOOK_S, self._look)
+        self.start()
+
+    def start(self) -> None:
+        """Start it: it knows nothing, and hears everything from the domain."""
+        self.life += 1
+        self.alive = True
+        self.manager = PoaManager()
+        planner = self.manager.planners["poa"](**self._settings)
+        assert isinstance(planner, GatewayPlanner)
+        self.planner = planner
+        self.cluster.time.later(LOOK_S, self._look, self)
+
+    def kill(self) -> None:
+        """``kill -9`` of the balancer that has it."""
+        self.alive = self.stopped = False
 
     def _take(self, message: Any) -> None:
         self.manager.handle(message, self.cluster.now)
@@ -47,14 +60,19 @@ class SimManager(Process):
     def _properties(self) -> dict[str, dict[str, float]]:
         return {name: {} for name in self.manager.view.gateways}
 
+    def _planner_at(self, place: str) -> GatewayPlanner | FleetPlanner:
+        fleet = self.manager.planners["elastic-gateways"]()
+        assert isinstance(fleet, FleetPlanner)
+        return fleet if place == FLEET else self.planner
+
     def _look(self) -> None:
         now = self.cluster.now
-        for event in self.manager.events(self._properties, lambda place: self.planner, now):
+        for event in self.manager.events(self._properties, self._planner_at, now):
             asked = SimpleNamespace(event=event, time=now, properties=self._properties)
             plan = self.planner.analyze_load(asked)  # type: ignore[arg-type]
             for action in plan.actions if plan else ():
                 self._order(action)
-        self.cluster.time.later(LOOK_S, self._look)
+        self.cluster.time.later(LOOK_S, self._look, self)
 
     def _order(self, action: Action) -> None:
         args = json.loads(action.args)

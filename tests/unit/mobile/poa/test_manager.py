@@ -29,8 +29,8 @@ class World:
     def __init__(self, folder: Path, **settings: float | str) -> None:
         self.manager = PoaManager()
         plan = design(Config(), [self.manager])
-        places = {PLACE: Place("poa", settings)}
-        rules = [rule for rule in plan.rules if rule.planner == PLACE]
+        places = {**self.manager.places, PLACE: Place("poa", settings)}
+        rules = [rule for rule in plan.rules if rule.planner in places]
         self.history = History(folder / "history.db", keep=1_000, keep_octets=1 << 20)
         planning = PlanningService(rules, places, self.manager.planners, self._knowledge)
         self.loop = AutonomicLoop(plan.composite(), planning, self.history, {})

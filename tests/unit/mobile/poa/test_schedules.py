@@ -21,7 +21,9 @@ def played(seed: int, steps: int = 120) -> tuple[MobileCluster, SimManager]:
     faults = cluster.random.choice([0.03, 0.1, 0.25])
     for _ in range(steps):
         choice = cluster.random.random()
-        if choice < faults:
+        if choice < faults / 6:
+            restart_or_stop(manager)
+        elif choice < faults:
             cluster.random.choice(FAULTS)(cluster)
         elif choice < 0.55:
             _publish(cluster)
@@ -30,9 +32,26 @@ def played(seed: int, steps: int = 120) -> tuple[MobileCluster, SimManager]:
         else:
             pause = cluster.random.choice([0.02, 0.3, 2.0, 6.0])
             cluster.time.run(cluster.now + pause)
+    if manager.stopped:
+        cluster.time.go_on(manager)
+    if not manager.alive:
+        manager.start()
     cluster.settle()
     cluster.time.run(cluster.now + CALM_S)
     return cluster, manager
+
+
+def restart_or_stop(manager: SimManager) -> None:
+    """Kill it, to be started again with empty hands; or let it stand still, or go on."""
+    cluster = manager.cluster
+    if manager.stopped:
+        cluster.time.go_on(manager)
+    elif manager.alive and cluster.random.random() < 0.3:
+        manager.stopped = True
+    elif manager.alive:
+        manager.kill()
+        pause = cluster.random.choice([0.01, 1.0, 10.0])
+        cluster.time.later(pause, lambda: None if manager.alive else manager.start())
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.closing import Closing
 from evenflow.domain import channels
-from evenflow.mobile.gateway.events import Heard, NotHeard
+from evenflow.mobile.gateway.events import Heard, NotHeard, Withdraw
 from evenflow.model.messages import Attachment, GatewayReport, MailboxReport
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class DomainPort(Closing):
         for reader in self._readers:
             self._waiter.attach(reader)
         self._writers: OrderedDict[tuple[str, str], Writer] = OrderedDict()
-        self._untold: OrderedDict[Hashable, Write] = OrderedDict()
+        self._untold: OrderedDict[Hashable, Write | Withdraw] = OrderedDict()
         self._numbers = count()
         self._has_untold = threading.Condition()
         self._stopping = False
@@ -113,10 +113,11 @@ class DomainPort(Closing):
 
     # -- telling -----------------------------------------------------------------------------------
 
-    def tell(self, write: Write) -> None:
-        """Have a message written."""
+    def tell(self, write: Write | Withdraw) -> None:
+        """Have a message written, or one withdrawn, after what was told before."""
+        message = write.attachment if isinstance(write, Withdraw) else write.message
         with self._has_untold:
-            key = self._key(write.message)
+            key = self._key(message)
             if key is None:
                 if len(self._untold) >= MOST_UNTOLD:
                     self.dropped += 1
@@ -139,6 +140,9 @@ class DomainPort(Closing):
                 if not self._untold:
                     return
                 key, write = self._untold.popitem(last=False)
+                if isinstance(write, Withdraw):
+                    self._writer(channels.ATTACHMENTS, "").withdraw(write.attachment)
+                    continue
                 writer = self._writer(channels.channel_of(type(write.message)), write.to)
             if not writer.write(write.message) and isinstance(write.message, Attachment):
                 self._again(key, write)

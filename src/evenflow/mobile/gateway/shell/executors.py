@@ -7,9 +7,11 @@ kind                   arguments (JSON)                                      don
                        pace_per_s                                            outcome, or the time
                                                                              is over
 ``mobile.alternatives`` addresses (none: those that are heard)               nodes are told
-``mobile.drain``       on                                                    it takes no new nodes
+``mobile.drain``       on, retire                                            it takes no new nodes
 ``mobile.forget``      gateway                                               it is remembered
 ====================== ===================================================== =====================
+
+``mobile.start`` and ``mobile.stop`` are in :mod:`evenflow.mobile.gateway.shell.starting`.
 
 Orders come in the thread of the executor service; the core runs in the gateway's loop. A handover
 is undone by nothing: where nodes shall be next is the next plan's business.
@@ -67,6 +69,7 @@ class DrainArgs(msgspec.Struct, frozen=True):
     """Arguments of ``mobile.drain``."""
 
     on: bool = True
+    retire: bool = False
 
 
 class ForgetArgs(msgspec.Struct, frozen=True):
@@ -147,8 +150,12 @@ class TellExecutor:
         return over
 
 
+def _draining(args: DrainArgs) -> Event:
+    return Drain(args.on, args.retire)
+
+
 def gateway_executors(
-    name: str, post: Callable[[Event], object]
+    name: str, post: Callable[[Event], object], others: Mapping[str, Executor]
 ) -> tuple[Mapping[str, MakeExecutor], Callable[[Ordered], object]]:
     """The executors of a gateway by the kind of action, and whom to tell of handovers."""
     handover = HandoverExecutor(post)
@@ -166,8 +173,9 @@ def gateway_executors(
         ALTERNATIVES: TellExecutor(
             lambda args: AlternativesOrder(alternatives.decode(args).addresses), post
         ),
-        DRAIN: TellExecutor(lambda args: Drain(drain.decode(args).on), post),
+        DRAIN: TellExecutor(lambda args: _draining(drain.decode(args)), post),
         FORGET: TellExecutor(forgetting, post),
+        **others,
     }
 
     def maker(executor: Executor) -> MakeExecutor:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
 import threading
 from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from evenflow.clock import SystemClock
-from evenflow.errors import StorageError
+from evenflow.errors import DomainError, StorageError
 from evenflow.mobile.gateway.core import GatewayCore
 from evenflow.mobile.gateway.events import (
     Accept,
@@ -23,6 +25,7 @@ from evenflow.mobile.gateway.events import (
     Complain,
     Drain,
     FrameCame,
+    GiveUp,
     HandoverReceipt,
     LinkLost,
     LinkOpened,
@@ -34,12 +37,16 @@ from evenflow.mobile.gateway.events import (
     TimeOfDay,
     Timer,
     UnitSynced,
+    Withdraw,
     Write,
 )
 from evenflow.mobile.gateway.shell.disk import GatewayDisk
 from evenflow.mobile.gateway.shell.domain_port import DomainPort
+from evenflow.mobile.gateway.shell.elastic_folders import ElasticFolders
 from evenflow.mobile.gateway.shell.links import Link
+from evenflow.mobile.gateway.twins import Life
 from evenflow.mobile.link import connection as link_errors
+from evenflow.mobile.link.address import with_ports
 from evenflow.mobile.link.listening import listen
 
 if TYPE_CHECKING:
@@ -74,6 +81,7 @@ class Gateway:
         admission: Who may attach.
         participant: The process's place in the domain.
         clock: The time.
+        retiring: Whether it begins as one that takes no nodes and shall end.
     """
 
     def __init__(
@@ -87,9 +95,11 @@ class Gateway:
         admission: TokenAdmission,
         participant: Participant,
         clock: Clock | None = None,
+        retiring: bool = False,
     ) -> None:
         self.name = name
         self.settings = settings
+        self._retiring = retiring
         self._admission = admission
         self._participant = participant
         self._clock = clock or SystemClock()
@@ -104,6 +114,8 @@ class Gateway:
         self.on_ordered: Callable[[Ordered], object] = lambda _: None
         """Told what came of handover orders; in the loop's thread."""
         self._disk = GatewayDisk(folder, topics, config, participant)
+        self._folders = ElasticFolders(name, folder)
+        self._folders.begin()
 
     # -- start -------------------------------------------------------------------------------------
 
@@ -129,7 +141,8 @@ class Gateway:
         self._failed: asyncio.Future[None] = self._loop.create_future()
         for address in addresses:
             self._listeners.append(await listen(address, credentials, self._serve, limits))
-        self.addresses = tuple(advertised) or tuple(one.address for one in self._listeners)
+        listening = tuple(one.address for one in self._listeners)
+        self.addresses = with_ports(advertised, listening) or listening
         self.core = GatewayCore(
             self.name,
             self.addresses,
@@ -138,6 +151,8 @@ class Gateway:
             self._admission,
             self.settings,
             forgotten=self._disk.marks.forgotten(),
+            life=Life(self._clock.wall(), socket.gethostname(), os.getpid()),
+            retiring=self._retiring,
         )
         self._disk.start(
             self._clock, lambda topic, unit: self._post(UnitSynced(topic, unit)), self._fail_soon
@@ -221,12 +236,14 @@ class Gateway:
                     _act(link, action)
             case Accept():
                 self._disk.write(action)
-            case Write() if self._port is not None:
+            case Write() | Withdraw() if self._port is not None:
                 self._port.tell(action)
             case HandoverReceipt():
                 _log.info("handover %s", action)
             case Complain(what):
                 _log.error(what)
+            case GiveUp(why):
+                self._fail(DomainError(f"gateway {self.name}", why))
             case Ordered():
                 self.on_ordered(action)
             case Remember(forgotten):
@@ -257,6 +274,8 @@ class Gateway:
         while True:
             revoked = await asyncio.to_thread(self._admission.revoked)
             self._handle(TimeOfDay(self._clock.wall(), revoked))
+            for news in await self._folders.news():
+                self._handle(news)
             await asyncio.sleep(TIME_OF_DAY_S)
 
     async def _pass_on_revocations(self) -> None:
@@ -318,6 +337,8 @@ class Gateway:
         if self._port is not None:
             self._port.close()
         self._disk.close(commit_s)
+        if self._port is not None and self.core.is_empty and not self.uncommitted:
+            self._folders.end()
 
 
 def _act(link: Link, action: Send | Pause | Resume | CloseLink) -> None:

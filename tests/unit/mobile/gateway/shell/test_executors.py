@@ -29,7 +29,7 @@ class Orders:
 
     def __init__(self) -> None:
         self.told: list[object] = []
-        makers, self.answer = gateway_executors("g1", self.told.append)
+        makers, self.answer = gateway_executors("g1", self.told.append, {})
         self.host = ExecutorHost(Surroundings("g1", Config()), makers)
 
     def order(self, kind: str, args: object, attempt: int = 1, *, undo: bool = False):
