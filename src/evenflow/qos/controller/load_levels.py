@@ -71,6 +71,9 @@ class LoadLevels:
         """Whether a centre was within the resolution of the last observation."""
         self._last = self.centres[0]
         """Where the last observation went."""
+        self._level = 0
+        self._level_load = -1.0
+        """The load of the last centre when its level was found; below 0: find it anew."""
         self._forgetting = forgetting
         self._resolution = resolution
 
@@ -88,11 +91,12 @@ class LoadLevels:
         centre.used += share * (used - centre.used)
         centre.kept += share * (kept - centre.kept)
         centre.fresh = 1.0
-        self._last = centre
-        return self._place(centre)
+        return self._steady(centre, self._place(centre))
 
     def resize(self, count: int) -> None:
         """Have another number of levels: merge the cheapest neighbours, or fill the widest gaps."""
+        if len(self.centres) != count:
+            self._level_load = -1.0
         while len(self.centres) > count:
             self._merge(self._cheapest_pair()[0])
         while len(self.centres) < count:
@@ -110,6 +114,17 @@ class LoadLevels:
         if not self.known and self._makes_room(self.centres[index].fresh, distance):
             return here
         return self.centres.pop(index)
+
+    def _steady(self, centre: Centre, level: int) -> int:
+        """The level of an observation. It stays while the load does: a centre that trembles beside
+        another one would change places with it all the time.
+        """
+        load, before = centre.load, self._level_load
+        same = before >= 0.0 and abs(load - before) <= self._resolution * (load + before)
+        if not (same and centre is self._last):
+            self._level, self._level_load = level, load
+        self._last = centre
+        return self._level
 
     def _nearest(self, used: float, kept: float) -> tuple[int, float]:
         best, least = 0, math.inf
