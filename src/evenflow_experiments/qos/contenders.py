@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evenflow.qos.controller.load_levels import LoadLevels
@@ -109,8 +110,8 @@ def compare(all_traces: Sequence[Trace]) -> list[dict[str, Any]]:
             levels = [contender.learn(point) for point in trace.points]
             took = time.perf_counter() - began
             right = sum(a == b for a, b in zip(levels, trace.truth, strict=True))
-            switches = sum(a != b for a, b in zip(levels, levels[1:], strict=False))
-            truly = sum(a != b for a, b in zip(trace.truth, trace.truth[1:], strict=False))
+            switches = sum(a != b for a, b in pairwise(levels))
+            truly = sum(a != b for a, b in pairwise(trace.truth))
             rows.append(
                 {
                     "contender": name, "trace": trace.name,

@@ -1,8 +1,8 @@
 """``qos --part controller``: what a decision costs, how good levels are, and the trade-off of K.
 
 * *Cost*: microseconds of a decision after 10 observations and after 1,000,000; they must not grow.
-* *The trade-off of K*: more levels follow the load more closely and switch more often (the paper says
-  so, and measures nothing). The error is the mean distance from the separation that a continuous
+* *The trade-off of K*: more levels follow the load more closely and switch more often (which the
+  paper says and does not measure). The error is the mean distance from the separation that a continuous
   controller would choose, as a share of the largest one.
 * *The two readings* of what is clustered, and hysteresis on and off, on the same load.
 * *Constant load*: switches on a load that is the same but for noise; there must be none.
