@@ -13,12 +13,11 @@ from __future__ import annotations
 import math
 import random
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from cyclonedds.core import InstanceState, ReadCondition, SampleState, ViewState, WaitSet
 from cyclonedds.domain import DomainParticipant
-from cyclonedds.idl import IdlStruct
+from cyclonedds.idl import make_idl_struct
 from cyclonedds.idl import types as idl
 from cyclonedds.pub import DataWriter
 from cyclonedds.qos import Policy, Qos
@@ -45,11 +44,7 @@ TOLERANCE: Final = 0.05
 PATIENCE_S: Final = 10.0
 
 
-@dataclass
-class Event(IdlStruct, typename="evenflow.experiments.Event"):
-    """One event."""
-
-    number: idl.int64
+EVENT: Final[Any] = make_idl_struct("Event", "evenflow::Event", {"number": idl.int64})
 
 
 def measure(given: Given, progress: Progress) -> list[dict[str, Any]]:
@@ -105,7 +100,7 @@ class History:
             Policy.Durability.TransientLocal,
             Policy.History.KeepAll,
         )
-        self._topic = Topic(participant, name, Event)
+        self._topic = Topic(participant, name, EVENT)
         self._writer = DataWriter(participant, self._topic, qos=qos)
         self._next = 0
 
@@ -123,11 +118,11 @@ class History:
 
     def _publish(self) -> int:
         number = self._next
-        self._writer.write(Event(number))
+        self._writer.write(EVENT(number))
         self._next += 1
         return number
 
-    def _read_until(self, reader: DataReader[Event], last: int) -> set[int]:
+    def _read_until(self, reader: DataReader, last: int) -> set[int]:
         condition = ReadCondition(reader, SampleState.Any | ViewState.Any | InstanceState.Any)
         waiting = WaitSet(self._participant)
         waiting.attach(condition)
