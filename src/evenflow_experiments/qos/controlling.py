@@ -1,9 +1,9 @@
 """``qos --part controller``: what a decision costs, how good levels are, and the trade-off of K.
 
-* *Cost*: microseconds of a decision after 10 observations and after 1,000,000; they must not grow.
+* *Cost*: CPU time of a decision after 10 observations and after 1,000,000; it must not grow.
 * *The trade-off of K*: more levels follow the load more closely and switch more often (which the
-  paper says and does not measure). The error is the mean distance from the separation that a continuous
-  controller would choose, as a share of the largest one.
+  paper says and does not measure). The error is the mean distance from the separation that a
+  continuous controller would choose, as a share of the largest one.
 * *The two readings* of what is clustered, and hysteresis on and off, on the same load.
 * *Constant load*: switches on a load that is the same but for noise; there must be none.
 * *Other clusterings* on recorded traces (`contenders`).
@@ -69,7 +69,7 @@ def measure(given: Given, progress: Progress) -> dict[str, Any]:
 
 
 def cost(many: int, progress: Progress) -> list[dict[str, Any]]:
-    """The median microseconds of a decision, early and late."""
+    """The median CPU time of a decision in microseconds, early and late."""
     load = [uses_of(point) for point in waves(BATCH * BATCHES)]
     controller = Controller(ControllerSettings(RATIO, 4, 1.0))
     rows, seen = [], 0
@@ -79,11 +79,11 @@ def cost(many: int, progress: Progress) -> list[dict[str, Any]]:
             seen += 1
         times = []
         for first in range(0, len(load), BATCH):
-            began = time.perf_counter()
+            began = time.process_time()
             for uses in load[first : first + BATCH]:
                 controller.observe(uses, seen * PERIOD_S)
                 seen += 1
-            times.append((time.perf_counter() - began) / BATCH * 1e6)
+            times.append((time.process_time() - began) / BATCH * 1e6)
         rows.append({"after": after, "us": round(statistics.median(times), 2)})
         progress(f"after {after:,} observations: {rows[-1]['us']} us a decision")
     return rows
