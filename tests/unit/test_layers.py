@@ -109,7 +109,7 @@ SHELLS: Final = frozenset(
     slices.publisher.publisher slices.publisher.sending.owner_writer
     slices.publisher.sending.replayer slices.publisher.shell
     testing.balancer testing.cluster testing.knowledge testing.schedules
-    testing.serving_cluster testing.outages testing.planning testing.silences
+    testing.serving_cluster testing.outages testing.planning testing.silences testing.loss.relay
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
     spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.task_times
     """.split()  # noqa: SIM905 - a list of words to read

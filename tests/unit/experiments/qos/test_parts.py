@@ -1,0 +1,51 @@
+"""The parts of the experiment: all can be imported, and what they compare is as they say."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from evenflow.qos.recovery import expected_missed
+from evenflow_experiments.qos.contenders import CONTENDERS, compare
+from evenflow_experiments.qos.missing import events_while_away
+from evenflow_experiments.qos.parts import PARTS, part_of
+from evenflow_experiments.qos.traces import constant, traces
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_is_there_under_its_name(name: str) -> None:
+    assert part_of(name).name == name
+
+
+def test_traces_are_the_same_for_everybody() -> None:
+    assert traces(50) == traces(50)
+    assert constant(50) == constant(50)
+
+
+def test_our_levels_are_right_on_steps_and_after_a_change_of_scale() -> None:
+    rows = {
+        row["trace"]: row["accuracy"]
+        for row in compare(traces(600))
+        if row["contender"] == "evenflow"
+    }
+    assert set(rows) == {"steps", "drift", "scale"}
+    assert rows["steps"] > 0.95
+    assert rows["drift"] > 0.8
+    assert rows["scale"] > 0.85
+
+
+def test_forgetting_alone_does_not_find_another_scale() -> None:
+    """Why the levels are more than forgetful k-means."""
+    rows = {(row["contender"], row["trace"]): row["accuracy"] for row in compare(traces(600))}
+    assert rows["forgetful k-means", "scale"] < rows["evenflow", "scale"] - 0.1
+    assert set(CONTENDERS) >= {name for name, _ in rows}
+
+
+def test_events_while_away_are_as_many_as_the_rates_say() -> None:
+    rng = random.Random(4)
+    events = [events_while_away(rng, 20.0, 2.0) for _ in range(20_000)]
+    assert sum(events) / len(events) == pytest.approx(expected_missed(20.0, 2.0, 0), rel=0.03)
+    missed = [sum(max(0, each - kept) for each in events) for kept in range(10)]
+    assert all(more > less for more, less in pairwise(missed))
