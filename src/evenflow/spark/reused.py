@@ -49,7 +49,7 @@ def leave_jars() -> None:
 
 
 def keep_memory() -> None:
-    """Let glibc keep freed memory for the next record batch; other C libraries do as ever."""
+    """Let the C library, if it is glibc, keep freed memory for the next record batch."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_MMAP_THRESHOLD, KEPT_BYTES // 2)
