@@ -288,7 +288,10 @@ def test_what_is_withdrawn_is_gone_and_late_comers_do_not_hear_of_it(
     def attachment(node: str, *, attached: bool) -> Attachment:
         return Attachment("g1", node, 1, attached, "{}", 0.0)
 
-    reader, writer = participant.reader(channels.ATTACHMENTS), participant.writer(channels.ATTACHMENTS)
+    reader, writer = (
+        participant.reader(channels.ATTACHMENTS),
+        participant.writer(channels.ATTACHMENTS),
+    )
     left, stays = attachment("a", attached=False), attachment("b", attached=True)
     writer.write(left)
     writer.write(stays)
