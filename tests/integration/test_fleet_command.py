@@ -59,8 +59,8 @@ def test_what_vehicles_report_arrives_once_and_is_counted(edge: FleetEdge) -> No
 def test_who_is_refused_is_told_why(edge: FleetEdge) -> None:
     words = ("--nodes", "2", "--gateway", edge.addresses["g1"], "--for", "1s")
     code, said = edge.fleet(*words, "--token", edge.token("bicycle-*"))
-    assert code == 1
-    assert "the token is for bicycle-*" in said
+    assert code != 0
+    assert "the token is for bicycle-*" in said, said
     code, said = edge.fleet(*words, "--trust", str(edge.folder / "no-such-file"))
     assert code != 0
-    assert "no-such-file" in said
+    assert "no-such-file" in said, said

@@ -153,7 +153,7 @@ class GatewayCore:
     @property
     def is_empty(self) -> bool:
         """Whether no node is here, and nothing of any is on its way to the disk."""
-        return self.sessions.is_empty and not self.room.held and self.settling.is_idle
+        return self.sessions.is_empty and self.uplink.is_idle and self.settling.is_idle
 
     # -- events ------------------------------------------------------------------------------------
 

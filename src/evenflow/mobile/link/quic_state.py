@@ -4,6 +4,9 @@ qh3 gives the other side new credit as soon as stream data leaves its packet cor
 empties the core with every datagram, so nothing would ever hold a fast sender back. Here the core
 is emptied only while we are reading. When we are not, the other side may send one window more
 (`Limits.received_bytes`), which the core holds, and then waits: that is QUIC's own flow control.
+
+qh3 also acknowledges each lone packet by a datagram of its own, a millisecond later: with ``Safe``
+an item would cost four. Here acknowledgements wait for what follows (`QuicState.get_timer`).
 """
 
 from __future__ import annotations

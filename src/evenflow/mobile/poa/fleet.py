@@ -133,10 +133,12 @@ def next_step(
     if awaited:
         return Step(Verb.REVIVE, awaited, f"{awaited} is not there, and its word is awaited")
     retiring = [one for one in members if one.retiring]
-    if lasting is Demand.FULL:
-        return _more(members, retiring, limits, reserved)
+    more = _more(members, retiring, limits, reserved) if lasting is Demand.FULL else None
+    if more is not None:
+        return more
     empty = [one for one in retiring if not (one.nodes or one.waiting)]
-    if empty and not full:
+    wanted = full and len(members) - len(retiring) < limits.most
+    if empty and not wanted:
         return Step(Verb.STOP, empty[0].name, f"{empty[0].name} is empty")
     if lasting is Demand.IDLE and not retiring:
         return _fewer(members, limits)

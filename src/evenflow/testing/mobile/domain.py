@@ -152,13 +152,18 @@ class SimDomain:
     def _forget(self, writer: str, reader: str, view: _View, states: dict[Any, Any]) -> None:
         """Instances that nobody writes any more are gone."""
         del writer
-        member = self._members[reader]
-        for kind, key in [one for one in view.seen if one not in states]:
-            del view.seen[kind, key]
-            self._tell_gone(member, Gone(kind, key))
+        for instance in [one for one in view.seen if one not in states]:
+            del view.seen[instance]
+            self._tell_gone(self._members[reader], view, instance)
 
-    def _tell_gone(self, member: _Member, gone: Gone) -> None:
-        self._time.later(self._time.latency(), lambda: member.take(gone), member.process)
+    def _tell_gone(self, member: _Member, view: _View, instance: Any) -> None:
+        """Tell it, unless the instance is there again by then: a late word undoes no newer one."""
+
+        def tell() -> None:
+            if instance not in view.seen:
+                member.take(Gone(*instance))
+
+        self._time.later(self._time.latency(), tell, member.process)
 
 
 def _key(message: Any) -> tuple[type, tuple[Any, ...]]:

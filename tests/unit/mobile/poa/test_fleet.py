@@ -100,7 +100,10 @@ def test_it_is_stopped_only_when_nobody_and_nothing_is_left() -> None:
     for one in (replace(leaving, nodes=1), replace(leaving, waiting=True)):
         assert step([gateway("a", 5), one], Demand.IDLE) is None, "and no other retires meanwhile"
     assert step([gateway("a", 5), leaving], Demand.FINE) == Step(Verb.STOP, "a+1", "a+1 is empty")
-    assert step([gateway("a", 5), leaving], Demand.FINE, full=True) is None
+    assert step([gateway("a", 5), leaving], Demand.FINE, full=True) is None, "it may be taken back"
+    found = step([gateway("a", 500), leaving], Demand.FULL, most=1)
+    assert found is not None
+    assert found.verb is Verb.STOP, "there are as many as may be"
     drained = replace(leaving, retiring=False)
     assert step([gateway("a", 5), drained], Demand.IDLE) is None, "an operator drains it: it stays"
 
