@@ -127,7 +127,6 @@ def run(world: World, actions) -> None:
         elif name == "take" and len(world.readers) == 1:
             world.take()
         elif name == "open" and len(world.readers) == 1:
-            world.readers[0].catch_up()
             world.open(*arguments)
         elif name == "close" and len(world.readers) == 2:
             world.close_old()
