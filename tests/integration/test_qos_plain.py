@@ -9,13 +9,12 @@ import signal
 import socket
 import threading
 import time
-from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cyclonedds.idl import IdlStruct
-from cyclonedds.idl.annotations import key
-from cyclonedds.idl.types import int64
 
 from evenflow.domain import channels, cyclone
 from evenflow.domain.cyclone import Participant
@@ -23,6 +22,7 @@ from evenflow.errors import ClosedError, QosError, WriterFull
 from evenflow.model.messages import MoveReply
 from evenflow.qos.consistency import Policies
 from evenflow.qos.plain import PlainReader, PlainTopic, PlainWriter, Thin
+from tests.integration.plain_topics import DEEP, KEPT, LIMITED, LIVE, Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,26 +32,15 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.domain
 
 
-@dataclass
-class Place(IdlStruct, typename="Place"):
-    car: str
-    key("car")
-    number: int64
-
-
-KEPT = PlainTopic("kept", Place, Policies(depth=10), durable=True)
-LIVE = PlainTopic("live", Place, Policies())
-LIMITED = PlainTopic("limited", Place, Policies(max_samples=50))
-
 READER = """
     import sys, time
     from evenflow.config import DomainConfig
     from evenflow.domain import enter
     from evenflow.qos.plain import PlainReader
-    from tests.integration.test_qos_plain import KEPT, LIMITED, LIVE
+    from tests.integration.plain_topics import TOPICS
 
-    topic = {"kept": KEPT, "limited": LIMITED, "live": LIVE}[sys.argv[2]]
-    with enter(DomainConfig(id=int(sys.argv[1]))) as domain, PlainReader(domain, topic) as reader:
+    config = DomainConfig(id=int(sys.argv[1]))
+    with enter(config) as domain, PlainReader(domain, TOPICS[sys.argv[2]]) as reader:
         print("up", flush=True)
         taken = 0
         for line in sys.stdin:
@@ -68,6 +57,14 @@ READER = """
 
 
 @pytest.fixture
+def python(python: Callable[..., Any]) -> Callable[..., Any]:
+    """Start programs that find the topics of the tests."""
+    root = Path(__file__).parents[2]
+    find = "import sys\nsys.path.insert(0, sys.argv.pop())\n"
+    return lambda program, *arguments: python(find + dedent(program), *arguments, root)
+
+
+@pytest.fixture
 def domain(domain_config: DomainConfig) -> Iterator[Participant]:
     with Participant(domain_config) as participant:
         yield participant
@@ -77,6 +74,11 @@ def ask(process: Any, order: object) -> int:
     process.stdin.write(f"{order}\n")
     process.stdin.flush()
     return int(process.stdout.readline())
+
+
+def write(writer: PlainWriter, count: int) -> None:
+    for number in range(count):
+        writer.write(Place("a", number))
 
 
 # -- what is counted -------------------------------------------------------------------------------
@@ -159,11 +161,9 @@ def test_a_slow_reader_fills_the_writer_to_its_limit_and_no_further(
         reader = python(READER, domain.config.id, "limited")
         assert reader.stdout.readline() == "up\n"
         eventually(writer.matched)
-        written = 0
         with pytest.raises(WriterFull, match="50 of 50 samples"):
-            for number in range(1_000):
-                writer.write(Place("a", number))
-                written += 1
+            write(writer, 1_000)
+        written = writer.stats.written
         # The reader has its fill, what waits before it, and the writer its limit.
         assert 100 <= written <= 200
         assert writer.use().used == 50
@@ -187,7 +187,7 @@ def test_a_full_reader_holds_up_nobody_else(
         from evenflow.model.messages import MoveReply
         from evenflow.qos.plain import PlainWriter
         from evenflow.errors import WriterFull
-        from tests.integration.test_qos_plain import LIMITED, Place
+        from tests.integration.plain_topics import LIMITED, Place
 
         with enter(DomainConfig(id=int(sys.argv[1]))) as domain:
             replies = domain.writer(channels.REPLIES)
@@ -200,7 +200,7 @@ def test_a_full_reader_holds_up_nobody_else(
                 except WriterFull:
                     break
             for number in range(100):
-                replies.write(MoveReply(number, "topic", True, ""))
+                replies.write(MoveReply("topic", number, True, "", 1))
             print(number, flush=True)
             sys.stdin.readline()
     """
@@ -269,7 +269,7 @@ def test_the_filter_counts_per_instance_and_lets_the_first_through(
         assert reader.filtered == 18
 
 
-@pytest.mark.parametrize("topic", [LIVE, KEPT], ids=lambda topic: topic.name)
+@pytest.mark.parametrize("topic", [LIVE, DEEP], ids=lambda topic: topic.name)
 def test_a_separation_changed_fifty_times_under_load(
     domain: Participant, python: Callable[..., Any], topic: PlainTopic
 ) -> None:
@@ -279,10 +279,10 @@ def test_a_separation_changed_fifty_times_under_load(
         from evenflow.config import DomainConfig
         from evenflow.domain import enter
         from evenflow.qos.plain import PlainWriter
-        from tests.integration.test_qos_plain import KEPT, LIVE, Place
+        from tests.integration.plain_topics import TOPICS, Place
 
-        topic = {"kept": KEPT, "live": LIVE}[sys.argv[2]]
-        with enter(DomainConfig(id=int(sys.argv[1]))) as domain, PlainWriter(domain, topic) as writer:
+        config = DomainConfig(id=int(sys.argv[1]))
+        with enter(config) as domain, PlainWriter(domain, TOPICS[sys.argv[2]]) as writer:
             while writer.matched() < 2:
                 time.sleep(0.001)
             end = time.monotonic() + float(sys.argv[3])
@@ -297,7 +297,6 @@ def test_a_separation_changed_fifty_times_under_load(
     """
     chance = random.Random(7)
     separations = [chance.choice([0.0, 0.005, 0.02, 0.1]) for _ in range(51)]
-    # A deep history, so that what is compared is the change and not how fast this test reads.
     everything: list[Place] = []
     passed: list[Place] = []
     with PlainReader(domain, topic) as all_of_it, PlainReader(domain, topic) as changing:
@@ -330,7 +329,7 @@ def test_a_separation_changed_fifty_times_under_load(
         all_times = sorted(o.sample_info.source_timestamp for o in everything if o.car == car)
         times = sorted(o.sample_info.source_timestamp for o in passed if o.car == car)
         assert times[0] == all_times[0]
-        for before, after in zip(times, times[1:], strict=False):
+        for before, after in pairwise(times):
             between = [t for t in all_times if before < t < after]
             # The filter in effect would have let it through, whichever of them it was.
             assert not [t for t in between if t - before >= largest]

@@ -11,14 +11,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from cyclonedds.idl import IdlStruct
-from cyclonedds.idl.annotations import key
-from cyclonedds.idl.types import int64
-
 from evenflow.domain import enter
 from evenflow.errors import WriterFull
 from evenflow.processes import wait_until
 from evenflow.qos.plain import PlainReader, PlainTopic, PlainWriter
+from evenflow_experiments.qos.position import Position
 from evenflow_experiments.slices.helper import orders_of
 
 if TYPE_CHECKING:
@@ -27,20 +24,6 @@ if TYPE_CHECKING:
     from evenflow.config import DomainConfig
 
 MATCH_S: Final = 30.0
-
-
-@dataclass
-class Position(IdlStruct, typename="evenflow_experiments::Position"):
-    """Where a vehicle is."""
-
-    vehicle: str
-    key("vehicle")
-    number: int64
-    due: int64
-    """When it was to be written, in nanoseconds since 1970."""
-    latitude: float
-    longitude: float
-    status: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +44,7 @@ class Source:
 
     def __init__(self, writer: PlainWriter, schedule: Schedule) -> None:
         self.writer = writer
-        self._schedule = schedule
+        self.schedule = schedule
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._write, daemon=True)
 
@@ -72,10 +55,11 @@ class Source:
     def end(self) -> None:
         """Write no more."""
         self._end.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def _write(self) -> None:
-        schedule, number = self._schedule, 0
+        schedule, number = self.schedule, 0
         start = time.time()
         while not self._end.is_set():
             due = start + number / schedule.per_s
@@ -92,7 +76,9 @@ class Source:
                 continue
 
 
-def publish(config: DomainConfig, plan: list[tuple[PlainTopic, Schedule]], pipe: Connection) -> None:
+def publish(
+    config: DomainConfig, plan: list[tuple[PlainTopic, Schedule]], pipe: Connection
+) -> None:
     """Serve as a publisher: ``start``, ``use``, ``stats``, ``end``."""
     with enter(config) as domain:
         sources = [
@@ -114,10 +100,12 @@ def publish(config: DomainConfig, plan: list[tuple[PlainTopic, Schedule]], pipe:
                 for source in sources:
                     source.end()
                 pipe.send([source.writer.stats for source in sources])
+        for source in sources:
+            source.end()
 
 
 def _is_read(source: Source) -> bool:
-    return source.writer.matched() >= source._schedule.readers
+    return source.writer.matched() >= source.schedule.readers
 
 
 class Sink:
@@ -170,6 +158,8 @@ def subscribe(config: DomainConfig, plan: list[tuple[PlainTopic, float]], pipe: 
             else:
                 sinks[0].reader.set_separation(order)
                 pipe.send(sinks[0].reader.separation_s)
+        for sink in sinks:
+            sink.end()
 
 
 def all_answer(helpers: list[Any], order: Any) -> list[Any]:
