@@ -27,7 +27,7 @@ from evenflow.qos.plain.topic import Thin
 from evenflow.qos.plain.writer import quality_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from evenflow.domain.typed import Taken
     from evenflow.qos.plain.topic import PlainTopic
@@ -115,7 +115,7 @@ class PlainReader(Closing):
         taken: Iterable[Taken],
         passes: Callable[[Stamp], bool],
         *,
-        beside: Iterable[Taken] = (),
+        beside: Sequence[Taken] = (),
     ) -> None:
         passed = []
         for one in taken:

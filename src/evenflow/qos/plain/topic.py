@@ -20,6 +20,7 @@ from evenflow.qos.consistency import Policies, problems
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+DdsType = type[Any]
 OURS: Final = "evenflow/"
 """How the names of our own channels begin."""
 
@@ -43,7 +44,7 @@ class PlainTopic:
 
     name: str
     """Name of the DDS topic."""
-    type: type[Any]
+    type: DdsType
     """A dataclass that is a ``cyclonedds.idl.IdlStruct``."""
     policies: Policies = field(default_factory=Policies)
     """Deadline, latency budget, lifespan, history depth, resource limits."""
@@ -89,7 +90,7 @@ class PlainTopic:
         return key
 
 
-def key_fields(type_: type[Any]) -> tuple[str, ...]:
+def key_fields(type_: DdsType) -> tuple[str, ...]:
     """The fields of a type that are its key, by their annotations; none: a single instance."""
     annotated: dict[str, dict[str, Any]] = {}
     for base in reversed(type_.__mro__):
