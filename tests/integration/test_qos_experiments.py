@@ -15,9 +15,7 @@ def run(domain_id, tmp_path, part):
     """Run a part; its exit code and figures."""
     file, plot = tmp_path / "out.json", tmp_path / "out.png"
     words = ["experiment", "qos", "--quick", "--part", part]
-    code = main(
-        ["--domain", str(domain_id), *words, "--json", str(file), "--plot", str(plot)]
-    )
+    code = main(["--domain", str(domain_id), *words, "--json", str(file), "--plot", str(plot)])
     assert plot.exists()
     return code, json.loads(file.read_text())[part]
 

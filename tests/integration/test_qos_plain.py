@@ -15,6 +15,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.integration.plain_topics import DEEP, KEPT, LIMITED, LIVE, Place
 
 from evenflow.domain import channels, cyclone
 from evenflow.domain.cyclone import Participant
@@ -22,7 +23,6 @@ from evenflow.errors import ClosedError, QosError, WriterFull
 from evenflow.model.messages import MoveReply
 from evenflow.qos.consistency import Policies
 from evenflow.qos.plain import PlainReader, PlainTopic, PlainWriter, Thin
-from tests.integration.plain_topics import DEEP, KEPT, LIMITED, LIVE, Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
