@@ -10,9 +10,10 @@ have acknowledged is asked of Cyclone: it lets a thread wait until everything is
 was written before the wait began. A thread of the writer does so again and again, while something
 is unacknowledged, at most every 5 ms unless somebody waits for room. So ``used`` is what is not
 *known* to be acknowledged: never too low, and too high by what was written since the last round
-began. Under steady writing Cyclone lets readers acknowledge about ten times a second, so a writer
-that nobody holds up has 0.1 to 0.2 s of its samples in use. A wait that runs out tells nothing, so
-it is longer than that. Cyclone's debug monitor has the same number and is not used: its socket
+began. Cyclone asks its readers to acknowledge when a writer has paused for 8 ms, and otherwise when
+half of the bytes are out that it allows (15 to 250 kB, it adapts). So a fast writer without pauses
+has samples in use whoever reads them, and one at its limit, which pauses, gets room within 15 ms.
+Cyclone's debug monitor has the same number and is not used: its socket
 listens on all interfaces.
 """
 
