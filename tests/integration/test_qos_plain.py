@@ -175,6 +175,22 @@ def test_a_slow_reader_fills_the_writer_to_its_limit_and_no_further(
         writer.write(Place("a", 0))
 
 
+def test_a_writer_that_never_pauses_gets_room_at_its_limit(
+    domain: Participant, python: Callable[..., Any], eventually: Callable[..., None]
+) -> None:
+    """Cyclone asks for acknowledgements late; a writer that waits for room is acknowledged."""
+    with PlainWriter(domain, LIMITED, block_s=5.0) as writer:
+        reader = python(READER, domain.config.id, "limited")
+        assert reader.stdout.readline() == "up\n"
+        eventually(writer.matched)
+        reader.stdin.write("3.0\n")
+        reader.stdin.flush()
+        write(writer, 1_000)
+        assert writer.stats.rejected == 0
+        assert writer.stats.blocked_s > 0
+        assert int(reader.stdout.readline()) == 1_000
+
+
 def test_a_full_reader_holds_up_nobody_else(
     domain: Participant, domain_config: DomainConfig, python: Callable[..., Any],
     eventually: Callable[..., None],
