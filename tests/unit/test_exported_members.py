@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import evenflow
+from evenflow.qos import plain
 
 
 def test_exported_names_are_pinned() -> None:
@@ -26,3 +27,13 @@ def test_exported_names_are_pinned() -> None:
 def test_exported_names_exist() -> None:
     for name in evenflow.__all__:
         assert hasattr(evenflow, name)
+
+
+def test_names_of_plain_topics_are_pinned() -> None:
+    assert sorted(plain.__all__) == [
+        "PlainReader",
+        "PlainTopic",
+        "PlainWriter",
+        "Thin",
+        "WriterStats",
+    ]

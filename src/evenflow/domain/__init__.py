@@ -9,6 +9,7 @@
 :mod:`~.settings`         configuration of Cyclone DDS; pure
 :mod:`~.flow`             how much may be under way
 :mod:`~.endpoints`        writers and readers
+:mod:`~.typed`            writers and readers of types that are not ours
 :mod:`~.cyclone`          the participant and its waiters: the door for the shells
 ========================  ===================================================================
 
