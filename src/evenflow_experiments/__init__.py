@@ -69,6 +69,10 @@ EXPERIMENTS: Registry[click.Command] = Registry(
             "evenflow_experiments.spark.pipeline:pipeline",
             "items per second and delay through Spark",
         ),
+        "qos": Later(
+            "evenflow_experiments.qos.experiment:qos",
+            "adaptive QoS: controller, loss, missed events (Figures 8, 9)",
+        ),
         "skew": Later(
             "evenflow_experiments.balance.skew:skew",
             "all balancing algorithms on uneven loads (simulated)",

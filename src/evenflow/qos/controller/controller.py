@@ -1,0 +1,114 @@
+"""The adaptive controller (QoS adaptation, Algorithm 1), and what goes beyond it.
+
+An observation is how full every writer is. The mean over the writers above the performance ratio
+is an overload. In overload the load level is chosen (:mod:`.load_levels`), and the separation is
+``level * (largest separation / K)``, if that goes with the deadline and the other policies.
+
+Beyond the paper, each with a switch (:class:`~.settings.ControllerSettings`): a separation that
+does not go with the policies becomes the largest that does; hysteresis; the way back to full rate;
+parameters that tune themselves.
+
+A point of the clustering is (samples managed, samples kept) of all writers together, in units of
+their limits together, so that neither counter outweighs the other by its size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenflow.qos.consistency import largest_separation
+from evenflow.qos.controller.load_levels import LoadLevels
+from evenflow.qos.controller.settings import Clustered
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenflow.qos.controller.load_levels import Point
+    from evenflow.qos.controller.settings import ControllerSettings
+    from evenflow.qos.use import Use
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the controller wants from now on."""
+
+    performance: float
+    """The mean use over all writers; 0 without writers."""
+    overloaded: bool
+    """Whether that is an overload."""
+    level: int
+    """The load level that the separation is for, 1 to K; 0: not thinned."""
+    separation_s: float
+    """Two samples of an instance are to be at least so far apart; 0: all pass."""
+
+
+class Controller:
+    """Turns observations into separations. Time and memory of a decision are constant."""
+
+    def __init__(self, settings: ControllerSettings) -> None:
+        self.settings = settings
+        self.switches = 0
+        """How often the separation was changed."""
+        self.load_levels = LoadLevels(
+            first_centres(settings), settings.forgetting, settings.resolution
+        )
+        self._overloaded = False
+        self._level = 0
+        self._separation_s = 0.0
+
+    def observe(self, uses: Sequence[Use], now: float) -> Decision:  # noqa: ARG002
+        """Take how full the writers are, and decide."""
+        settings = self.settings
+        performance = sum(use.ratio for use in uses) / len(uses) if uses else 0.0
+        self._overloaded = self._is_overload(performance)
+        wanted = self._level
+        if uses and (self._overloaded or settings.clustered is Clustered.EVERYTHING):
+            level = self.load_levels.learn(point_of(uses))
+            if self._overloaded:
+                wanted = level
+        if not self._overloaded and settings.returns:
+            wanted = 0
+        self._apply(wanted)
+        return Decision(performance, self._overloaded, self._level, self._separation_s)
+
+    def _is_overload(self, performance: float) -> bool:
+        bound = self.settings.performance_ratio
+        if self.settings.holds and self._overloaded:
+            bound -= self.settings.margin
+        return performance > bound
+
+    def _apply(self, level: int) -> None:
+        settings = self.settings
+        wanted = level * (settings.separation_most_s / settings.levels)
+        largest = largest_separation(settings.policies)
+        if wanted > largest:
+            if not settings.fits:
+                return
+            wanted = largest
+        self._level = level
+        if wanted != self._separation_s:
+            self.switches += 1
+            self._separation_s = wanted
+
+
+def point_of(uses: Sequence[Use]) -> Point:
+    """All writers together: what they use and keep, in units of what they may."""
+    used = used_most = kept = kept_most = 0
+    for use in uses:
+        if use.used_most:
+            used += use.used
+            used_most += use.used_most
+        if use.kept_most:
+            kept += use.kept
+            kept_most += use.kept_most
+    return used / used_most if used_most else 0.0, kept / kept_most if kept_most else 0.0
+
+
+def first_centres(settings: ControllerSettings) -> list[Point]:
+    """The levels before anything is known: even steps of the range that is clustered."""
+    overload_only = settings.clustered is Clustered.OVERLOAD
+    least = settings.performance_ratio if overload_only else 0.0
+    step = (1.0 - least) / settings.levels
+    middles = [least + (number + 0.5) * step for number in range(settings.levels)]
+    return [(middle, middle) for middle in middles]

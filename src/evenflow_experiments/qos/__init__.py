@@ -1,0 +1,1 @@
+"""Experiments on adaptive quality of service: the paper's figures, and what it only claims."""
