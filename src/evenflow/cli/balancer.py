@@ -11,6 +11,7 @@ from evenflow.cli.options import Shared, command
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import seconds
 from evenflow.mobile.poa.manager import PoaManager
+from evenflow.qos.companion import QosCompanion
 from evenflow.slices.balancer.balancer import Balancer
 
 if TYPE_CHECKING:
@@ -31,11 +32,12 @@ nothing, and one of them goes on some seconds after the leader is gone.
 def balancer(shared: Shared, left: float | None) -> int:
     """Assign slices to nodes and move them, or stand by while another balancer does.
 
-    Gateways of mobile nodes are kept even by the same loop.
+    Gateways of mobile nodes are kept even, and topics thinned, by the same loop.
     """
     config = shared.config()
     stop = StopSignal()
-    with Balancer(config=config, companions=[PoaManager()]) as running:
+    companions = [PoaManager(), QosCompanion(config.qos)]
+    with Balancer(config=config, companions=companions) as running:
         topics = ", ".join(f"{topic.name} ({topic.slices} slices)" for topic in config.topics)
         told = ""
         while not stop.wait(0.2) and not running.wait(0) and (left is None or left > 0):

@@ -1,4 +1,4 @@
-"""What the adaptive quality of service is told; which topics it may thin, each topic says itself."""
+"""What the adaptive quality of service is told; whether it may thin a topic, the topic says."""
 
 from __future__ import annotations
 

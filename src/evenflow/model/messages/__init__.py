@@ -49,8 +49,8 @@ message            from -> to              meaning
 ``GroupRequest``   any process -> mailbox  which mobile nodes are in this group?
 ``GroupMembers``   mailbox -> who asked    these are
 ``Revocation``     operator, door -> doors a token is not valid any more
-``WriterUse``      process -> controller   how full its writers of a topic are, or what stands for it
-``SeparationReport`` process -> all        which separation is in effect there, and what it left out
+``WriterUse``      process -> controller   how full its writers of a topic are
+``SeparationReport`` process -> all        which separation is in effect, and what it left out
 =================  ======================  =====================================================
 
 They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,

@@ -5,8 +5,8 @@ everywhere else, items go the usual way and nothing is asked.
 
 What is thinned out is dealt with: it needs no room, so it never waits, gets no number, is in no
 outbox, and whoever counts on it is told the same as of an item that was let through (a gateway
-says ``Safe`` to its node when the unit is on disk, with or without the item). It is counted, and the
-count is told with the epochs.
+says ``Safe`` to its node when the unit is on disk, with or without the item). It is counted, and
+the count is told with the epochs.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def test_a_name_that_a_dictionary_has_twice_is_one_sender() -> None:
 
 
 @pytest.mark.parametrize("active", [False, True])
-def test_the_senders_that_are_remembered_are_bounded(active: bool) -> None:  # noqa: FBT001
+def test_the_senders_that_are_remembered_are_bounded(active: bool) -> None:
     most, thinning = 100, Thinning(most_senders=100)
     thinning.separate(1.0)
     for number in range(1_000):

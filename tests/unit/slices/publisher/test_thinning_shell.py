@@ -82,7 +82,7 @@ def order(
     process = separations(domain)[0].process
     domain.say(
         channels.ACTION_PLANS, ActionOrder(f"p{number}", "a", 1, process, "separate", args, False)
-    )  # noqa: FBT003
+    )
     return domain.of(channels.ACTION_OUTCOMES).wait_for(number)[-1]  # type: ignore[no-any-return]
 
 
