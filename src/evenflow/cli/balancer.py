@@ -15,6 +15,7 @@ from evenflow.qos.companion import QosCompanion
 from evenflow.slices.balancer.balancer import Balancer
 
 if TYPE_CHECKING:
+    from evenflow.autonomic.companion import Companion
     from evenflow.slices.balancer.membership.leadership import Leadership
 
 EXAMPLES = """\
@@ -36,7 +37,7 @@ def balancer(shared: Shared, left: float | None) -> int:
     """
     config = shared.config()
     stop = StopSignal()
-    companions = [PoaManager(), QosCompanion(config.qos)]
+    companions: list[Companion] = [PoaManager(), QosCompanion(config.qos)]
     with Balancer(config=config, companions=companions) as running:
         topics = ", ".join(f"{topic.name} ({topic.slices} slices)" for topic in config.topics)
         told = ""

@@ -11,7 +11,7 @@ from evenflow.slices.consumer.thinned import ThinnedCounts
 
 
 def close(writer: int, epoch: int, thinned: int) -> EpochClose:
-    return EpochClose(writer, "items", epoch, 4, (), (), False, thinned=thinned)  # noqa: FBT003
+    return EpochClose(writer, "items", epoch, 4, (), (), False, thinned=thinned)
 
 
 @given(
