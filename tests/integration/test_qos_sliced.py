@@ -21,9 +21,10 @@ pytestmark = [pytest.mark.domain, pytest.mark.processes, pytest.mark.timeout(240
 
 SENDERS = 20
 PAYLOAD = bytes(2_000)
-PACE_S = 0.002
-"""Between two items: 500 a second, of which the slow application can process 200."""
-PAUSE_S = 0.005
+PACE_S = 0.005
+"""Between two items of a sender: far more than the slow application can process."""
+PAUSE_S = 0.01
+"""What the application takes for an item."""
 SETTINGS = {
     "topics.items.slices": 8,
     "topics.items.thin": "source",
@@ -34,7 +35,7 @@ SETTINGS = {
     "node.cache_bytes": 1 << 20,
     "qos.performance_ratio": 0.3,
     "qos.margin": 0.2,
-    "qos.separation_most_s": 1.0,
+    "qos.separation_most_s": 2.0,
     "qos.report_s": 0.1,
     "qos.period_s": 0.2,
     "qos.calm_s": 1.0,
@@ -53,10 +54,12 @@ class Stream:
 
     def _publish(self):
         while not self._stop.wait(PACE_S):
-            number = self.offered
-            sender = f"sender-{number % SENDERS}"
-            self.let_through += self.publisher.publish(PAYLOAD, sender=sender, id=number)
-            self.offered += 1
+            for sender in range(SENDERS):
+                number = self.offered
+                self.let_through += self.publisher.publish(
+                    PAYLOAD, sender=f"sender-{sender}", id=number
+                )
+                self.offered += 1
 
     def stop(self):
         self._stop.set()

@@ -11,7 +11,7 @@ from evenflow.cli.options import Shared, command
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import seconds
 from evenflow.mobile.poa.manager import PoaManager
-from evenflow.qos.companion import QosCompanion
+from evenflow.qos.loop.companion import QosCompanion
 from evenflow.slices.balancer.balancer import Balancer
 
 if TYPE_CHECKING:

@@ -5,6 +5,6 @@ how full it is and obeys separations. Who decides on them is :mod:`evenflow.qos`
 """
 
 from evenflow.autonomic.rates.separations import Target, Usage
-from evenflow.autonomic.rates.station import SEPARATE, SeparateArgs, take_part
+from evenflow.autonomic.rates.station import Part, take_part
 
-__all__ = ["SEPARATE", "SeparateArgs", "Target", "Usage", "take_part"]
+__all__ = ["Part", "Target", "Usage", "take_part"]

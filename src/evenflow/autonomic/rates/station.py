@@ -17,13 +17,12 @@ import socket
 import threading
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Final
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from evenflow.autonomic.execute.executors import CallExecutor, Surroundings
 from evenflow.autonomic.execute.service import ExecutorService
 from evenflow.autonomic.monitor.properties import RATE
+from evenflow.autonomic.rates.orders import SEPARATE, SeparateArgs
 from evenflow.autonomic.rates.separations import Separations, Target, Usage
 from evenflow.closing import Closing
 from evenflow.domain.channels import PROPERTIES, SEPARATIONS, USES
@@ -36,19 +35,7 @@ if TYPE_CHECKING:
     from evenflow.config import Config
     from evenflow.domain.cyclone import Participant
 
-SEPARATE: Final = "separate"
-"""The kind of the action."""
 _log = logging.getLogger(__name__)
-
-
-class SeparateArgs(msgspec.Struct, frozen=True):
-    """Arguments of ``separate``."""
-
-    topic: Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
-    separation_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)]
-    """0: full rate."""
-    lease_s: Annotated[float, msgspec.Meta(gt=0, le=86_400)]
-    """How long it stays without another order."""
 
 
 class Part(Closing):

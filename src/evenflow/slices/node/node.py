@@ -39,7 +39,7 @@ from evenflow.slices.spill import open_spill
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evenflow.autonomic.rates.station import Part
+    from evenflow.autonomic.rates import Part
     from evenflow.domain.cyclone import Waiter
     from evenflow.slices.node.worker import OnNewData
 

@@ -96,7 +96,6 @@ class Publisher:
             clock,
         )
         self._block_s = settings.block_s
-        self._clock = clock
         self._limits = Limits.of(settings)
         self._core = PublisherCore(
             topic,
@@ -112,9 +111,8 @@ class Publisher:
         self._recovered = 0 if self._outbox is None else restore(self._core, self._outbox)
         if cut.durable and self._core.consumers is not None:
             self._core.consumers.learn((ARCHIVE,))
-        self._leaving = Lock()
+        self._leaving, self._left = Lock(), Event()
         self._closed = False
-        self._left = Event()
         self._own = None if participant else enter(config.domain)
         domain = participant or self._own
         assert domain is not None
@@ -149,7 +147,7 @@ class Publisher:
             timeout: Seconds to wait for room; by default ``publisher.block_s``.
 
         Returns:
-            Whether it is published; else it was thinned out (``topics.NAME.thin``), and dealt with.
+            Whether it is published; else it was thinned out (``topics.NAME.thin``).
 
         Raises:
             AssignmentError: The item gets no slice; it is counted and not published.

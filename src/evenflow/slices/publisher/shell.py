@@ -79,17 +79,14 @@ class PublisherShell:
         self.owner_writers = OwnerWriters(participant, core.topic, core.keeps)
         self._outlet = Outlet(core, self.owner_writers, outbox, clock)
         self._members = Members(core.topic, self.owner_writers)
-        self._epochs, self._hearing = (
-            participant.writer(channels.EPOCHS),
-            Hearing(participant, core),
-        )
+        self._epochs = participant.writer(channels.EPOCHS)
+        self._hearing = Hearing(participant, core)
         # Before the first item: nodes that have something of a writer wait for it.
         hello = core.epochs.hello(clock.monotonic())
         self._epochs.write(core.close_epoch(clock.monotonic()) or hello)
         self.replayer = Replayer(participant, core.topic, clock)
         self._outlet.start(self._changed, self._lock, self._drain, self._on_failure)
-        name = f"evenflow-publisher-{core.topic}"
-        self._thread = Thread(target=self._serve, name=name, daemon=True)
+        self._thread = Thread(target=self._serve, name=f"publisher-{core.topic}", daemon=True)
         self._thread.start()
 
     # -- callers' threads --------------------------------------------------------------------------

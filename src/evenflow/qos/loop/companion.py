@@ -25,8 +25,8 @@ from evenflow.autonomic.analyze.qos_events import PLACE, QosEvent
 from evenflow.autonomic.plan.planning import Place, Rule
 from evenflow.domain.channels import SEPARATIONS, USES
 from evenflow.qos.controller import Clustered, Controller, ControllerSettings, Decision
-from evenflow.qos.planner import QosPlanner, Wish
-from evenflow.qos.rate_view import RateView
+from evenflow.qos.loop.planner import QosPlanner, Wish
+from evenflow.qos.loop.rate_view import RateView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -13,7 +13,7 @@ from evenflow.cli.options import Shared, command
 from evenflow.domain.channels import SEPARATIONS, USES
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.listener import Listener
-from evenflow.qos.rate_view import RateView
+from evenflow.qos.loop.rate_view import RateView
 
 if TYPE_CHECKING:
     from evenflow.config import Config, QosConfig
@@ -34,7 +34,7 @@ LOOK_S = 1.5
 @click.option("--topic", metavar="T", help="one topic, with every process that thins it")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 def qos(shared: Shared, topic: str | None, *, as_json: bool) -> int:
-    """List how full the writers of topics are, and what is thinned where."""
+    """List how full topics are, and what is thinned, where and by how much."""
     config = shared.config()
     view = RateView()
     with Participant(config.domain) as participant:

@@ -24,7 +24,7 @@ from evenflow.config import Config, QosConfig
 from evenflow.domain.channels import Gone
 from evenflow.errors import UsageError
 from evenflow.model.messages import ActionOrder, SeparationReport, WriterUse
-from evenflow.qos.companion import LISTEN_S, REPORTED_WITHIN_S, QosCompanion
+from evenflow.qos.loop.companion import LISTEN_S, REPORTED_WITHIN_S, QosCompanion
 
 CONFIG = QosConfig(
     performance_ratio=0.5, levels=4, separation_most_s=1.0, period_s=0.5, calm_s=2.0, lease_s=20.0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import msgspec
 
 from evenflow.autonomic.execute.actions import Action, ActionPlan
-from evenflow.autonomic.rates import SEPARATE, SeparateArgs
+from evenflow.autonomic.rates.orders import SEPARATE, SeparateArgs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
