@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenflow.qos.consistency import largest_separation
+from evenflow.qos.controller.holding import Hold
 from evenflow.qos.controller.load_levels import LoadLevels
 from evenflow.qos.controller.settings import Clustered
+from evenflow.qos.controller.tuning import TunedLevels, TunedRatio, TunedSeparation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,39 +55,71 @@ class Controller:
         self.load_levels = LoadLevels(
             first_centres(settings), settings.forgetting, settings.resolution
         )
+        self._hold = Hold(settings.calm_s)
+        self._tuned_ratio = TunedRatio(settings.performance_ratio)
+        self._tuned_levels = TunedLevels(settings.levels)
+        self._tuned_separation = TunedSeparation(settings.separation_most_s, settings.calm_s)
+        self._largest_s = largest_separation(settings.policies)
         self._overloaded = False
         self._level = 0
         self._separation_s = 0.0
 
-    def observe(self, uses: Sequence[Use], now: float) -> Decision:  # noqa: ARG002
+    @property
+    def performance_ratio(self) -> float:
+        """PR as it is now."""
+        return self._tuned_ratio.ratio
+
+    @property
+    def levels(self) -> int:
+        """K as it is now."""
+        return self._tuned_levels.levels
+
+    @property
+    def separation_most_s(self) -> float:
+        """The separation of level K as it is now."""
+        return self._tuned_separation.most_s
+
+    def observe(self, uses: Sequence[Use], now: float) -> Decision:
         """Take how full the writers are, and decide."""
-        settings = self.settings
         performance = sum(use.ratio for use in uses) / len(uses) if uses else 0.0
         self._overloaded = self._is_overload(performance)
-        wanted = self._level
-        if uses and (self._overloaded or settings.clustered is Clustered.EVERYTHING):
-            level = self.load_levels.learn(point_of(uses))
-            if self._overloaded:
-                wanted = level
-        if not self._overloaded and settings.returns:
-            wanted = 0
-        self._apply(wanted)
+        learned = self._learn(uses)
+        self._tune(performance, now)
+        calm = 0 if self.settings.returns else self._level
+        wanted = learned if self._overloaded else calm
+        self._apply(self._hold.follow(wanted, now) if self.settings.holds else wanted)
         return Decision(performance, self._overloaded, self._level, self._separation_s)
 
     def _is_overload(self, performance: float) -> bool:
-        bound = self.settings.performance_ratio
+        bound = self.performance_ratio
         if self.settings.holds and self._overloaded:
             bound -= self.settings.margin
         return performance > bound
 
+    def _learn(self, uses: Sequence[Use]) -> int:
+        """Learn the load; return its level, 0 when there is nothing to learn from."""
+        everything = self.settings.clustered is Clustered.EVERYTHING
+        if not uses or not (self._overloaded or everything):
+            return 0
+        level = self.load_levels.learn(point_of(uses))
+        if self.settings.tunes_levels:
+            self._tuned_levels.note(level, known=self.load_levels.known)
+            self.load_levels.resize(self.levels)
+            self._hold.limit(self.levels)
+        return min(level, self.levels)
+
+    def _tune(self, performance: float, now: float) -> None:
+        if self.settings.tunes_ratio and not self._overloaded and not self._level:
+            self._tuned_ratio.note_normal(performance)
+        if self.settings.tunes_separation:
+            self._tuned_separation.note(overloaded=self._overloaded, now=now)
+
     def _apply(self, level: int) -> None:
-        settings = self.settings
-        wanted = level * (settings.separation_most_s / settings.levels)
-        largest = largest_separation(settings.policies)
-        if wanted > largest:
-            if not settings.fits:
+        wanted = level * (self.separation_most_s / self.levels)
+        if wanted > self._largest_s:
+            if not self.settings.fits:
                 return
-            wanted = largest
+            wanted = self._largest_s
         self._level = level
         if wanted != self._separation_s:
             self.switches += 1

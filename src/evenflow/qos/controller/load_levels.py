@@ -3,18 +3,20 @@
 Ordinary online k-means moves the nearest centre by 1/n of the way, so after a day nothing moves
 any more. Here a centre moves by a constant share of the way (forgetting), so it follows a drift.
 That alone is not enough: when the scale changes tenfold, all observations are nearest to one
-centre and the others stay where nobody comes any more. So an observation may also become a centre
-itself, and two neighbours become one. Of the two ways the cheaper is taken; merging a and b costs
-``mass(a) * mass(b) / (mass(a) + mass(b)) * distance(a, b)**2`` (Ward). Masses decay, so a centre
-that nobody comes near soon costs nothing, and is given to whoever needs one.
+centre, and the others stay where nobody comes any more. So an observation may also become a centre
+itself, for which two neighbours are merged into one. The cheaper of the two is done. What it costs
+to merge a and b is ``fresh(a) * fresh(b) / (fresh(a) + fresh(b)) * distance(a, b)**2`` (Ward);
+a centre is fresh (1) when an observation was nearest to it, and fades with every other one. So a
+centre where nobody comes any more soon costs nothing, and is given to whoever needs one.
 
 * *Distances are relative* (Bray and Curtis: the sum of the differences over the sum of all), so
   ten times the load gives ten times the centres and the same levels.
-* *What is nearer than the resolution is the same load with noise*: it never becomes a centre. So a
-  constant load is one level, however long it lasts.
+* *What is nearer than the resolution is the same load with noise*: it never becomes a centre, and
+  stays with the centre of the last observation even if another one is nearer. So a constant load
+  is one level, however long it lasts and wherever it lies.
 * *Levels are ordered*: centres stand in the order of their load, level K is the heaviest.
-* *An observation costs the same, whatever came before*: at most K comparisons and K - 1 pairs
-  of neighbours, and nothing but K centres is kept.
+* *An observation costs the same, whatever came before*: K distances and K - 1 pairs of
+  neighbours, and nothing but K centres is kept.
 """
 
 from __future__ import annotations
@@ -31,20 +33,22 @@ if TYPE_CHECKING:
 Point = tuple[float, float]
 """A load: samples managed, samples kept; in any unit, the same for all."""
 
-LEAST_MASS: Final = 1e-3
-"""Of a centre that nobody comes near. Above 0, so that of two such pairs the nearer merges."""
+FADING: Final = 0.35
+"""What a centre loses of its freshness with each observation that is nearer to another one."""
+STALE: Final = 1e-3
+"""The least freshness. Above 0, so that of two stale pairs the nearer one merges."""
+ASTRAY: Final = 0.6
+"""Share of the way that a centre moves to an observation beyond the resolution: the load is
+another one by now."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Centre:
     """The middle of one load level."""
 
     used: float
     kept: float
-    mass: float = LEAST_MASS
-    """Observations that were nearest, the older ones counting less."""
-    visits: int = 0
-    """Observations that were nearest: the first ones move it by their mean."""
+    fresh: float = STALE
 
     @property
     def load(self) -> float:
@@ -56,89 +60,126 @@ class LoadLevels:
     """The centres of K load levels.
 
     Args:
-        first: The centres to begin with, K of them; they count for nothing once somebody comes.
-        forgetting: Share of the way that a centre moves; share of all masses that is forgotten.
-        resolution: Relative distance below which two loads are the same.
+        first: The centres to begin with, K of them; they are given away as soon as loads come.
+        forgetting: Share of the way that a centre moves to an observation.
+        resolution: Relative distance up to which two loads are the same.
     """
 
     def __init__(self, first: Sequence[Point], forgetting: float, resolution: float) -> None:
-        self.centres = sorted((Centre(*_checked(each)) for each in first), key=_load)
+        self.centres = sorted((Centre(*checked(each)) for each in first), key=_load)
+        self.known = True
+        """Whether a centre was within the resolution of the last observation."""
+        self._last = self.centres[0]
+        """Where the last observation went."""
         self._forgetting = forgetting
         self._resolution = resolution
 
     def level(self, point: Point) -> int:
         """The level of a load, 1 to K; nothing is learned."""
-        return self._nearest(*_checked(point))[0] + 1
+        return self._nearest(*checked(point))[0] + 1
 
     def learn(self, point: Point) -> int:
         """Learn from an observation; return its level."""
-        used, kept = _checked(point)
-        left = 1.0 - self._forgetting
+        used, kept = checked(point)
         for centre in self.centres:
-            centre.mass = max(centre.mass * left, LEAST_MASS)
-        index, distance = self._nearest(used, kept)
-        if distance > self._resolution and len(self.centres) > 1:
-            mass = self.centres[index].mass
-            pair, cost = self._cheapest_pair()
-            if cost < mass / (mass + 1.0) * distance**2:
-                self._merge(pair)
-                return self._place(Centre(used, kept, 1.0, 1))
-        centre = self.centres.pop(index)
-        centre.mass += 1.0
-        centre.visits += 1
-        share = max(self._forgetting, 1.0 / centre.visits)
+            centre.fresh = max(centre.fresh * (1.0 - FADING), STALE)
+        centre = self._taker(used, kept)
+        share = self._forgetting if self.known else ASTRAY
         centre.used += share * (used - centre.used)
         centre.kept += share * (kept - centre.kept)
+        centre.fresh = 1.0
+        self._last = centre
         return self._place(centre)
 
+    def resize(self, count: int) -> None:
+        """Have another number of levels: merge the cheapest neighbours, or fill the widest gaps."""
+        while len(self.centres) > count:
+            self._merge(self._cheapest_pair()[0])
+        while len(self.centres) < count:
+            self._place(self._between())
+
+    def _taker(self, used: float, kept: float) -> Centre:
+        """Take out the centre that an observation goes to, or a new one."""
+        here = Centre(used, kept)
+        self.known = True
+        if _apart(here, self._last) <= self._resolution:
+            self.centres.remove(self._last)
+            return self._last
+        index, distance = self._nearest(used, kept)
+        self.known = distance <= self._resolution
+        if not self.known and self._makes_room(self.centres[index].fresh, distance):
+            return here
+        return self.centres.pop(index)
+
     def _nearest(self, used: float, kept: float) -> tuple[int, float]:
-        load = used + kept
         best, least = 0, math.inf
         for index, centre in enumerate(self.centres):
-            both = load + centre.used + centre.kept
+            both = used + kept + centre.used + centre.kept
             distance = (abs(used - centre.used) + abs(kept - centre.kept)) / both if both else 0.0
             if distance < least:
                 best, least = index, distance
         return best, least
+
+    def _makes_room(self, fresh: float, distance: float) -> bool:
+        """Merge two neighbours, if that is cheaper than to join the nearest centre."""
+        if len(self.centres) == 1:
+            return False
+        index, cost = self._cheapest_pair()
+        if cost >= fresh / (fresh + 1.0) * distance**2:
+            return False
+        self._merge(index)
+        return True
 
     def _cheapest_pair(self) -> tuple[int, float]:
         """The neighbours that cost least to merge: the index of the lighter load, the cost."""
         best, least = 0, math.inf
         for index in range(len(self.centres) - 1):
             a, b = self.centres[index], self.centres[index + 1]
-            both = a.used + a.kept + b.used + b.kept
-            apart = (abs(a.used - b.used) + abs(a.kept - b.kept)) / both if both else 0.0
-            cost = a.mass * b.mass / (a.mass + b.mass) * apart**2
+            cost = a.fresh * b.fresh / (a.fresh + b.fresh) * _apart(a, b) ** 2
             if cost < least:
                 best, least = index, cost
         return best, least
 
     def _merge(self, index: int) -> None:
-        a, b = self.centres[index : index + 2]
-        mass = a.mass + b.mass
-        merged = Centre(
-            (a.used * a.mass + b.used * b.mass) / mass,
-            (a.kept * a.mass + b.kept * b.mass) / mass,
-            mass,
-            a.visits + b.visits,
-        )
-        self.centres[index : index + 2] = [merged]
+        a, b = self.centres[index], self.centres.pop(index + 1)
+        share = b.fresh / (a.fresh + b.fresh)
+        a.used += share * (b.used - a.used)
+        a.kept += share * (b.kept - a.kept)
+        a.fresh = max(a.fresh, b.fresh)
+        if self._last is b:
+            self._last = a
+
+    def _between(self) -> Centre:
+        """A stale centre in the middle of the widest gap; the first gap is that below the first."""
+        below = [Centre(0.0, 0.0), *self.centres]
+        a, b = max(zip(below, self.centres, strict=False), key=lambda pair: _gap(*pair))
+        return Centre((a.used + b.used) / 2, (a.kept + b.kept) / 2)
 
     def _place(self, centre: Centre) -> int:
         """Put a centre where it belongs in the order; return its level."""
-        index, load = 0, centre.used + centre.kept
+        index, load = 0, centre.load
         while index < len(self.centres) and self.centres[index].load < load:
             index += 1
         self.centres.insert(index, centre)
         return index + 1
 
 
-def _load(centre: Centre) -> float:
-    return centre.load
-
-
-def _checked(point: Point) -> Point:
+def checked(point: Point) -> Point:
+    """A load that can be learned from; `UsageError` for any other."""
     used, kept = point
     if not (0.0 <= used < math.inf and 0.0 <= kept < math.inf):
         raise UsageError(f"a load is two finite numbers, 0 or more: {point}")
     return point
+
+
+def _load(centre: Centre) -> float:
+    return centre.load
+
+
+def _apart(a: Centre, b: Centre) -> float:
+    both = a.used + a.kept + b.used + b.kept
+    return (abs(a.used - b.used) + abs(a.kept - b.kept)) / both if both else 0.0
+
+
+def _gap(a: Centre, b: Centre) -> float:
+    return b.load - a.load

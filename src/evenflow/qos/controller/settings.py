@@ -40,9 +40,9 @@ class ControllerSettings:
     """What a separation must go with, the deadline above all."""
     clustered: Clustered = Clustered.OVERLOAD
     """Which observations the levels are learned from."""
-    forgetting: float = 0.15
-    """How much of what is known an observation replaces; what a centre moves towards it."""
-    resolution: float = 0.05
+    forgetting: float = 0.2
+    """Share of the way that the centre of a level moves to an observation."""
+    resolution: float = 0.03
     """Loads whose difference is below this share of their sum are the same load, with noise."""
     fits: bool = True
     """A separation that the policies forbid becomes the largest they allow; else it is skipped."""
