@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,3 +47,12 @@ def test_sensors(start):
     assert publisher.wait(60) == 0, log.read_text()
     assert log.read_text().splitlines()[-1] == "200 readings processed"
     assert wait_until(lambda: "°C" in node.read_text(), 10)
+
+
+def test_ambulances(start):
+    example, log = start("ambulances", sys.executable, "ambulances.py", "8")
+    assert example.wait(60) == 0, log.read_text()
+    last = log.read_text().splitlines()[-1]
+    heard, sent = re.search(r"(\d+) of (\d+) calls heard", last).groups()
+    assert heard == sent != "0"
+    assert "filtered 0" not in log.read_text().splitlines()[-2]

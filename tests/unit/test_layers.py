@@ -88,7 +88,8 @@ SHELLS: Final = frozenset(
     mobile.mailbox.disk mobile.mailbox.folder mobile.mailbox.mailbox
     mobile.messenger.aio mobile.messenger.messenger
     domain domain.cyclone domain.endpoints domain.flow domain.listener domain.observer
-    domain.quality domain.settings domain.types
+    domain.quality domain.settings domain.typed domain.types
+    qos.plain qos.plain.reader qos.plain.writer
     durable.archiver durable.live durable.reader
     durable.spark durable.spark_options durable.spark_reading
     mobile.gateway.shell.disk mobile.gateway.shell.domain_port mobile.gateway.shell.executors

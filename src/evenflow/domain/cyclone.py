@@ -4,6 +4,11 @@ A process opens one :class:`Participant` and everything else through it. Several
 process (tests, a publisher beside a node) share Cyclone's domain, which is set up once per process
 by the first of them.
 
+**Apart.** Cyclone receives for a whole process in one thread, and that thread stands still while a
+reader with a resource limit is full (measured: a topic beside it got 50 of 2,565 samples). Such
+readers, which only plain topics have (:mod:`evenflow.domain.typed`), are opened by a participant
+*apart*: in the same domain as others see it, with sockets and threads of its own.
+
 Waiting is done in threads of our own with a :class:`Waiter`, never by listeners (deadlocks).
 Closing goes from the leaves to the root: waiters, readers, writers, participant, domain. A thread
 that still waits is woken; writers get a moment, all together, to be acknowledged.
@@ -13,9 +18,10 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from cyclonedds.core import DDSException, GuardCondition, WaitSet
+from cyclonedds.core import DDSException, GuardCondition, ReadCondition, WaitSet
 from cyclonedds.domain import Domain, DomainParticipant
 from cyclonedds.topic import Topic
 
@@ -39,6 +45,8 @@ __all__ = ["Gone", "Participant", "Reader", "Waiter", "Writer"]
 FAREWELL_S: Final = 1.0
 """How long closing a participant waits for what its writers have not got acknowledged."""
 _LONGEST_WAIT_S: Final = 3_600.0
+_APART: Final = 1_000
+"""Added to a domain's id, which is at most 230, where the process is in it a second time."""
 
 
 _making_topics: Final = threading.Lock()
@@ -47,22 +55,29 @@ _making_topics: Final = threading.Lock()
 class Participant(Closing):
     """This process in a domain."""
 
-    def __init__(self, config: DomainConfig) -> None:
-        """Enter the domain; `DomainError` when that is not possible."""
+    def __init__(self, config: DomainConfig, *, apart: bool = False) -> None:
+        """Enter the domain; `DomainError` when that is not possible.
+
+        Args:
+            config: The domain.
+            apart: Receive in a thread that nobody shares but who is apart too.
+        """
         self.config = config
+        self._place = _Place(config, apart)
         self._lock = threading.Lock()
         self._topics: dict[str, Topic[Any]] = {}
         self._flow = Flow()
         self._writers: set[Writer] = set()
         self._readers: set[Reader] = set()
         self._waiters: list[Waiter] = []
+        self._guests: dict[Closing, None] = {}
         self._closed = False
-        _domains.enter(config)
+        _domains.enter(self._place)
         try:
-            self.entity = DomainParticipant(config.id)
+            self.entity = DomainParticipant(self._place.id)
             """Cyclone's own participant; for :mod:`evenflow.domain` alone."""
         except DDSException as error:
-            _domains.leave(config)
+            _domains.leave(self._place)
             raise DomainError(f"domain {config.id}: participant", str(error)) from None
 
     def writer(self, channel: Channel, partition: str = "") -> Writer:
@@ -109,6 +124,36 @@ class Participant(Closing):
             self._waiters.append(waiter)
         return waiter
 
+    def typed_topic(self, name: str, type_: type[Any]) -> Topic[Any]:
+        """The DDS topic of a type that is not ours: a ``cyclonedds.idl.IdlStruct``."""
+        with self._lock:
+            self._check_open()
+            topic = self._topics.get(name)
+            if topic is None:
+                try:
+                    with _making_topics:
+                        topic = Topic(self.entity, name, type_)
+                except (DDSException, TypeError) as error:
+                    raise DomainError(f"topic {name}", str(error)) from None
+                self._topics[name] = topic
+        if topic.data_type is not type_:
+            raise DomainError(
+                f"topic {name}",
+                f"this process has it open with the type {topic.data_type.__name__} already",
+            )
+        return topic
+
+    def host(self, guest: Closing) -> None:
+        """Close something that stands on this participant before the participant goes."""
+        with self._lock:
+            self._check_open()
+            self._guests[guest] = None
+
+    def dismiss(self, guest: Closing) -> None:
+        """It has closed by itself."""
+        with self._lock:
+            self._guests.pop(guest, None)
+
     @property
     def endpoints(self) -> int:
         """How many readers and writers are open: what every other process has to know of this."""
@@ -139,6 +184,9 @@ class Participant(Closing):
             if self._closed:
                 return
             self._closed = True
+            guests = list(self._guests)
+        for guest in reversed(guests):
+            guest.close()
         for waiter in self._waiters:
             waiter.close()
         for reader in tuple(self._readers):
@@ -150,7 +198,13 @@ class Participant(Closing):
         for topic in self._topics.values():
             delete(topic)
         delete(self.entity)
-        _domains.leave(self.config)
+        _domains.leave(self._place)
+
+
+class Readable(Protocol):
+    """What a waiter can wait for."""
+
+    condition: ReadCondition
 
 
 class Waiter:
@@ -162,11 +216,11 @@ class Waiter:
         self._waitset.attach(self._guard)
         self._closed = False
 
-    def attach(self, reader: Reader) -> None:
+    def attach(self, reader: Readable) -> None:
         """Wait for this reader too; a wait under way notices it."""
         self._waitset.attach(reader.condition)
 
-    def detach(self, reader: Reader) -> None:
+    def detach(self, reader: Readable) -> None:
         """Wait for this reader no longer. A closed reader is detached already."""
         self._waitset.detach(reader.condition)
 
@@ -204,6 +258,18 @@ class Waiter:
             delete(self._guard)
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A domain as Cyclone sees it from this process."""
+
+    config: DomainConfig
+    apart: bool
+
+    @property
+    def id(self) -> int:
+        return self.config.id + (_APART if self.apart else 0)
+
+
 class _Domains:
     """The domains that this process is in: Cyclone sets up each once per process."""
 
@@ -211,33 +277,34 @@ class _Domains:
         self._lock = threading.Lock()
         self._open: dict[int, tuple[Domain, str, int]] = {}
 
-    def enter(self, config: DomainConfig) -> None:
-        xml = cyclone_xml(config)
+    def enter(self, place: _Place) -> None:
+        xml = cyclone_xml(place.config, apart=place.apart)
         with self._lock:
-            domain, known, users = self._open.get(config.id, (None, xml, 0))
+            domain, known, users = self._open.get(place.id, (None, xml, 0))
             if known != xml:
                 raise DomainError(
-                    f"domain {config.id}",
+                    f"domain {place.config.id}",
                     "this process is in this domain already with other settings:"
                     " use the same [domain] section for all of one process",
                 )
             if domain is None:
-                domain = self._create(config, xml)
-            self._open[config.id] = (domain, xml, users + 1)
+                domain = self._create(place, xml)
+            self._open[place.id] = (domain, xml, users + 1)
 
-    def _create(self, config: DomainConfig, xml: str) -> Domain:
+    def _create(self, place: _Place, xml: str) -> Domain:
+        config = place.config
         check_interface(config)
         try:
-            return Domain(config.id, xml)
+            return Domain(place.id, xml)
         except DDSException as error:
             reason = f"{error} Check domain.interface = {config.interface!r} and domain.peers."
             raise DomainError(f"domain {config.id}", reason) from None
 
-    def leave(self, config: DomainConfig) -> None:
+    def leave(self, place: _Place) -> None:
         with self._lock:
-            domain, xml, users = self._open.pop(config.id)
+            domain, xml, users = self._open.pop(place.id)
             if users > 1:
-                self._open[config.id] = (domain, xml, users - 1)
+                self._open[place.id] = (domain, xml, users - 1)
             else:
                 delete(domain)
 

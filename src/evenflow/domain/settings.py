@@ -40,8 +40,13 @@ _MOST_PARTICIPANTS: Final = 119
 """Participants of one host that can be found by unicast: as many as the ports of a domain allow."""
 
 
-def cyclone_xml(config: DomainConfig) -> str:
-    """Return the XML configuration of a domain."""
+def cyclone_xml(config: DomainConfig, *, apart: bool = False) -> str:
+    """Return the XML configuration of a domain.
+
+    Args:
+        config: The domain.
+        apart: For a second set of sockets and receiving threads of the process in the same domain.
+    """
     loopback = is_loopback(config.interface)
     kind = "address" if _is_address(config.interface) else "name"
     multicast = ' multicast="true"' if loopback else ""
@@ -52,6 +57,7 @@ def cyclone_xml(config: DomainConfig) -> str:
         "</Interfaces><AllowMulticast>spdp</AllowMulticast>"
         f"{_LOOPBACK_SIZES if loopback else ''}</General>"
         f"<Discovery><LeaseDuration>{config.participant_lease_s:g}s</LeaseDuration>"
+        f"{f'<ExternalDomainId>{config.id}</ExternalDomainId>' if apart else ''}"
         f"{_peers(config.peers)}</Discovery>"
         "<Internal>"
         '<SocketReceiveBufferSize max="8MiB"/>'

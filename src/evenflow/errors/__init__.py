@@ -6,6 +6,7 @@
     ├── UsageError               the caller's fault: change the call or the configuration
     │   ├── ConfigError          a key of evenflow.toml or of the command line
     │   │   └── ExpressionError  an event's expression, with the place of the fault
+    │   ├── QosError             policies that do not go together, a topic that is never thinned
     │   ├── RegistryError
     │   │   └── UnknownName      a name that no registry knows
     │   ├── AssignmentError      an item that gets no slice
@@ -23,6 +24,7 @@
     ├── StoreTimeout             the overlay store did not answer in time
     ├── PublishTimeout           nobody commits: the stream is blocked for too long
     ├── DeliveryTimeout          a flush or close before the nodes had everything
+    ├── WriterFull               the readers of a plain topic are too slow for its writer
     ├── WriterEnded              a publisher that comes back when it is long forgotten
     ├── SparkFailed              Spark did not start, or a query of it failed
     ├── NoMailbox                nobody takes messages to mobile nodes
@@ -64,6 +66,7 @@ from evenflow.errors.running import (
     StorageError,
     StoreTimeout,
     WriterEnded,
+    WriterFull,
 )
 from evenflow.errors.usage import (
     AssignmentError,
@@ -75,6 +78,7 @@ from evenflow.errors.usage import (
     MissingExtra,
     OverlayError,
     PlanError,
+    QosError,
     RegistryError,
     SnapshotError,
     UnknownName,
@@ -104,6 +108,7 @@ __all__ = [
     "PeerError",
     "PlanError",
     "PublishTimeout",
+    "QosError",
     "ReadFailed",
     "RegistryError",
     "SendRefused",
@@ -115,5 +120,6 @@ __all__ = [
     "UnknownName",
     "UsageError",
     "WriterEnded",
+    "WriterFull",
     "did_you_mean",
 ]

@@ -126,6 +126,28 @@ class PublishTimeout(EvenflowError):
         )
 
 
+class WriterFull(EvenflowError):
+    """The writer of a plain topic had no room for a sample in time; it was not written.
+
+    Attributes:
+        topic: Topic written to.
+        waited_s: Seconds spent waiting.
+        used: Samples that not all readers have acknowledged.
+        limit: The topic's resource limit in samples; 0: it has none, and too many bytes were out.
+    """
+
+    def __init__(self, topic: str, waited_s: float, used: int, limit: int) -> None:
+        self.topic = topic
+        self.waited_s = waited_s
+        self.used = used
+        self.limit = limit
+        of = f" of {limit}" if limit else ""
+        super().__init__(
+            f"topic {topic!r}: {used}{of} samples are unacknowledged after {waited_s:.1f} s: its"
+            " readers are too slow; thin the topic, or raise max_samples or block_s"
+        )
+
+
 class WriterEnded(EvenflowError):
     """A publisher was silent for so long that nobody knows any more where its stream was ended.
 

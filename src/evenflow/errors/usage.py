@@ -64,6 +64,20 @@ class ExpressionError(ConfigError):
         )
 
 
+class QosError(UsageError):
+    """Quality of service policies that do not go together, or a separation that must not be.
+
+    Attributes:
+        topic: The topic.
+        problems: What does not go together, each in words.
+    """
+
+    def __init__(self, topic: str, problems: Iterable[str]) -> None:
+        self.topic = topic
+        self.problems = tuple(problems)
+        super().__init__(f"topic {topic!r}: {'; '.join(self.problems)}")
+
+
 class RegistryError(UsageError):
     """A fault around a named thing."""
 

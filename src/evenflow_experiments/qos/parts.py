@@ -37,8 +37,11 @@ class Part:
 
 PARTS: Final = {
     "controller": "evenflow_experiments.qos.controlling",
+    "cpu": "evenflow_experiments.qos.cpu",
+    "filtered": "evenflow_experiments.qos.filtered",
     "loss": "evenflow_experiments.qos.losing",
     "missed": "evenflow_experiments.qos.missing",
+    "overload": "evenflow_experiments.qos.overload",
 }
 """Name of a part -> the module with its ``PART``."""
 
