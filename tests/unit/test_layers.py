@@ -99,6 +99,7 @@ SHELLS: Final = frozenset(
     overlay.broker.broker overlay.broker.disk overlay.broker.full_disk overlay.broker.local
     overlay.broker.move_history
     overlay.client.aio overlay.client.blocking overlay.client.link overlay.protocol.connection
+    qos.loop.joining
     slices.assignment slices.assignment.at_random slices.control_writers slices.spill
     slices.balancer.balancer slices.ending.disk
     slices.consumer.follower slices.consumer.following slices.consumer.idle_limit

@@ -29,8 +29,10 @@ class QosConfig(Section):
     """So long a separation stays without a word of the controller; then full rate returns."""
     clustered: str = text("overload", "overload|everything", "'overload' or 'everything'")
     """Which observations levels are learned from: those in overload, or all."""
-    forgetting: float = number(0.15, 0.001, 0.999)
+    forgetting: float = number(0.2, 0.001, 0.999)
     """How fast levels follow a load that changes; 1: at once."""
+    resolution: float = number(0.03, 0.0, 0.99)
+    """Loads whose difference is below this share of their sum are the same load, with noise."""
     fits: bool = yes_or_no(True)  # noqa: FBT003
     """A separation that the deadline forbids becomes the largest that it allows; else no change."""
     holds: bool = yes_or_no(True)  # noqa: FBT003

@@ -92,7 +92,9 @@ class Source:
                 continue
 
 
-def publish(config: DomainConfig, plan: list[tuple[PlainTopic, Schedule]], pipe: Connection) -> None:
+def publish(
+    config: DomainConfig, plan: list[tuple[PlainTopic, Schedule]], pipe: Connection
+) -> None:
     """Serve as a publisher: ``start``, ``use``, ``stats``, ``end``."""
     with enter(config) as domain:
         sources = [

@@ -56,6 +56,7 @@ def settings_of(config: QosConfig) -> ControllerSettings:
         separation_most_s=config.separation_most_s,
         clustered=Clustered(config.clustered),
         forgetting=config.forgetting,
+        resolution=config.resolution,
         fits=config.fits,
         holds=config.holds,
         margin=config.margin,

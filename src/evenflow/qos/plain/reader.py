@@ -106,9 +106,7 @@ class PlainReader(Closing):
 
     def _open(self, separation_s: float) -> TypedReader:
         topic = self.topic
-        reader = TypedReader(
-            self._place, topic.name, topic.type, quality_of(topic), separation_s
-        )
+        reader = TypedReader(self._place, topic.name, topic.type, quality_of(topic), separation_s)
         self._waiter.attach(reader)
         return reader
 

@@ -108,9 +108,7 @@ class World:
 
 ACTIONS = st.lists(
     st.one_of(
-        st.tuples(
-            st.just("write"), st.integers(1, 2), st.sampled_from("ab"), st.integers(1, 5)
-        ),
+        st.tuples(st.just("write"), st.integers(1, 2), st.sampled_from("ab"), st.integers(1, 5)),
         st.tuples(st.just("take")),
         st.tuples(st.just("open"), st.integers(0, 8)),
         st.tuples(st.just("close")),
