@@ -11,7 +11,7 @@ from cyclonedds.idl.annotations import key
 
 from evenflow.config import Config, QosConfig
 from evenflow.domain import enter
-from evenflow.errors import PublishTimeout, QosError
+from evenflow.errors import ClosedError, WriterFull
 from evenflow.qos.consistency import Policies
 from evenflow.qos.loop.companion import QosCompanion
 from evenflow.qos.loop.joining import join
@@ -51,7 +51,7 @@ def test_a_reader_of_a_plain_topic_is_told_by_the_balancer_and_has_its_rate_agai
                 number += 1
                 try:
                     writer.write(Reading("s1", number))
-                except (PublishTimeout, QosError):
+                except (ClosedError, WriterFull):
                     pass
 
         pressing = Thread(target=press, daemon=True)
