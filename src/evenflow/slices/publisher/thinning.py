@@ -82,6 +82,8 @@ class Thinning:
             senders: An Arrow dictionary of names.
             now: The time.
         """
+        if not self.separation_s:
+            return np.arange(len(senders))
         elapsed, names = self.at(now), senders.dictionary
         # A name may stand twice in a dictionary that a program has made.
         distinct = names.dictionary_encode()
