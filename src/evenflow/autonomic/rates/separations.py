@@ -94,18 +94,23 @@ class Separations:
         states = [one for one in self._of(topic) if one.target.policy != NEVER]
         if not states:
             raise UsageError(f"topic {topic!r} is never thinned here: {self.process} refuses")
+        # Also when it is refused: what was applied, perhaps by some, must not stay for ever.
         self._leases[topic] = (separation_s, now + lease_s)
-        for state in states:
-            self._apply(state, separation_s)
+        self._apply_to(states, separation_s)
+        if not separation_s:
+            del self._leases[topic]
 
-    def expire(self, now: float) -> bool:
-        """Return to full rate where the lease is over; whether it is anywhere."""
+    def expire(self, now: float) -> list[str]:
+        """Return to full rate where the lease is over; the topics of which it is.
+
+        A target that cannot be changed raises, when all others are; it is tried again.
+        """
         over = [topic for topic, (_, until) in self._leases.items() if now >= until]
         for topic in over:
+            self._leases[topic] = (0.0, now)
+            self._apply_to(self._of(topic), 0.0)
             del self._leases[topic]
-            for state in self._of(topic):
-                self._apply(state, 0.0)
-        return bool(over)
+        return over
 
     @property
     def thinned(self) -> int:
@@ -118,6 +123,17 @@ class Separations:
 
     def _of(self, topic: str) -> list[_State]:
         return [state for (name, _), state in self._states.items() if name == topic]
+
+    def _apply_to(self, states: list[_State], separation_s: float) -> None:
+        """Change all of them, whatever one of them raises."""
+        failures = []
+        for state in states:
+            try:
+                self._apply(state, separation_s)
+            except Exception as failure:  # noqa: BLE001 - a target of others may raise anything
+                failures.append(failure)
+        if failures:
+            raise failures[0]
 
     def _apply(self, state: _State, separation_s: float) -> None:
         wanted = min(separation_s, state.target.most_s)

@@ -127,8 +127,8 @@ class Station(Closing):
 
     def _look(self, now: float) -> None:
         with self._lock:
-            if self._separations.expire(now):
-                _log.warning("no word of the controller for too long: full rate returns")
+            for topic in self._separations.expire(now):
+                _log.warning("no word of a controller: topic %s has its full rate again", topic)
             reports, thinned = self._separations.reports(), self._separations.thinned
             parts = list(self.parts)
         uses = [(part.topic, part.use()) for part in parts if part.use is not None]

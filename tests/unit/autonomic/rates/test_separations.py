@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -84,7 +85,7 @@ def test_who_comes_later_begins_with_what_is_in_effect() -> None:
     separations.add(never.target)
     assert (second.value, never.value) == (2.0, 0.0)
     separations.remove(first.target)
-    assert separations.expire(10.0)
+    assert separations.expire(10.0) == ["a"]
     assert second.value == 0.0
     assert first.value == 2.0, "nobody tells who is no more"
 
@@ -98,3 +99,32 @@ def test_with_the_last_of_a_topic_its_separation_is_forgotten() -> None:
     again = Applied("a", "1", "source")
     separations.add(again.target)
     assert again.value == 0.0
+
+
+def test_one_that_cannot_be_changed_keeps_nobody_from_it_and_is_tried_again() -> None:
+    separations = Separations("p")
+    broken, other = Applied("a", "1", "source"), Applied("a", "2", "source")
+    faults = [RuntimeError("closed")]
+
+    def fail_at_first(separation_s: float) -> None:
+        if separation_s == 0.0 and faults:
+            raise faults.pop()
+        broken.value = separation_s
+
+    separations.add(replace(broken.target, separate=fail_at_first))
+    separations.add(other.target)
+    separations.order("a", 2.0, 10.0, 0.0)
+    with pytest.raises(RuntimeError, match="closed"):
+        separations.expire(10.0)
+    assert (broken.value, other.value) == (2.0, 0.0)
+    assert separations.expire(10.5) == ["a"]
+    assert (broken.value, other.value) == (0.0, 0.0)
+    assert separations.expire(99.0) == []
+
+
+def test_full_rate_needs_no_lease() -> None:
+    separations = Separations("p")
+    separations.add(Applied("a", "1", "source").target)
+    separations.order("a", 2.0, 10.0, 0.0)
+    separations.order("a", 0.0, 10.0, 1.0)
+    assert separations.expire(99.0) == []
