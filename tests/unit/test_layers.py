@@ -77,7 +77,7 @@ SHELLS: Final = frozenset(
     """
     access.keys access.register access.revocation
     autonomic.agent autonomic.execute.node_starter autonomic.execute.service
-    autonomic.monitor.sensors
+    autonomic.monitor.sensors autonomic.rates autonomic.rates.station
     autonomic.knowledge.history autonomic.knowledge.journal
     config config.loading
     mobile.client.aio mobile.client.blocking mobile.client.disk mobile.client.shell
@@ -99,6 +99,7 @@ SHELLS: Final = frozenset(
     overlay.broker.broker overlay.broker.disk overlay.broker.full_disk overlay.broker.local
     overlay.broker.move_history
     overlay.client.aio overlay.client.blocking overlay.client.link overlay.protocol.connection
+    qos.loop.joining
     slices.assignment slices.assignment.at_random slices.control_writers slices.spill
     slices.balancer.balancer slices.ending.disk
     slices.consumer.follower slices.consumer.following slices.consumer.idle_limit
@@ -108,7 +109,7 @@ SHELLS: Final = frozenset(
     slices.outbox.files slices.outbox.outbox
     slices.publisher.aio slices.publisher.intake slices.publisher.outlet
     slices.publisher.publisher slices.publisher.sending.owner_writer
-    slices.publisher.sending.replayer slices.publisher.shell
+    slices.publisher.sending.replayer slices.publisher.shell slices.publisher.thinning_shell
     testing.balancer testing.cluster testing.knowledge testing.schedules
     testing.serving_cluster testing.outages testing.planning testing.silences testing.loss.relay
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch

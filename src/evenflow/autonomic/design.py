@@ -16,8 +16,18 @@ from evenflow.autonomic.analyze.balancer_events import BalancerEvent
 from evenflow.autonomic.analyze.distributed_events import Aggregate, CompositeDetector, Quorum
 from evenflow.autonomic.analyze.gateway_events import FLEET, PLACE, GatewayEvent
 from evenflow.autonomic.analyze.local_events import EventDefinition, EventDetector, Phase
+from evenflow.autonomic.analyze.qos_events import PLACE as QOS_PLACE
+from evenflow.autonomic.analyze.qos_events import QosEvent
 from evenflow.autonomic.monitor.monitors import OperationRanges
-from evenflow.autonomic.monitor.properties import BROKER, GATEWAY, MACHINE, MAILBOX, NODE, QUERY
+from evenflow.autonomic.monitor.properties import (
+    BROKER,
+    GATEWAY,
+    MACHINE,
+    MAILBOX,
+    NODE,
+    QUERY,
+    RATE,
+)
 from evenflow.autonomic.plan.planning import Place, Rule, Verb
 from evenflow.balance import ALGORITHMS
 from evenflow.errors import ConfigError, did_you_mean
@@ -71,7 +81,7 @@ def design(config: Config, companions: Iterable[Companion] = ()) -> Design:
     """
     others = tuple(companions)
     given = {name: place for companion in others for name, place in companion.places.items()}
-    known = (*MACHINE, *NODE, *BROKER, *QUERY, *GATEWAY, *MAILBOX)
+    known = (*MACHINE, *NODE, *BROKER, *QUERY, *GATEWAY, *MAILBOX, *RATE)
     properties = tuple(dict.fromkeys((*known, *config.monitor.ranges)))
     bounds = {**DEFAULT_RANGES, **config.monitor.ranges}
     groups = {EVERYBODY: "*", **{group.name: group.nodes for group in config.groups}}
@@ -147,9 +157,9 @@ def _own_rules(config: Config) -> list[Rule]:
 def _rule(rule: RuleConfig, config: Config) -> Rule:
     events = [event.name for event in config.events]
     events += [own.event for own in _own_rules(config)]
-    events += [each.value for each in GatewayEvent]
+    events += [each.value for each in (*GatewayEvent, *QosEvent)]
     _known("rules.event", rule.event, events)
-    _known("rules.planner", rule.planner, [*_places(config), PLACE, FLEET])
+    _known("rules.planner", rule.planner, [*_places(config), PLACE, FLEET, QOS_PLACE])
     settings = _for_topic(rule.planner, rule.by, rule.settings, config)
     return Rule(rule.event, rule.planner, Verb(rule.verb), Phase(rule.phase), settings, rule.by)
 

@@ -11,9 +11,11 @@ from evenflow.cli.options import Shared, command
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import seconds
 from evenflow.mobile.poa.manager import PoaManager
+from evenflow.qos.loop.companion import QosCompanion
 from evenflow.slices.balancer.balancer import Balancer
 
 if TYPE_CHECKING:
+    from evenflow.autonomic.companion import Companion
     from evenflow.slices.balancer.membership.leadership import Leadership
 
 EXAMPLES = """\
@@ -31,11 +33,12 @@ nothing, and one of them goes on some seconds after the leader is gone.
 def balancer(shared: Shared, left: float | None) -> int:
     """Assign slices to nodes and move them, or stand by while another balancer does.
 
-    Gateways of mobile nodes are kept even by the same loop.
+    Gateways of mobile nodes are kept even, and topics thinned, by the same loop.
     """
     config = shared.config()
     stop = StopSignal()
-    with Balancer(config=config, companions=[PoaManager(config.monitor.ranges)]) as running:
+    companions: list[Companion] = [PoaManager(config.monitor.ranges), QosCompanion(config.qos)]
+    with Balancer(config=config, companions=companions) as running:
         topics = ", ".join(f"{topic.name} ({topic.slices} slices)" for topic in config.topics)
         told = ""
         while not stop.wait(0.2) and not running.wait(0) and (left is None or left > 0):

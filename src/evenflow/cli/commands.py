@@ -101,6 +101,9 @@ COMMANDS: Registry[click.Command] = Registry(
         "nodes": Later("evenflow.cli.nodes:nodes", "list the processing nodes and their load"),
         "plan": Later("evenflow.cli.plan:plan", "show what an algorithm would move now"),
         "publish": Later("evenflow.cli.publish:publish", "publish lines, files or generated items"),
+        "qos": Later(
+            "evenflow.cli.qos.topics:qos", "list how full topics are, and what is thinned"
+        ),
         "send": Later("evenflow.cli.mobile.send:send", "send a message to mobile nodes"),
         "slices": Later("evenflow.cli.slices:slices", "list slices and moves, or move some"),
         "token": Later("evenflow.cli.access.token:token", "issue, list and revoke tokens"),

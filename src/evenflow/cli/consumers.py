@@ -55,7 +55,8 @@ def consumers(
             return _forget(participant, view, name)
     rows = view.rows()
     if as_json:
-        print(json.dumps({"topic": topic, "consumers": rows}, indent=2))
+        thinned = view.core.thinned.heard
+        print(json.dumps({"topic": topic, "thinned": thinned, "consumers": rows}, indent=2))
     elif not rows:
         print(f"topic {topic} has no consumer")
     else:
@@ -65,6 +66,8 @@ def consumers(
             marks = ("yes" if row[column] else "no" for column in ("running", "registered"))
             table.add_row(row["consumer"], *marks, f"{most}{row['behind']:,}")
         Console().print(table)
+        if view.core.thinned.heard:
+            print(f"{view.core.thinned.heard:,} items were left out by publishers (evenflow qos)")
     if not view.core.ledger.version:
         print("no balancer is running in this domain: nobody new can register", file=sys.stderr)
     return 0

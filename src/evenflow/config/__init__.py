@@ -1,7 +1,7 @@
 """The configuration: one TOML file, its sections as frozen dataclasses that check themselves.
 
-:class:`Config` is the whole (`loading`); `sections`, `loop_sections` and `mobile_sections` hold
-what may be written in it, `section` how a field states what it accepts.
+:class:`Config` is the whole (`loading`); `sections`, `loop_sections`, `mobile_sections` and
+`qos_section` hold what may be written in it, `section` how a field states what it accepts.
 """
 
 from evenflow.config.access_section import AccessConfig
@@ -17,6 +17,7 @@ from evenflow.config.loop_sections import (
     RuleConfig,
 )
 from evenflow.config.mobile_sections import MailboxConfig, MobileGroupConfig
+from evenflow.config.qos_section import QosConfig
 from evenflow.config.sections import (
     BalancerConfig,
     DomainConfig,
@@ -42,6 +43,7 @@ __all__ = [
     "NodeConfig",
     "PlannerConfig",
     "PublisherConfig",
+    "QosConfig",
     "RuleConfig",
     "StoreConfig",
     "TopicConfig",

@@ -29,6 +29,7 @@ from evenflow.config.loop_sections import (
     RuleConfig,
 )
 from evenflow.config.mobile_sections import MailboxConfig, MobileGroupConfig
+from evenflow.config.qos_section import QosConfig
 from evenflow.config.section import Section
 from evenflow.config.sections import (
     BalancerConfig,
@@ -49,7 +50,7 @@ COMMAND_LINE = "command line"
 
 _SINGLE: tuple[type[Section], ...] = (
     DomainConfig, PublisherConfig, NodeConfig, BalancerConfig, MonitorConfig, HistoryConfig,
-    ElasticConfig, StoreConfig, AccessConfig, GatewayConfig, MailboxConfig,
+    ElasticConfig, StoreConfig, AccessConfig, GatewayConfig, MailboxConfig, QosConfig,
 )  # fmt: skip
 _NAMED: tuple[type[Section], ...] = (
     TopicConfig, GroupConfig, EventConfig, PlannerConfig, MobileGroupConfig,
@@ -74,6 +75,7 @@ class Config:
     access: AccessConfig = field(default_factory=AccessConfig)
     gateway: GatewayConfig = field(default_factory=GatewayConfig)
     mailbox: MailboxConfig = field(default_factory=MailboxConfig)
+    qos: QosConfig = field(default_factory=QosConfig)
     groups: tuple[GroupConfig, ...] = ()
     events: tuple[EventConfig, ...] = ()
     planners: tuple[PlannerConfig, ...] = ()

@@ -14,6 +14,8 @@ MIB = 1 << 20
 GIB = 1 << 30
 TIB = 1 << 40
 
+NEVER = "never"
+"""The policy of a topic of which nothing is left out, whoever orders it."""
 _FIELD = r"[A-Za-z_]\w*"
 _DOTTED = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 
@@ -64,6 +66,15 @@ class TopicConfig(Section):
     """File with the schema of Avro payloads."""
     durable: bool = yes_or_no(False)  # noqa: FBT003
     """Whether the items are also kept in the overlay store, by ``evenflow archive``."""
+    thin: str = text(
+        "never",
+        f"{NEVER}|source|instance",
+        "'never', 'source' or 'instance' (a reader of a sliced topic cannot leave out numbered"
+        " items)",
+    )
+    """Whether publishers may leave out items of a sender when the topic is overloaded."""
+    deadline_s: float = number(0.0, 0.0, 86_400.0)
+    """Longest time between two items of a sender; what is left out stays below it. 0: none."""
 
     def key(self, name: str) -> str:
         """Dotted key of a field of this topic."""

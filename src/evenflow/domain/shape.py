@@ -41,6 +41,7 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.WriterCut: (("slices", "upto"),),
     messages.PendingCuts: (("writers", "reasons", "waited_s"),),
     messages.PropertyReport: (("names", "values", "ranges"),),
+    messages.WriterUse: (("names", "used", "used_most", "kept", "kept_most"),),
     messages.EventNotice: (("names", "values", "times"),),
     messages.Positions: (("nodes", "latitudes", "longitudes"),),
     messages.Mail: (("nodes", "numbers", "previous"),),

@@ -2,7 +2,8 @@
 
 A query is a process of the domain like a node, and its monitors report as ``query/TOPIC/CONSUMER``
 (MAPE-SDDL, section III.B.1): seconds of the newest batch and its number of tasks, how many closed
-epochs and items it has not committed, how many payloads it could not decode. So the operator's
+epochs and items it has not committed, how many payloads it could not decode, and how many items
+publishers have left out up to where it is, so that a count can be corrected. So the operator's
 events can say what a slow query leads to.
 """
 
@@ -73,6 +74,7 @@ class QueryWatch:
                 "damaged_items": lambda: self._damaged,
                 "lag_epochs": lambda: follower.lag()[0],
                 "lag_items": lambda: follower.lag()[1],
+                "thinned_items": follower.thinned,
             },
         )
         self._thread.start()

@@ -60,7 +60,7 @@ def serve_publisher(config: Config, pipe: Connection) -> None:
             pipe.send((start, time.monotonic()))
 
 
-def caller(row: Row, publisher: Publisher) -> Callable[[], None]:
+def caller(row: Row, publisher: Publisher) -> Callable[[], object]:
     """What one call of a row is, with its payloads made before."""
     payload = bytes(row.octets)
     if row.codec == PUBLISH:

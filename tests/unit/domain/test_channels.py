@@ -55,6 +55,8 @@ def test_what_announces_a_process_is_keyed_watched_and_kept() -> None:
         messages.SliceCosts,
         messages.GatewayReport,
         messages.MailboxReport,
+        messages.WriterUse,
+        messages.SeparationReport,
     }
     for channel in CONTROL:
         if channel.keyed:

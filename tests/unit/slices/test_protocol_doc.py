@@ -21,6 +21,7 @@ from evenflow.slices.node.giver_taker import GIVER, TAKER, SessionState
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = DOCS / "protocol.md"
+QOS_PAGE = DOCS / "qos.md"
 MOBILE_PAGE = DOCS / "mobile.md"
 """Explains the messages about mobile nodes and tokens."""
 
@@ -102,9 +103,9 @@ def test_every_message_and_step_of_the_protocol_is_explained() -> None:
         assert f"`{step.name}`" in page, step
     names = [name for name, one in vars(messages).items() if is_dataclass(one)]
     assert len(names) > 10
-    both = page + MOBILE_PAGE.read_text()
+    pages = page + MOBILE_PAGE.read_text() + QOS_PAGE.read_text()
     for name in names:
-        assert f"| `{name}` |" in both, name
+        assert f"| `{name}` |" in pages, name
 
 
 def test_the_fields_the_page_speaks_of_exist() -> None:

@@ -40,6 +40,9 @@ class Domain:
     def lag(self) -> tuple[int, int]:
         return 3, 450
 
+    def thinned(self) -> int:
+        return 17
+
 
 @pytest.fixture
 def domain() -> Domain:
@@ -81,6 +84,7 @@ def test_only_what_tasks_of_this_query_tell_counts(watch: QueryWatch, domain: Do
     found = watch._agent.sensors.read(1.0)
     assert found["damaged_items"] == 2
     assert (found["lag_epochs"], found["lag_items"]) == (3, 450)
+    assert found["thinned_items"] == 17
 
 
 def test_the_dearest_share_comes_first(watch: QueryWatch, domain: Domain) -> None:

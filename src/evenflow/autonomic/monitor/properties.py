@@ -22,12 +22,16 @@ held."""
 BROKER = ("broker_load", "broker_bytes", "broker_topics")
 """Properties of a broker of the overlay store: octets it must have room for, its worst failure
 included; octets it keeps; topics it leads."""
-QUERY = ("batch_s", "tasks", "lag_epochs", "lag_items", "damaged_items")
+QUERY = ("batch_s", "tasks", "lag_epochs", "lag_items", "damaged_items", "thinned_items")
 """Properties of a query of a served topic: seconds of its newest batch, tasks of it; closed epochs
-and items that it has not committed; items whose payload it could not decode."""
+and items that it has not committed; items whose payload it could not decode; items that publishers
+left out up to where it has committed."""
 MAILBOX = ("mail_messages", "mail_nodes", "mail_bytes", "mail_oldest_s")
 """Properties of a mailbox: messages that mobile nodes are still to have, nodes that wait for some,
 bytes that they take, seconds since the oldest was sent."""
 GATEWAY = ("mobile_nodes", "mobile_items_s", "mobile_outbox_items", "mobile_held_bytes")
 """Properties of a gateway: mobile nodes attached, items accepted a second, items in its outboxes
 that nobody has committed; bytes of items that are not safe yet and messages not acknowledged."""
+RATE = ("thinned_items", "fullest")
+"""Properties of a process with writers of topics that may be thinned: items that it left out; how
+full the fullest of its writers is, in percent."""

@@ -49,11 +49,13 @@ message            from -> to              meaning
 ``GroupRequest``   any process -> mailbox  which mobile nodes are in this group?
 ``GroupMembers``   mailbox -> who asked    these are
 ``Revocation``     operator, door -> doors a token is not valid any more
+``WriterUse``      process -> controller   how full its writers of a topic are
+``SeparationReport`` process -> all        which separation is in effect, and what it left out
 =================  ======================  =====================================================
 
 They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,
 :mod:`~.serving` (topics that consumers read), :mod:`~.ending` (of writers), :mod:`~.balancing`,
-:mod:`~.autonomic`, :mod:`~.mobile` and :mod:`~.access`.
+:mod:`~.autonomic`, :mod:`~.mobile`, :mod:`~.access` and :mod:`~.qos`.
 
 Items travel in :class:`evenflow.model.sample.Sample`. Every message may be lost, repeated, delayed
 or reordered: each carries what makes it safe to handle late or twice (a term, a number, a
@@ -104,6 +106,7 @@ from evenflow.model.messages.mobile import (
     SettleAnswer,
     SettleRequest,
 )
+from evenflow.model.messages.qos import SeparationReport, WriterUse
 from evenflow.model.messages.serving import (
     CommitCopy,
     ConsumerCommit,
@@ -151,6 +154,7 @@ __all__ = [
     "Revocation",
     "SendReply",
     "SendRequest",
+    "SeparationReport",
     "SettleAnswer",
     "SettleRequest",
     "SliceCosts",
@@ -161,4 +165,5 @@ __all__ = [
     "WriterCut",
     "WriterRequest",
     "WriterSilence",
+    "WriterUse",
 ]

@@ -44,6 +44,7 @@ from evenflow.model.messages import (
 from evenflow.model.slice_map import SliceMap
 from evenflow.slices.actions import NodeGone
 from evenflow.slices.consumer.registry import Consumers
+from evenflow.slices.consumer.thinned import ThinnedCounts
 from evenflow.slices.ledger_view import LedgerView
 
 EARLIEST: Final = "earliest"
@@ -82,6 +83,7 @@ class ConsumerCore:
         self._closes: dict[int, EpochClose] = {}
         self._counts: dict[int, dict[int, int]] = {}
         """For each writer: items up to the end of some epochs."""
+        self.thinned = ThinnedCounts()
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -97,6 +99,7 @@ class ConsumerCore:
                 self._on_ledger(event)
             case EpochClose():
                 self._closes[event.writer] = event
+                self.thinned.on_close(event)
                 counts = self._counts.setdefault(event.writer, {})
                 counts |= {event.committed: event.committed_items, event.epoch: event.items}
             case ConsumerCommit():
@@ -328,6 +331,7 @@ class ConsumerCore:
         self._spoken = True
         self.note_planned(position)
         self.note_planned(planned)
+        self.thinned.settle(position)
         for writer, epoch in position.items():
             counts = self._counts.get(writer, {})
             for old in [e for e in counts if e < epoch]:
@@ -335,6 +339,7 @@ class ConsumerCore:
         for writer in [w for w in self._counts if self.ledger.is_over(w)]:
             del self._counts[writer]
             self._closes.pop(writer, None)
+            self.thinned.forget(writer)
         return ConsumerCommit(
             self.topic, self.name, self._number, *position.columns(), ended, *planned.columns()
         )

@@ -1,8 +1,7 @@
 """A consumer's place in the domain.
 
-One thread follows the slice map, the nodes' progress and the publishers' epochs, and repeats the
-consumer's newest commit. Calls of other threads read what it found under one lock. The rules are
-:class:`~evenflow.slices.consumer.core.ConsumerCore`'s.
+One thread follows slice map, progress of nodes and epochs of publishers, and repeats the newest
+commit. Calls of other threads read what it found under one lock. Rules: :mod:`.core`.
 """
 
 from __future__ import annotations
@@ -283,6 +282,11 @@ class Follower:
             position = self._position or NOWHERE
             epochs = position.epochs_behind(self._core.closed())
             return max(0, epochs), self._core.items_behind(position)
+
+    def thinned(self) -> int:
+        """Items that publishers left out up to where this consumer has committed."""
+        with self._changed:
+            return self._core.thinned.settled
 
     # -- inside -----------------------------------------------------------------------------------
 

@@ -19,8 +19,10 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from evenflow.autonomic.rates import Usage, take_part
 from evenflow.closing import Closing
 from evenflow.config import Config
+from evenflow.config.sections import NEVER
 from evenflow.domain.channels import node_partition
 from evenflow.domain.cyclone import Participant
 from evenflow.model.ids import NodeId
@@ -37,6 +39,7 @@ from evenflow.slices.spill import open_spill
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evenflow.autonomic.rates import Part
     from evenflow.domain.cyclone import Waiter
     from evenflow.slices.node.worker import OnNewData
 
@@ -98,6 +101,7 @@ class Node(Closing):
             serving=self._serving,
         )
         self._worker = self._work_with(on_new_data)
+        self._part = self._take_part()
         self._threads = self._start_threads(name)
 
     def _serve(self, waiter: Waiter) -> ServingShell | None:
@@ -115,6 +119,17 @@ class Node(Closing):
             waiter=waiter,
             lock=self._lock,
         )
+
+    def _take_part(self) -> Part | None:
+        """Tell what waits here against the cache, of a topic that may be thinned."""
+        if self.topic.thin == NEVER:
+            return None
+        return take_part(self._participant, self.config, self.topic.name, use=self._use)
+
+    def _use(self) -> Usage:
+        with self._lock:
+            cache = self._core.cache
+            return Usage(f"node {self.id}", 0, 0, cache.size, cache.limit)
 
     def _work_with(self, on_new_data: OnNewData | None) -> Worker | None:
         if on_new_data is None:
@@ -223,6 +238,9 @@ class Node(Closing):
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
+        if self._part is not None:
+            self._part.close()
+            self._part = None
         if self._serving is not None:
             self._serving.close()
         if self._own:

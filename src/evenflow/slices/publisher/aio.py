@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenflow.errors import ClosedError, PublishTimeout
 from evenflow.slices.publisher.publisher import Publisher
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from evenflow.slices.publisher.diagnosis import PublisherStats
     from evenflow.slices.publisher.intake import Payload
+
+T = TypeVar("T")
 
 
 class AsyncPublisher:
@@ -55,10 +57,10 @@ class AsyncPublisher:
         id: int | None = None,
         time: int | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - the bound of the publisher, not ours
-    ) -> None:
+    ) -> bool:
         """Publish one item; see :meth:`Publisher.publish`."""
         publish = partial(self._opened.publish, payload, sender=sender, id=id, time=time)
-        await self._at_once_or_in_line(publish, timeout)
+        return await self._at_once_or_in_line(publish, timeout)
 
     async def publish_many(
         self,
@@ -68,12 +70,12 @@ class AsyncPublisher:
         ids: Sequence[int] | None = None,
         times: Sequence[int] | None = None,
         timeout: float | None = None,  # noqa: ASYNC109
-    ) -> None:
+    ) -> int:
         """Publish many items; see :meth:`Publisher.publish_many`."""
         publish = partial(
             self._opened.publish_many, payloads, senders=senders, ids=ids, times=times
         )
-        await self._in_line(publish, timeout)
+        return await self._in_line(publish, timeout)
 
     async def publish_columns(
         self,
@@ -84,7 +86,7 @@ class AsyncPublisher:
         times: Any = None,
         fields: Mapping[str, Any] | None = None,
         timeout: float | None = None,  # noqa: ASYNC109
-    ) -> None:
+    ) -> int:
         """Publish many items given as columns; see :meth:`Publisher.publish_columns`."""
         publish = partial(
             self._opened.publish_columns,
@@ -94,7 +96,7 @@ class AsyncPublisher:
             times=times,
             fields=fields,
         )
-        await self._in_line(publish, timeout)
+        return await self._in_line(publish, timeout)
 
     async def flush(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
         """Wait until the readers have everything; see :meth:`Publisher.flush`."""
@@ -137,7 +139,7 @@ class AsyncPublisher:
             raise ClosedError(f"publisher of topic {self._topic!r} (not opened yet)")
         return self._publisher
 
-    async def _at_once_or_in_line(self, call: Callable[..., None], timeout: float | None) -> None:  # noqa: ASYNC109
+    async def _at_once_or_in_line(self, call: Callable[..., T], timeout: float | None) -> T:  # noqa: ASYNC109
         if not self._waiting:
             try:
                 return call(timeout=0.0)
@@ -145,10 +147,10 @@ class AsyncPublisher:
                 pass
         return await self._in_line(call, timeout)
 
-    async def _in_line(self, call: Callable[..., None], timeout: float | None) -> None:  # noqa: ASYNC109
+    async def _in_line(self, call: Callable[..., T], timeout: float | None) -> T:  # noqa: ASYNC109
         self._waiting += 1
         try:
             loop = asyncio.get_running_loop()
-            await loop.run_in_executor(self._line, partial(call, timeout=timeout))
+            return await loop.run_in_executor(self._line, partial(call, timeout=timeout))
         finally:
             self._waiting -= 1

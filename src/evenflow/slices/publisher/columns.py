@@ -60,6 +60,13 @@ class Table:
             self.payloads.slice(start, count),
         )
 
+    def only(self, rows: Int64s) -> Table:
+        """Some of the items, copied."""
+        taken = pa.array(rows)
+        return Table(
+            self.ids[rows], self.times[rows], self.senders.take(taken), self.payloads.take(taken)
+        )
+
     def copied(self) -> Table:
         """The same items, in memory that the caller cannot change any more, and no more of it."""
         every = pa.array(np.arange(len(self)))

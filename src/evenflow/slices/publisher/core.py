@@ -224,7 +224,7 @@ class PublisherCore:
     def end_epoch(self, now: float) -> list[SealedSample]:
         """End the current epoch, if it has items; ``close_epoch`` announces it."""
         sealed = self.seal(now)
-        self.epochs.end(self.counts.published)
+        self.epochs.end(self.counts.published, self.counts.thinned)
         return sealed
 
     def close_epoch(self, now: float, *, closing: bool = False) -> EpochClose | None:

@@ -32,6 +32,8 @@ class PublisherStats:
     """Bytes kept for them."""
     refused: int
     """Items that got no slice."""
+    thinned: int
+    """Items left out before they were numbered, since the topic is overloaded."""
     samples: int
     """Samples written, each with items of many slices."""
     replayed: int
@@ -65,6 +67,7 @@ def publisher_stats(
         uncommitted=core.uncommitted,
         retained_bytes=core.kept,
         refused=refused,
+        thinned=counts.thinned,
         samples=writers.samples,
         replayed=replayed,
         skipped=writers.skipped,

@@ -63,6 +63,8 @@ class Epochs:
         self._ended: Int64s = np.zeros(slice_count, np.int64)
         """The newest number of every slice when the last epoch ended."""
         self._ended_items = 0
+        self._ended_thinned = self._thinned_before = 0
+        """Items thinned out up to that end; and those that the writer before has told."""
         self._ends: Int64s | None = None
         """The last number of each slice that counts; None when all do."""
         self._last_epoch: int | None = None
@@ -144,20 +146,22 @@ class Epochs:
         self._ends = self._last_epoch = None
         self._ended = np.maximum(self._ended - bases, 0)
         self.committed = committed
+        self._thinned_before = self._ended_thinned
         self._announced_clean = False
         self._due = now
 
-    def end(self, published: int) -> None:
+    def end(self, published: int, thinned: int = 0) -> None:
         """End the epoch, if it has items; everything that waited must be sealed.
 
         Args:
             published: How many items were accepted so far.
+            thinned: How many were left out.
         """
         self._due = None
         self._hurried = False
         if self._sealing.next_epoch():
             self._ended = self._sealing.retention.newest.copy()
-            self._ended_items = published
+            self._ended_items, self._ended_thinned = published, thinned
 
     # -- announcing --------------------------------------------------------------------------------
 
@@ -228,6 +232,7 @@ class Epochs:
             committed=self.committed,
             items=self._ended_items,
             committed_items=committed_items,
+            thinned=self._ended_thinned - self._thinned_before,
         )
 
     def _is_news(self, *, has_slices: bool) -> bool:

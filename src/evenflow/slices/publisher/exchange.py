@@ -38,6 +38,8 @@ class Counts:
 
     published: int = 0
     """Items accepted."""
+    thinned: int = 0
+    """Items left out before they were numbered."""
     committed: int = 0
     """Items committed."""
     stale_commits: int = 0

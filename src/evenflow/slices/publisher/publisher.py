@@ -37,8 +37,8 @@ from evenflow.slices.publisher.diagnosis import Complaints, PublisherStats, publ
 from evenflow.slices.publisher.intake import Intake, Payload, encode_payload
 from evenflow.slices.publisher.outlet import new_writer, open_outbox, restore
 from evenflow.slices.publisher.sealing import Limits
-from evenflow.slices.publisher.shell import PublisherShell
-from evenflow.slices.publisher.units import chunks, unit_of
+from evenflow.slices.publisher.thinning_shell import shell_for
+from evenflow.slices.publisher.units import chunks, table_sizes, unit_of
 from evenflow.slices.spill import open_spill
 
 if TYPE_CHECKING:
@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 
 _OF_ITEM: Final = ITEM_BYTES + RUN_BYTES
 """Bytes that an item may add to its sample besides sender and payload."""
-_CHUNK_SHARE: Final = 4
-"""Many items are accepted in chunks of this fraction of the retention."""
-_LARGEST_CHUNK: Final = 64 << 20
 
 
 class Publisher:
@@ -99,7 +96,6 @@ class Publisher:
             clock,
         )
         self._block_s = settings.block_s
-        self._clock = clock
         self._limits = Limits.of(settings)
         self._core = PublisherCore(
             topic,
@@ -115,13 +111,12 @@ class Publisher:
         self._recovered = 0 if self._outbox is None else restore(self._core, self._outbox)
         if cut.durable and self._core.consumers is not None:
             self._core.consumers.learn((ARCHIVE,))
-        self._leaving = Lock()
+        self._leaving, self._left = Lock(), Event()
         self._closed = False
-        self._left = Event()
         self._own = None if participant else enter(config.domain)
         domain = participant or self._own
         assert domain is not None
-        self._shell = PublisherShell(self._core, domain, clock, on_commit, self._outbox)
+        self._shell = shell_for(config, self._core, domain, clock, on_commit, self._outbox)
         self._complaints = Complaints(
             self._core, self._shell.owner_writers, clock, str(outbox or "")
         )
@@ -141,7 +136,7 @@ class Publisher:
         id: int | None = None,
         time: int | None = None,
         timeout: float | None = None,
-    ) -> None:
+    ) -> bool:
         """Publish one item.
 
         Args:
@@ -150,6 +145,9 @@ class Publisher:
             id: A number the sender knows it by; by default a counter of this publisher.
             time: Microseconds since 1970; by default now.
             timeout: Seconds to wait for room; by default ``publisher.block_s``.
+
+        Returns:
+            Whether it is published; else it was thinned out (``topics.NAME.thin``).
 
         Raises:
             AssignmentError: The item gets no slice; it is counted and not published.
@@ -160,8 +158,10 @@ class Publisher:
         if size > self._limits.retention_bytes:
             raise self._complaints.too_large(size)
         timeout = self._block_s if timeout is None else timeout
-        if not self._shell.add(row, size, timeout):
+        added = self._shell.add(row, size, timeout)
+        if added is None:
             raise self._complaints.full(timeout)
+        return added > 0
 
     def publish_many(
         self,
@@ -171,13 +171,16 @@ class Publisher:
         ids: Sequence[int] | None = None,
         times: Sequence[int] | None = None,
         timeout: float | None = None,
-    ) -> None:
+    ) -> int:
         """Publish many items; the columns are those of :meth:`publish`.
+
+        Returns:
+            How many are published; the others were thinned out.
 
         Raises:
             AssignmentError: One item gets no slice; none is published.
-            PublishTimeout: There was no room in time; its ``accepted`` says how many are published,
-                which are the first ones.
+            PublishTimeout: There was no room in time; its ``accepted`` says how many are published
+                or thinned out, which are the first ones.
         """
         encoded = [encode_payload(one) for one in payloads]
         table = self._intake.table(encoded, senders, ids, times)
@@ -185,7 +188,7 @@ class Publisher:
             slices = self._intake.slices_of_mappings(table, payloads)
         else:
             slices = self._intake.slices(table, {})
-        self._publish_table(table, slices, timeout)
+        return self._publish_table(table, slices, timeout)
 
     def publish_columns(
         self,
@@ -196,7 +199,7 @@ class Publisher:
         times: Any = None,
         fields: Mapping[str, Any] | None = None,
         timeout: float | None = None,
-    ) -> None:
+    ) -> int:
         """Publish many items given as NumPy or Arrow columns; like :meth:`publish_many`.
 
         Args:
@@ -209,7 +212,7 @@ class Publisher:
             timeout: Seconds to wait for room, each time room is needed.
         """
         table = self._intake.table(payloads, senders, ids, times)
-        self._publish_table(table, self._intake.slices(table, fields or {}), timeout)
+        return self._publish_table(table, self._intake.slices(table, fields or {}), timeout)
 
     def publish_unit(
         self,
@@ -330,16 +333,18 @@ class Publisher:
         finally:
             self._left.set()
 
-    def _publish_table(self, table: Table, slices: Int32s, timeout: float | None) -> None:
+    def _publish_table(self, table: Table, slices: Int32s, timeout: float | None) -> int:
         if not len(table):
-            return
+            return 0
         timeout = self._block_s if timeout is None else timeout
-        sizes = table.lengths() + _OF_ITEM
+        sizes = table_sizes(table)
         largest = int(sizes.max())
         if largest > self._limits.retention_bytes:
             raise self._complaints.too_large(largest)
-        share = min(self._limits.retention_bytes // _CHUNK_SHARE, _LARGEST_CHUNK)
-        for start, end, size in chunks(sizes, share):
-            rows, chosen = table.rows(start, end), slices[start:end]
-            if not self._shell.add_table(rows, chosen, size, timeout):
+        published = 0
+        for start, rows, chosen, size in chunks(table, slices, sizes, self._limits.retention_bytes):
+            added = self._shell.add_table(rows, chosen, size, timeout)
+            if added is None:
                 raise self._complaints.full(timeout, accepted=start)
+            published += added
+        return published

@@ -53,8 +53,7 @@ class PublisherShell:
         core: The rules.
         participant: Where the endpoints are opened.
         clock: The time.
-        on_commit: Called with (slice, first, last, node) for each accepted commit, in the service
-            thread: it must be quick and must not publish.
+        on_commit: As the publisher has it; called in the service thread.
         outbox: Where everything is written down before it is sent; it is closed with the shell.
     """
 
@@ -87,43 +86,47 @@ class PublisherShell:
         self._epochs.write(core.close_epoch(clock.monotonic()) or hello)
         self.replayer = Replayer(participant, core.topic, clock)
         self._outlet.start(self._changed, self._lock, self._drain, self._on_failure)
-        name = f"evenflow-publisher-{core.topic}"
-        self._thread = Thread(target=self._serve, name=name, daemon=True)
+        self._thread = Thread(target=self._serve, name=f"publisher-{core.topic}", daemon=True)
         self._thread.start()
 
     # -- callers' threads --------------------------------------------------------------------------
 
-    def add(self, row: Row, size: int, timeout_s: float) -> bool:
-        """Accept an item of this size; False when there was no room for it in time."""
-        core = self.core
+    def add(self, row: Row, size: int, timeout_s: float) -> int | None:
+        """Accept an item of this size; None when there was no room for it in time."""
         with self._lock:
             # Most items pass here; the rest of this is for the first and the last of a sample.
-            if not self._closing and self._failure is None and core.offer(row, size):
-                return True
+            if not self._closing and self._failure is None and self.core.offer(row, size):
+                return 1
             if not self._wait_for_room(size, timeout_s):
-                return False
-            first, full = core.is_empty, core.fills(1, size)
-            core.add(row, size)
-            if not (first or full):
-                return True
-            touched = self._added(first=first, full=full)
+                return None
+            touched = self._add_row(row, size)
         self._drain(touched)
-        return True
+        return 1
 
-    def add_table(self, table: Table, slices: Int32s, size: int, timeout_s: float) -> bool:
-        """Accept items, all or none; False when there was no room in time."""
+    def _add_row(self, row: Row, size: int) -> list[str]:
+        """Accept an item for which there is room; return whom to write to."""
         core = self.core
+        first, full = core.is_empty, core.fills(1, size)
+        core.add(row, size)
+        return self._added(first=first, full=full) if first or full else []
+
+    def add_table(self, table: Table, slices: Int32s, size: int, timeout_s: float) -> int | None:
+        """Accept items, all or none; return how many, None when there was no room in time."""
         with self._lock:
             if not self._wait_for_room(size, timeout_s):
-                return False
-            first, full = core.is_empty, core.fills(len(table), size)
-            # What waits must not be changed by the caller any more.
-            if not full:
-                table, slices = table.copied(), slices.copy()
-            core.add_table(table, slices, size)
-            touched = self._added(first=first, full=full)
+                return None
+            touched = self._add_rows(table, slices, size)
         self._drain(touched)
-        return True
+        return len(table)
+
+    def _add_rows(self, table: Table, slices: Int32s, size: int) -> list[str]:
+        core = self.core
+        first, full = core.is_empty, core.fills(len(table), size)
+        # What waits must not be changed by the caller any more.
+        if not full:
+            table, slices = table.copied(), slices.copy()
+        core.add_table(table, slices, size)
+        return self._added(first=first, full=full)
 
     def add_unit(self, unit: Unit, timeout_s: float) -> bool:
         """Accept items that the outbox has all or none of, whatever happens."""
@@ -264,9 +267,7 @@ class PublisherShell:
         with self._changed:
             now, due = self._clock.monotonic(), self.core.deadline()
             until = now + _IDLE_S if due is None else due
-            if self.core.epochs.is_ending:
-                until = min(until, now + _POLL_S)
-            if self.owner_writers.needs_care:
+            if self.core.epochs.is_ending or self.owner_writers.needs_care:
                 until = min(until, now + _POLL_S)
             self._sleeps_until = until
         return max(0.0, until - now)

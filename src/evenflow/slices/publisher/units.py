@@ -9,7 +9,7 @@ What is published without a number and is too much for once is cut into *chunks*
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from evenflow.slices.outbox.outbox import Outbox
     from evenflow.slices.publisher.columns import Table
     from evenflow.slices.publisher.intake import Intake
+
+CHUNK_SHARE: Final = 4
+"""Many items are accepted in chunks of this fraction of the retention."""
+LARGEST_CHUNK: Final = 64 << 20
 
 
 class Unit(NamedTuple):
@@ -51,7 +55,7 @@ def unit_of(
     table = intake.table(*columns)
     if not len(table):
         return Unit(number, table, np.zeros(0, np.int32), 0)
-    size = int((table.lengths() + (ITEM_BYTES + RUN_BYTES)).sum())
+    size = table_bytes(table)
     largest = min(outbox.journal.largest, memory)
     if size > largest:
         raise UsageError(
@@ -61,15 +65,28 @@ def unit_of(
     return Unit(number, table, intake.slices(table, {}), size)
 
 
-def chunks(sizes: Int64s, share: int) -> Iterator[tuple[int, int, int]]:
-    """Cut items of these sizes into runs of at most ``share`` bytes, or of one item.
+def table_sizes(table: Table) -> Int64s:
+    """Bytes that each item takes, at most."""
+    return table.lengths() + (ITEM_BYTES + RUN_BYTES)
+
+
+def table_bytes(table: Table) -> int:
+    """Bytes that items take together, at most."""
+    return int(table_sizes(table).sum()) if len(table) else 0
+
+
+def chunks(
+    table: Table, slices: Int32s, sizes: Int64s, retention: int
+) -> Iterator[tuple[int, Table, Int32s, int]]:
+    """Cut items of these sizes into runs of a part of the retention, or of one item.
 
     Yields:
-        Where a run starts and ends, and its bytes.
+        Where a run starts, its items, their slices, and their bytes.
     """
+    share = min(retention // CHUNK_SHARE, LARGEST_CHUNK)
     ends = np.cumsum(sizes)
     start = before = 0
-    while start < len(sizes):
+    while start < len(table):
         end = max(int(np.searchsorted(ends, before + share, side="right")), start + 1)
-        yield start, end, int(ends[end - 1]) - before
+        yield start, table.rows(start, end), slices[start:end], int(ends[end - 1]) - before
         start, before = end, int(ends[end - 1])

@@ -267,3 +267,14 @@ def test_one_that_was_released_says_what_it_would_miss_and_since_when() -> None:
     core.handle(Ledger("items", 1, (), (), (), ("other",), (1,)), 0.0)
     core.handle(commit(10**18 + 1), 0.0)
     assert core.missing(Position({1: 3})) == ""
+
+
+def test_what_publishers_left_out_is_known_up_to_what_is_committed() -> None:
+    core = core_with()
+    core.handle(replace(close(1, 3), thinned=4), 0.0)
+    core.handle(replace(close(1, 5), thinned=6), 0.0)
+    assert (core.thinned.heard, core.thinned.settled) == (6, 0)
+    core.commit(Position({1: 4}))
+    assert core.thinned.settled == 4
+    core.commit(Position({1: 5}))
+    assert core.thinned.settled == 6

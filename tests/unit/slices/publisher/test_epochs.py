@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.epochs import ACK_WAIT_S, Epochs
 
-from .items import AT_ONCE, add, core_with, item
+from .items import AT_ONCE, SLICES, add, core_with, item
 
 EPOCH_S = AT_ONCE.epoch_s
 
@@ -122,3 +123,27 @@ def test_a_commit_of_consumers_is_news() -> None:
     close = epochs.close(0.35, committed_items=1)
     assert close is not None
     assert (close.committed, close.committed_items, close.items) == (1, 1, 1)
+
+
+def test_what_was_thinned_is_told_up_to_the_end_of_an_epoch_and_of_each_writer() -> None:
+    core, epochs = core_and_epochs()
+    add(core, 0, item())
+    core.counts.thinned = 3
+    core.end_epoch(0.1)
+    core.counts.thinned = 5
+    first = core.close_epoch(0.1)
+    assert first is not None
+    assert first.thinned == 3
+    add(core, 0, item(), 0.2)
+    core.end_epoch(0.3)
+    second = core.close_epoch(0.3)
+    assert second is not None
+    assert second.thinned == 5
+    # What a writer has told, the one that takes its place does not tell again.
+    epochs.renew(2, np.zeros(SLICES, np.int64), 0, 0.3)
+    core.counts.thinned = 9
+    add(core, 0, item(), 0.3)
+    core.end_epoch(0.4)
+    third = core.close_epoch(0.4)
+    assert third is not None
+    assert (third.writer, third.thinned) == (2, 4)

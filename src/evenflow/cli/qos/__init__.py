@@ -1,0 +1,1 @@
+"""Commands about the quality of service."""

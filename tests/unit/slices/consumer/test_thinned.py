@@ -1,0 +1,61 @@
+"""What was left out up to a position: as publishers tell it, whatever is lost or told again."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenflow.model.ids import Position
+from evenflow.model.messages import EpochClose
+from evenflow.slices.consumer.thinned import ThinnedCounts
+
+
+def close(writer: int, epoch: int, thinned: int) -> EpochClose:
+    return EpochClose(writer, "items", epoch, 4, (), (), False, thinned=thinned)
+
+
+@given(
+    st.lists(st.integers(0, 5), min_size=1, max_size=20),
+    st.lists(st.booleans(), min_size=20, max_size=20),
+    st.integers(0, 20),
+)
+def test_it_is_exact_up_to_an_epoch_that_was_heard(
+    steps: list[int], heard: list[bool], upto: int
+) -> None:
+    counts, total, told = ThinnedCounts(), 0, {0: 0}
+    for epoch, step in enumerate(steps, 1):
+        total += step
+        if heard[epoch - 1]:
+            told[epoch] = total
+            counts.on_close(close(1, epoch, total))
+            counts.on_close(close(1, epoch, total))  # closes are repeated
+    counts.settle(Position({1: upto}))
+    assert counts.settled == told[max(epoch for epoch in told if epoch <= upto)]
+    assert counts.heard == max(told.values())
+
+
+def test_a_publisher_that_is_started_again_counts_from_0() -> None:
+    counts = ThinnedCounts()
+    counts.on_close(close(1, 5, 10))
+    counts.on_close(close(1, 6, 0))
+    counts.on_close(close(1, 7, 4))
+    assert counts.heard == 14
+    counts.settle(Position({1: 6}))
+    assert counts.settled == 10
+
+
+def test_a_former_writer_that_repeats_its_end_changes_nothing() -> None:
+    counts = ThinnedCounts()
+    counts.on_close(close(1, 5, 10))
+    counts.on_close(close(1, 4, 0))
+    counts.settle(Position({1: 5}))
+    counts.forget(1)
+    counts.on_close(close(2, 1, 3))
+    assert (counts.heard, counts.settled) == (13, 10)
+
+
+def test_writers_that_leave_nothing_out_cost_nothing() -> None:
+    counts = ThinnedCounts()
+    for epoch in range(100):
+        counts.on_close(close(1, epoch, 0))
+    assert not counts._writers
