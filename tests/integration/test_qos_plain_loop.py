@@ -1,7 +1,8 @@
-"""A plain topic on the loop: its reader obeys a real balancer, and a topic never thinned refuses."""
+"""A plain topic on the loop: its reader obeys a real balancer; one never thinned refuses."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Event, Thread
 
@@ -49,10 +50,8 @@ def test_a_reader_of_a_plain_topic_is_told_by_the_balancer_and_has_its_rate_agai
             number = 0
             while not stop.is_set():
                 number += 1
-                try:
+                with suppress(ClosedError, WriterFull):
                     writer.write(Reading("s1", number))
-                except (ClosedError, WriterFull):
-                    pass
 
         pressing = Thread(target=press, daemon=True)
         with join(domain, config, writer, reader, watch):

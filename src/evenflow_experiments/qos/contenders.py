@@ -129,4 +129,4 @@ def _nearest(centres: Sequence[Point], point: Point) -> int:
 
 
 def _rank(centres: Sequence[Any], centre: Any) -> int:
-    return 1 + sum(sum(each) < sum(centre) for each in centres)
+    return 1 + sum(bool(sum(each) < sum(centre)) for each in centres)

@@ -121,7 +121,7 @@ class History:
         self._next += 1
         return number
 
-    def _read_until(self, reader: DataReader, last: int) -> set[int]:
+    def _read_until(self, reader: DataReader[Any], last: int) -> set[int]:
         until = time.monotonic() + PATIENCE_S
         received: set[int] = set()
         while last not in received:

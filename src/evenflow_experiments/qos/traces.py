@@ -1,4 +1,4 @@
-"""Recorded loads with the level that each observation belongs to, for comparing clusterings.
+"""Loads with the level that each observation belongs to, for comparing clusterings.
 
 Each trace is made once from a seed, so everybody who is compared sees the same observations in the
 same order. Loads are shares of the limits, both counters alike but for their noise.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 Point = tuple[float, float]
 NOISE = 0.03
@@ -30,7 +30,7 @@ class Trace:
 
 def traces(length: int, levels: int = 4, seed: int = 11) -> list[Trace]:
     """All traces: steps, a drift of the whole, two changes of scale, an almost constant load."""
-    makers = {
+    makers: dict[str, Callable[[float], float]] = {
         "steps": lambda _share: 1.0,
         "drift": lambda share: 4.0 ** math.sin(2 * math.pi * share),
         "scale": lambda share: 0.1 if 1 / 3 < share < 2 / 3 else 1.0,

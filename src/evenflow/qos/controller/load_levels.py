@@ -116,8 +116,9 @@ class LoadLevels:
         return self.centres.pop(index)
 
     def _steady(self, centre: Centre, level: int) -> int:
-        """The level of an observation. It stays while the load does: a centre that trembles beside
-        another one would change places with it all the time.
+        """Return the level of an observation; it stays while the load does.
+
+        Else a centre that trembles beside another one would change places with it all the time.
         """
         load, before = centre.load, self._level_load
         same = before >= 0.0 and abs(load - before) <= self._resolution * (load + before)
