@@ -1,7 +1,5 @@
 """A plain topic on the loop: its reader obeys a real balancer; one never thinned is left alone."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Event, Thread
