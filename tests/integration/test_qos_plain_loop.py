@@ -1,6 +1,4 @@
-"""A plain topic on the loop: its reader obeys a real balancer; one never thinned refuses."""
-
-from __future__ import annotations
+"""A plain topic on the loop: its reader obeys a real balancer; one never thinned is left alone."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -9,6 +7,7 @@ from threading import Event, Thread
 import pytest
 from cyclonedds.idl import IdlStruct
 from cyclonedds.idl.annotations import key
+from cyclonedds.idl.types import int64
 
 from evenflow.config import Config, QosConfig
 from evenflow.domain import enter
@@ -26,7 +25,7 @@ pytestmark = [pytest.mark.domain, pytest.mark.timeout(120)]
 class Reading(IdlStruct, typename="Reading"):
     sensor: str
     key("sensor")
-    value: int
+    value: int64
 
 
 QOS = QosConfig(
