@@ -146,13 +146,17 @@ class SimDomain:
     def _forget(self, writer: str, reader: str, view: _View, states: dict[Any, Any]) -> None:
         """Instances that nobody writes any more are gone."""
         del writer
-        member = self._members[reader]
         for kind, key in [one for one in view.seen if one not in states]:
             del view.seen[kind, key]
-            self._tell_gone(member, Gone(kind, key))
+            self._tell_gone(self._members[reader], view, Gone(kind, key))
 
-    def _tell_gone(self, member: _Member, gone: Gone) -> None:
-        self._time.later(self._time.latency(), lambda: member.take(gone), member.process)
+    def _tell_gone(self, member: _Member, view: _View, gone: Gone) -> None:
+        def take() -> None:
+            # A reader never hears that something is gone after it has heard of it again.
+            if (gone.message_type, gone.key) not in view.seen:
+                member.take(gone)
+
+        self._time.later(self._time.latency(), take, member.process)
 
 
 def _key(message: Any) -> tuple[type, tuple[Any, ...]]:
