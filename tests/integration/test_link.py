@@ -520,7 +520,7 @@ def test_one_host_does_not_take_all_places_by_handshakes_that_it_does_not_end(
     transport: str, keys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quic_listener, "MOST_HANDSHAKES", 4)
-    limits = Limits(handshake_s=60.0, connections=4)
+    limits = Limits(handshake_s=60.0, connections=4, idle_s=120.0)
     half_open: list[socket.socket] = []
 
     def begin(address: str) -> None:
