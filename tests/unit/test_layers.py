@@ -76,7 +76,8 @@ SHELL_PACKAGES: Final = ("__init__", "__main__", "cli", "fleet", "apps", "clock"
 SHELLS: Final = frozenset(
     """
     access.keys access.register access.revocation
-    autonomic.agent autonomic.execute.node_starter autonomic.execute.service
+    autonomic.agent autonomic.execute.launching autonomic.execute.node_starter
+    autonomic.execute.service
     autonomic.monitor.sensors autonomic.rates autonomic.rates.station
     autonomic.knowledge.history autonomic.knowledge.journal
     config config.loading
@@ -94,7 +95,8 @@ SHELLS: Final = frozenset(
     durable.spark durable.spark_options durable.spark_reading
     mobile.gateway.shell.disk mobile.gateway.shell.domain_port mobile.gateway.shell.executors
     mobile.gateway.shell.gateway mobile.gateway.shell.handover_history mobile.gateway.shell.links
-    mobile.gateway.shell.marks
+    mobile.gateway.shell.elastic_folders mobile.gateway.shell.marks
+    mobile.gateway.shell.starting mobile.gateway.shell.twin_check
     mobile.gateway.shell.sensors mobile.gateway.shell.topics mobile.gateway.shell.unit_writer
     overlay.broker.broker overlay.broker.disk overlay.broker.full_disk overlay.broker.local
     overlay.broker.move_history

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 Header = tuple[Any, ...]
 """A packet's header as qh3 reads it."""
 MOST_HANDSHAKES: Final = 1_000
+"""About 90 KiB each: 90 MiB that clients which never finish can hold, for `Limits.handshake_s`. As
+many honest ones are 2.5 s of work for a gateway (400 a second)."""
 PROOF_ABOVE: Final = 400
 """Beyond so many handshakes at a time a client must prove its address first."""
 LEAST_INITIAL: Final = 1_200
