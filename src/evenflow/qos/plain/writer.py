@@ -12,7 +12,7 @@ is unacknowledged, at most every 5 ms unless somebody waits for room. So ``used`
 *known* to be acknowledged: never too low, and too high by what was written since the last round
 began. Cyclone asks its readers to acknowledge when a writer has paused for 8 ms, and otherwise when
 half of the bytes are out that it allows (15 to 250 kB, it adapts). So a fast writer without pauses
-has samples in use whoever reads them, and one at its limit, which pauses, gets room within 15 ms.
+has samples in use whoever reads them, and one at its limit, which pauses, gets room in about 20 ms.
 Cyclone's debug monitor has the same number and is not used: its socket
 listens on all interfaces.
 """
