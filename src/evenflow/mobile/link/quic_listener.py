@@ -5,7 +5,9 @@ may move. A packet of a connection that nobody knows (this process was started a
 QUIC's *stateless reset*, so the client connects again at once; the proof in it is made of the
 gateway's private key and the connection's id, so it is the same in the next life of the process.
 
-Nobody unknown costs much. A datagram that begins no connection is dropped. When more than
+Nobody unknown costs much. A datagram that begins no connection is dropped. Who begins waits until
+those who are known are served, and a turn of the loop begins a few: what has begun is finished
+before more begins, and connected clients do not notice thousands who come at once. When more than
 `PROOF_ABOVE` handshakes are under way, who begins another must first prove its address
 (`quic_retry`); at `MOST_HANDSHAKES` a host that has more than another gives way (`handshakes`), or
 else the next ones are dropped and come again, for QUIC repeats them. All of it, half-open ones
@@ -19,6 +21,7 @@ import hashlib
 import logging
 import os
 import socket
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,8 +61,10 @@ LEAST_RESET: Final = 43
 """A smaller datagram is not answered by a reset (RFC 9000, 10.3)."""
 BURST: Final = 256
 """Datagrams read in one turn of the loop."""
-HANDSHAKES_A_TURN: Final = 8
-"""Datagrams of handshakes among them: each costs a millisecond, and those connected wait for it."""
+BEGIN_A_TURN: Final = 8
+"""Connections begun in one turn: each costs a millisecond, and those who are known wait for it."""
+MOST_WAITING: Final = 1_000
+"""Datagrams of those who begin that wait for their turn; others are dropped, and come again."""
 SOCKET_BYTES: Final = 8 << 20
 
 _INITIAL: Final = int(QuicPacketType.INITIAL)
@@ -145,6 +150,8 @@ class QuicListener(Door):
         self._retry_key = os.urandom(32)
         self._by_id: dict[bytes, QuicServerSession] = {}
         self._handshakes: Handshakes[QuicServerSession] = Handshakes()
+        self._waiting: deque[tuple[Header, bytes, Host]] = deque()
+        self._beginning: asyncio.Handle | None = None
         self._loop = asyncio.get_running_loop()
         self._socket = _bound(address)
         self._address = address.with_port(self._socket.getsockname()[1])
@@ -158,23 +165,35 @@ class QuicListener(Door):
     # -- datagrams ---------------------------------------------------------------------------------
 
     def _on_readable(self) -> None:
+        """Serve those who are known first; then begin a few connections."""
         touched: dict[QuicServerSession, None] = {}
-        begins: QuicServerSession | None = None
-        handshakes = 0
         for data, sender in self._arrived():
             session = self._session_of(data, sender)
-            if session is None:
-                continue
-            if begins is not None and begins is not session:
-                touched.pop(begins)
-                _answer(begins)  # its client goes on while we take the next
-                handshakes += 1
-            begins = None if session.begun else session
-            session.datagram(data, sender)
-            touched[session] = None
-            if handshakes == HANDSHAKES_A_TURN:
-                break
+            if session is not None:
+                session.datagram(data, sender)
+                touched[session] = None
         for session in touched:
+            _answer(session)
+        for _ in range(BEGIN_A_TURN):
+            if not self._waiting:
+                return
+            self._begin_next()
+        if self._beginning is None:
+            self._beginning = self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._beginning = None
+        self._on_readable()
+
+    def _begin_next(self) -> None:
+        """Take the datagrams of the next who begins, and answer: its client goes on meanwhile."""
+        session, first_id = None, self._waiting[0][0][3]
+        while self._waiting and self._waiting[0][0][3] == first_id:
+            header, data, sender = self._waiting.popleft()
+            session = self._by_id.get(first_id) or self._begin(header, sender)
+            if session is not None:
+                session.datagram(data, sender)
+        if session is not None:
             _answer(session)
 
     def _arrived(self) -> Iterator[tuple[bytes, Host]]:
@@ -201,7 +220,10 @@ class QuicListener(Door):
             return None
         session = self._by_id.get(header[3])
         if session is None and header[1] == _INITIAL and len(data) >= LEAST_INITIAL:
-            session = self._begin(header, sender)
+            if len(self._waiting) < MOST_WAITING:
+                self._waiting.append((header, data, sender))
+            else:
+                self.counts.refused += 1
         return session
 
     def _begin(self, header: Header, sender: Host) -> QuicServerSession | None:
@@ -303,6 +325,9 @@ class QuicListener(Door):
         return len(self._handshakes)
 
     async def _close(self) -> None:
+        self._waiting.clear()
+        if self._beginning is not None:
+            self._beginning.cancel()
         for session in {*self._by_id.values()}:
             session.end("the gateway ends")
             session.drop()

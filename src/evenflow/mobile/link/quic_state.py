@@ -127,10 +127,11 @@ class QuicState(QuicConnection):
 
     def _create_tls(self, remote_source_cid: bytes | None) -> QuicTlsBridge:
         """As qh3's, but for two transport parameters that it does not let us choose."""
-        key = self._reset_key
+        key, version = self._reset_key, self._version
+        assert version is not None
         self._tls = _TlsBridge(
             self._configuration,
-            version=self._version,
+            version=version,
             local_initial_source_connection_id=self.host_cid,
             remote_initial_source_connection_id=remote_source_cid,
             original_destination_connection_id=self._original_destination_connection_id,

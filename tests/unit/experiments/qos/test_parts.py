@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from evenflow.qos.recovery import expected_missed
-from evenflow_experiments.qos.contenders import CONTENDERS, compare
+from evenflow_experiments.qos.contenders import CONTENDERS, compare, ours
 from evenflow_experiments.qos.missing import events_while_away
 from evenflow_experiments.qos.parts import PARTS, part_of
 from evenflow_experiments.qos.traces import constant, traces
@@ -25,15 +25,16 @@ def test_traces_are_the_same_for_everybody() -> None:
 
 
 def test_our_levels_are_right_on_steps_and_after_a_change_of_scale() -> None:
-    rows = {
-        row["trace"]: row["accuracy"]
-        for row in compare(traces(600))
-        if row["contender"] == "evenflow"
-    }
+    rows = {}
+    for trace in traces(3_000):
+        contender = ours(trace.levels)
+        levels = [contender.learn(point) for point in trace.points]
+        right = sum(found == true for found, true in zip(levels, trace.truth, strict=True))
+        rows[trace.name] = right / len(levels)
     assert set(rows) == {"steps", "drift", "scale"}
     assert rows["steps"] > 0.95
-    assert rows["drift"] > 0.8
-    assert rows["scale"] > 0.85
+    assert rows["drift"] > 0.9
+    assert rows["scale"] > 0.95
 
 
 def test_forgetting_alone_does_not_find_another_scale() -> None:

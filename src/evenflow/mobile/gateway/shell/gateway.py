@@ -43,7 +43,7 @@ from evenflow.mobile.gateway.events import (
 from evenflow.mobile.gateway.shell.disk import GatewayDisk
 from evenflow.mobile.gateway.shell.domain_port import DomainPort
 from evenflow.mobile.gateway.shell.elastic_folders import ElasticFolders
-from evenflow.mobile.gateway.shell.links import Link
+from evenflow.mobile.gateway.shell.links import Link, act
 from evenflow.mobile.gateway.twins import Life
 from evenflow.mobile.link import connection as link_errors
 from evenflow.mobile.link.address import with_ports
@@ -233,7 +233,7 @@ class Gateway:
             case Send() | Pause() | Resume() | CloseLink():
                 link = self._links.get(action.link)
                 if link is not None:
-                    _act(link, action)
+                    act(link, action)
             case Accept():
                 self._disk.write(action)
             case Write() | Withdraw() if self._port is not None:
@@ -339,15 +339,3 @@ class Gateway:
         self._disk.close(commit_s)
         if self._port is not None and self.core.is_empty and not self.uncommitted:
             self._folders.end()
-
-
-def _act(link: Link, action: Send | Pause | Resume | CloseLink) -> None:
-    match action:
-        case Send(_, frame):
-            link.send(frame)
-        case Pause():
-            link.pause(paused=True)
-        case Resume():
-            link.pause(paused=False)
-        case CloseLink(_, reason, retry):
-            link.close(reason, retry=retry)

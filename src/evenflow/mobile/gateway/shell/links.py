@@ -13,6 +13,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from evenflow.mobile.gateway.events import CloseLink, Pause, Resume, Send
 from evenflow.mobile.gateway.outgoing import Outgoing
 from evenflow.mobile.link.connection import LinkLost
 
@@ -87,3 +88,16 @@ class Link:
                 await self._sending
         if self._closing is not None:
             await self._closing
+
+
+def act(link: Link, action: Send | Pause | Resume | CloseLink) -> None:
+    """Do with a link what the core says."""
+    match action:
+        case Send(_, frame):
+            link.send(frame)
+        case Pause():
+            link.pause(paused=True)
+        case Resume():
+            link.pause(paused=False)
+        case CloseLink(_, reason, retry):
+            link.close(reason, retry=retry)
