@@ -15,7 +15,7 @@ from evenflow.model.messages import CutAnswer, Ledger, WriterCut
 ALONE: Final[dict[type[Any], set[str]]] = {
     messages.ActionOrder: {"args"},
     messages.Beat: {"pages"},
-    messages.GatewayReport: {"addresses", "forgotten"},
+    messages.GatewayReport: {"addresses", "forgotten", "awaits"},
     messages.GroupMembers: {"members"},
     messages.Mail: {"payload"},
     messages.MailReceipt: {"returned"},
