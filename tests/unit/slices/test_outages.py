@@ -262,3 +262,8 @@ def test_anything_at_any_time(block: int) -> None:
             except Exception as error:
                 error.add_note(f"{schedule.__name__}({seed})")
                 raise
+
+
+def test_who_takes_a_slice_over_after_a_cut_learns_where_its_numbers_start():
+    """The writer is back, and its closes do not name that slice: all of it is committed."""
+    served_schedule(305062)

@@ -129,7 +129,26 @@ class Writers:
                 # Committed here but still kept there: the commit was lost.
                 self.dirty.add((slice_id, writer))
         if self.serving is not None:
+            self._ask_up_to_cut(writer, now)
             self.serving.on_epoch_closed(close)
+
+    def _ask_up_to_cut(self, writer: int, now: float) -> None:
+        """A writer that was cut speaks: ask what its cut names and is not here.
+
+        Its closes name only what is not committed; whoever owns a slice since then does not know
+        where that one's numbers start, and nothing of the cut is whole for it before.
+        """
+        cut = self.ledger.cut(writer)
+        if cut is None:
+            return
+        for slice_id, last in zip(cut.slices, cut.upto, strict=True):
+            held = self.cache.held.get(slice_id)
+            if held is None or held.state is not SliceState.AVAILABLE:
+                continue
+            track = held.track(writer)
+            if track.next <= last:
+                held.announce(track, last)
+                self.replay_requests.soon(writer, slice_id, now)
 
     def on_replay_answer(self, answer: ReplayAnswer, now: float) -> None:
         """A publisher said where the numbers of slices start.
