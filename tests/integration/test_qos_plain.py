@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import random
 import signal
 import socket
@@ -125,6 +126,7 @@ def test_used_is_what_cyclone_itself_says(
         eventually(lambda: writer.use().used == 0, "all is acknowledged")
         assert monitored(port, "live") == (100, 100)
         reader.send_signal(signal.SIGSTOP)
+        os.waitpid(reader.pid, os.WUNTRACED)  # all its threads stand still
         for number in range(70):
             writer.write(Place(f"car-{number % 3}", number))
         written, acknowledged = monitored(port, "live")
