@@ -267,3 +267,8 @@ def test_anything_at_any_time(block: int) -> None:
 def test_who_takes_a_slice_over_after_a_cut_learns_where_its_numbers_start():
     """The writer is back, and its closes do not name that slice: all of it is committed."""
     served_schedule(305062)
+
+
+def test_a_giver_that_is_heard_late_has_the_newer_word():
+    """Another balancer had given it the slice, and was moving it on: the map names neither."""
+    application_schedule(401100)

@@ -199,7 +199,8 @@ class BalancerCore:
             return []
         self.leadership.on_report(report, now)
         self._follow_leadership(now)
-        if self.settled and self.owners.knows_less_than(report, own=self._terms.first):
+        first = self._terms.first
+        if self.settled and self.owners.knows_less_than(report, first, self.sessions):
             self.leadership.claim_anew(f"{report.node} owns slices by another's word", now)
             self._follow_leadership(now)
         self._members.hear(report, now)

@@ -70,14 +70,16 @@ class Owners:
                 orphans.setdefault(owner, []).append(slice_id)
         return orphans
 
-    def knows_less_than(self, report: NodeReport, own: int) -> bool:
-        """Whether a node owns a slice by a newer term than is known here, and older than ``own``.
+    def knows_less_than(self, report: NodeReport, own: int, sessions: Container[int]) -> bool:
+        """Whether a node has a slice by a newer term than is known here, and older than ``own``.
 
         That is another balancer's term: its orders were not known when the owners were recovered.
+        A node that gives a slice away has it too, unless one of the ``sessions`` that go on here
+        says so.
         """
         rows = zip(report.slices, report.states, report.terms, strict=True)
         return any(
-            state == SliceState.AVAILABLE
+            (state == SliceState.AVAILABLE or (state == SliceState.GIVING and term not in sessions))
             and slice_id < len(self.of)
             and self.terms[slice_id] < term < own
             for slice_id, state, term in rows
