@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
@@ -171,7 +172,7 @@ class SimBalancers:
         return core.poll(now)
 
 
-class BalancerHost:
+class BalancerHost(ABC):
     """The balancer processes of a cluster, and their life.
 
     Args:
@@ -188,13 +189,13 @@ class BalancerHost:
         self.receipts: list[Receipt] = []
         self.replies: list[MoveReply] = []
 
+    @abstractmethod
     def start_node(self) -> str:
         """A new node process, as an elastic planner asks for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def kill_node(self, node: str) -> None:
         """End a node process."""
-        raise NotImplementedError
 
     def start_balancer(self) -> str:
         """A new balancer process, beside others if there are any; returns its address."""

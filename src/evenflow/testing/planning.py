@@ -27,16 +27,10 @@ def owner_dies_with_plans(cluster: SimCluster, rng: random.Random) -> None:
     """An owner dies with what consumers have planned of a publisher that has fallen silent."""
     if not isinstance(cluster, ServingCluster):
         return
-    make_whole(cluster)
     network = cluster.network
-    publisher = somebody_awake(cluster, rng)
+    publisher = _publish_without_hearing(cluster, rng)
     if not publisher:
         return
-    for other in processes(cluster):
-        network.cut(other, publisher, both=False)  # it does not hear of commits
-    for slice_id in range(cluster.slice_count):
-        cluster.publish(publisher, slice_id)
-    calm(cluster, 0.4, working=False)
     _read_in_part(cluster, rng)
     for other in processes(cluster):
         network.cut(publisher, other)
@@ -62,16 +56,10 @@ def consumers_plan_when_asked(cluster: SimCluster, rng: random.Random) -> None:
     """
     if not isinstance(cluster, ServingCluster):
         return
-    make_whole(cluster)
     network = cluster.network
-    publisher = somebody_awake(cluster, rng)
+    publisher = _publish_without_hearing(cluster, rng)
     if not publisher:
         return
-    for other in processes(cluster):
-        network.cut(other, publisher, both=False)  # it is not asked for what the dead one had
-    for slice_id in range(cluster.slice_count):
-        cluster.publish(publisher, slice_id)
-    calm(cluster, 0.4, working=False)
     network.slow_down(MapPage, NodeGone, Progress)
     victim = rng.choice(list(cluster.nodes))
     cluster.kill_node(victim)
@@ -89,6 +77,23 @@ def consumers_plan_when_asked(cluster: SimCluster, rng: random.Random) -> None:
     network.slow_down(MapPage, NodeGone, Progress)
     calm(cluster, 4 * TICK, working=False)
     network.heal()
+
+
+def _publish_without_hearing(cluster: ServingCluster, rng: random.Random) -> str:
+    """A publisher writes to every slice and hears nobody: neither commits nor requests.
+
+    Returns:
+        Which one; empty when there is none.
+    """
+    make_whole(cluster)
+    publisher = somebody_awake(cluster, rng)
+    if publisher:
+        for other in processes(cluster):
+            cluster.network.cut(other, publisher, both=False)
+        for slice_id in range(cluster.slice_count):
+            cluster.publish(publisher, slice_id)
+        calm(cluster, 0.4, working=False)
+    return publisher
 
 
 def _is_replaced(cluster: ServingCluster, node: str) -> bool:

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
 
+    from evenflow.mobile.client.buffer import Limits
+    from evenflow.mobile.client.disk import Kept
     from evenflow.mobile.client.reaching import Patience
     from evenflow.mobile.client.wire import Dialler
     from evenflow.mobile.link.connection import Connection
@@ -104,33 +106,48 @@ async def connect(
     addresses = checked_gateways(gateways)
     trusted = _checked_trust(trust)
     name = checked_name("node", node)
+    described = checked_attributes(attributes or {})
+    place = None if position is None else checked_place(*position)
     disk = None if outbox is None else ClientDisk(Path(outbox), name)
     try:
-        kept = None if disk is None else disk.load()
-        core = ClientCore(
-            Identity(name, secrets.token_hex(8) if kept is None else kept.run, token),
-            addresses,
-            limits,
-            Random(),
-            # By the clock, so that a process that has lost its memory still counts upwards.
-            connection=max(time.time_ns() // 1_000, 0 if kept is None else kept.connection),
-            patience=patience,
-            inbox=Inbox({} if kept is None else kept.marks),
+        core = _core(
+            name, token, addresses, limits, patience, None if disk is None else disk.load()
         )
-        if kept is not None:
-            core.buffer.restore(kept.topics, kept.items)
-        core.attributes = checked_attributes(attributes or {})
-        core.position = None if position is None else checked_place(*position)
     except BaseException as error:
         if disk is not None:
             disk.close()
         if isinstance(error, Contradiction):
             raise StorageError(str(outbox), "its items and numbers do not fit together") from None
         raise
+    core.attributes, core.position = described, place
     client = AsyncClient(core, dialler or partial(_dial, trusted), disk, watcher)
     client.on_message(on_message)
     await client.start(timeout_s)
     return client
+
+
+def _core(
+    name: str,
+    token: str,
+    addresses: tuple[str, ...],
+    limits: Limits,
+    patience: Patience | None,
+    kept: Kept | None,
+) -> ClientCore:
+    """Return a client's core, with what its outbox has kept."""
+    core = ClientCore(
+        Identity(name, secrets.token_hex(8) if kept is None else kept.run, token),
+        addresses,
+        limits,
+        Random(),
+        # By the clock, so that a process that has lost its memory still counts upwards.
+        connection=max(time.time_ns() // 1_000, 0 if kept is None else kept.connection),
+        patience=patience,
+        inbox=Inbox({} if kept is None else kept.marks),
+    )
+    if kept is not None:
+        core.buffer.restore(kept.topics, kept.items)
+    return core
 
 
 def _checked_trust(trust: Trust | str | PathLike[str]) -> Trust:
