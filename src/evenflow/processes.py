@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,21 @@ _LIBC = ctypes.CDLL(None)
 def end_with_parent() -> None:
     """In a child before it begins: let the kernel end it when its parent is gone."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback that nobody has now, neither for TCP nor for UDP; no two the same."""
+    found: list[int] = []
+    with contextlib.ExitStack() as held:
+        while len(found) < count:
+            tcp = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+            udp = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            tcp.bind(("127.0.0.1", 0))
+            port = int(tcp.getsockname()[1])
+            with contextlib.suppress(OSError):  # somebody has it for UDP: the next one
+                udp.bind(("127.0.0.1", port))
+                found.append(port)
+    return found
 
 
 class LocalCluster:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import secrets
-import socket
 import time
 from collections import defaultdict
 from contextlib import ExitStack
@@ -20,7 +19,7 @@ from evenflow.access.tokens import Allowed, issue
 from evenflow.config import Config
 from evenflow.domain.cyclone import Participant
 from evenflow.mobile.client.aio import AsyncClient, connect
-from evenflow.processes import LocalCluster, wait_until
+from evenflow.processes import LocalCluster, free_ports, wait_until
 from evenflow.slices.balancer.balancer import Balancer
 from evenflow.slices.node.node import Node
 
@@ -30,13 +29,6 @@ if TYPE_CHECKING:
 
 SLICES = 8
 SCHEME = "quic" if importlib.util.find_spec("qh3") else "tls"
-
-
-def free_port() -> int:
-    """A port that nobody uses now, for UDP and TCP."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Edge:
@@ -93,7 +85,7 @@ class Edge:
 
     def start(self, name: str) -> None:
         """Start a gateway, where it was if it was; wait until it listens."""
-        address = self.addresses.setdefault(name, f"{SCHEME}://127.0.0.1:{free_port()}")
+        address = self.addresses.setdefault(name, f"{SCHEME}://127.0.0.1:{free_ports(1)[0]}")
         said = f"{name} listens at"
         before = self.log(name).count(said)
         self.cluster.start(name, ["gateway", "--name", name, "--listen", address, "-v"])

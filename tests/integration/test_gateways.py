@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import psutil
 import pytest
-from tests.integration.mobile_edge import SCHEME, Edge, free_port, until
+from tests.integration.mobile_edge import SCHEME, Edge, until
 
 from evenflow.access.revocation import FILE, write_revoked
 from evenflow.errors import NodeRefused
 from evenflow.mobile.link.connection import SERVER_NAME
 from evenflow.mobile.mailbox.mailbox import Mailbox
 from evenflow.mobile.messenger.messenger import Messenger
-from evenflow.processes import wait_until
+from evenflow.processes import free_ports, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -162,8 +162,8 @@ def test_listing_draining_and_giving_up(edge: Edge) -> None:
 
 def test_a_gateway_serves_others_while_rubbish_comes(edge: Edge) -> None:
     """Random and mutated frames, over TLS; the memory in use stays the same."""
-    port = free_port()
-    edge.addresses["g1"] = f"{SCHEME}://127.0.0.1:{free_port()}"
+    own, port = free_ports(2)
+    edge.addresses["g1"] = f"{SCHEME}://127.0.0.1:{own}"
     edge.cluster.start(
         "g1",
         ["gateway", "--name", "g1", "--listen", edge.addresses["g1"],

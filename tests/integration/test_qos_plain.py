@@ -7,7 +7,6 @@ import json
 import os
 import random
 import signal
-import socket
 import threading
 import time
 from itertools import pairwise
@@ -22,6 +21,7 @@ from evenflow.domain import channels, cyclone
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ClosedError, QosError, WriterFull
 from evenflow.model.messages import MoveReply
+from evenflow.processes import free_ports
 from evenflow.qos.consistency import Policies
 from evenflow.qos.plain import PlainReader, PlainTopic, PlainWriter, Thin
 
@@ -85,12 +85,6 @@ def write(writer: PlainWriter, count: int) -> None:
 # -- what is counted -------------------------------------------------------------------------------
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def monitored(port: int, topic: str) -> tuple[int, int]:
     """Of a writer of this process, as Cyclone tells it: samples written and acknowledged by all."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
@@ -109,7 +103,7 @@ def test_used_is_what_cyclone_itself_says(
     eventually: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    port, plain_xml = free_port(), cyclone.cyclone_xml
+    port, plain_xml = free_ports(1)[0], cyclone.cyclone_xml
 
     def with_monitor(config: DomainConfig, *, apart: bool = False) -> str:
         return plain_xml(config, apart=apart).replace(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import socket
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from evenflow.access.keys import init_keys, signing_key
 from evenflow.access.names import CA_FILE
 from evenflow.access.tokens import Allowed, issue
+from evenflow.processes import free_ports
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,8 +65,7 @@ class LocalEdge:
             id=secrets.token_hex(8),
         )
         self.addresses = []
-        for name in GATEWAYS:
-            port = _free_port()
+        for name, port in zip(GATEWAYS, free_ports(len(GATEWAYS)), strict=True):
             listen = [f"{transport}://127.0.0.1:{port}" for transport in ("quic", "tls")]
             self.addresses += listen[:1]
             options = [word for address in listen for word in ("--listen", address)]
@@ -86,15 +85,3 @@ def send_answers(batch: Batch, messenger: Messenger) -> None:
     ]
     for one in sent:
         one.result()
-
-
-def _free_port() -> int:
-    """A port that nobody uses now, for TCP and UDP."""
-    with (
-        socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
-    ):
-        tcp.bind(("127.0.0.1", 0))
-        port = int(tcp.getsockname()[1])
-        udp.bind(("127.0.0.1", port))
-    return port

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +19,7 @@ from evenflow.fleet.mobile_processes import FleetProcesses
 from evenflow.fleet.tour import Tour
 from evenflow.mobile.link.connection import Trust
 from evenflow.mobile.messenger.messenger import Messenger
-from evenflow.processes import LocalCluster, wait_until
+from evenflow.processes import LocalCluster, free_ports, wait_until
 from evenflow_experiments.mobile.counting import serve_counts
 from evenflow_experiments.slices.helper import Helper
 
@@ -51,13 +50,6 @@ def staged_config(given: Given, domain: int, folder: Path, more: dict[str, Any])
     )
 
 
-def free_port() -> int:
-    """A UDP port that nobody has now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class Stage(Closing):
     """Everything but the fleet, running."""
 
@@ -83,7 +75,7 @@ class Stage(Closing):
 
     def start_gateway(self, name: str) -> str:
         """Start a gateway and wait until the domain hears of it; return its address."""
-        address = self.addresses[name] = f"quic://127.0.0.1:{free_port()}"
+        address = self.addresses[name] = f"quic://127.0.0.1:{free_ports(1)[0]}"
         self.cluster.start(name, ["gateway", "--name", name, "--listen", address])
         if not wait_until(lambda: self._is_heard(name), PATIENCE_S, 0.002):
             log = self.cluster.log(name).strip()
