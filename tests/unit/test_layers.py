@@ -88,7 +88,8 @@ SHELLS: Final = frozenset(
     mobile.link.session mobile.link.tls mobile.link.tls_listener
     mobile.mailbox.disk mobile.mailbox.folder mobile.mailbox.mailbox
     mobile.messenger.aio mobile.messenger.messenger
-    domain domain.cyclone domain.endpoints domain.flow domain.listener domain.observer
+    domain domain.agents.entities domain.agents.topics domain.agents.types
+    domain.cyclone domain.endpoints domain.flow domain.listener domain.observer
     domain.quality domain.settings domain.typed domain.types
     qos.plain qos.plain.reader qos.plain.writer
     durable.archiver durable.live durable.reader
