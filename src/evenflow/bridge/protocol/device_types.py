@@ -155,8 +155,6 @@ def _unpack_text(field: Field, data: bytes, at: int) -> tuple[str, int]:
 # -- making ----------------------------------------------------------------------------------------
 
 
-
-
 def device_type(name: str, fields: Sequence[Field]) -> DeviceType:
     """A checked type; :class:`ValueError` says what is wrong with it."""
     if len(name) > MOST_TYPE_NAME or not _TYPE_NAME.fullmatch(name):
