@@ -1,0 +1,1 @@
+"""Bridges: devices that do not speak DDS join the domain, each on exactly one of them."""
