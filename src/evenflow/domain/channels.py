@@ -142,13 +142,16 @@ USES: Final = _kept("uses", messages.WriterUse, 1, liveliness=True)
 """The monitor topic: one writer a process, read by the controller alone."""
 SEPARATIONS: Final = _kept("separations", messages.SeparationReport, 1, liveliness=True)
 
+BRIDGES: Final = _kept("bridges", messages.BridgeReport, 1, liveliness=True)
+ARCS: Final = _kept("arcs", messages.ArcTable, 1)
+
 CONTROL: Final = (
     EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
     REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
     ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS, PENDING_CUTS,
     WRITER_REQUESTS, GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS, SETTLE_ANSWERS,
     NODE_OUTCOMES, MAIL, MAIL_RECEIPTS, SEND_REQUESTS, SEND_REPLIES, MAILBOXES, GROUP_REQUESTS,
-    GROUP_MEMBERS, REVOCATIONS, USES, SEPARATIONS,
+    GROUP_MEMBERS, REVOCATIONS, USES, SEPARATIONS, BRIDGES, ARCS,
 )  # fmt: skip
 """All channels but those of the items."""
 

@@ -51,11 +51,13 @@ message            from -> to              meaning
 ``Revocation``     operator, door -> doors a token is not valid any more
 ``WriterUse``      process -> controller   how full its writers of a topic are
 ``SeparationReport`` process -> all        which separation is in effect, and what it left out
+``BridgeReport``   bridge -> everybody     its place on the ring, and its devices
+``ArcTable``       bridge -> everybody     the arcs of the ring that were given away
 =================  ======================  =====================================================
 
 They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,
 :mod:`~.serving` (topics that consumers read), :mod:`~.ending` (of writers), :mod:`~.balancing`,
-:mod:`~.autonomic`, :mod:`~.mobile`, :mod:`~.access` and :mod:`~.qos`.
+:mod:`~.autonomic`, :mod:`~.mobile`, :mod:`~.access`, :mod:`~.qos` and :mod:`~.bridge`.
 
 Items travel in :class:`evenflow.model.sample.Sample`. Every message may be lost, repeated, delayed
 or reordered: each carries what makes it safe to handle late or twice (a term, a number, a
@@ -81,6 +83,7 @@ from evenflow.model.messages.balancing import (
     Refusal,
     SliceLoads,
 )
+from evenflow.model.messages.bridge import ArcTable, BridgeReport
 from evenflow.model.messages.ending import (
     CutAnswer,
     CutStage,
@@ -120,8 +123,10 @@ __all__ = [
     "Ack",
     "ActionOrder",
     "ActionOutcome",
+    "ArcTable",
     "Attachment",
     "Beat",
+    "BridgeReport",
     "CacheChunk",
     "Commit",
     "CommitCopy",
