@@ -49,6 +49,7 @@ message            from -> to              meaning
 ``GroupRequest``   any process -> mailbox  which mobile nodes are in this group?
 ``GroupMembers``   mailbox -> who asked    these are
 ``Revocation``     operator, door -> doors a token is not valid any more
+``DeviceRecord``   bridge -> everybody     it serves a device; what another needs to go on
 ``WriterUse``      process -> controller   how full its writers of a topic are
 ``SeparationReport`` process -> all        which separation is in effect, and what it left out
 ``BridgeReport``   bridge -> everybody     its place on the ring, and its devices
@@ -57,7 +58,8 @@ message            from -> to              meaning
 
 They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,
 :mod:`~.serving` (topics that consumers read), :mod:`~.ending` (of writers), :mod:`~.balancing`,
-:mod:`~.autonomic`, :mod:`~.mobile`, :mod:`~.access`, :mod:`~.qos` and :mod:`~.bridge`.
+:mod:`~.autonomic`, :mod:`~.mobile`, :mod:`~.access`, :mod:`~.qos`, :mod:`~.bridge` and
+:mod:`~.devices`.
 
 Items travel in :class:`evenflow.model.sample.Sample`. Every message may be lost, repeated, delayed
 or reordered: each carries what makes it safe to handle late or twice (a term, a number, a
@@ -84,6 +86,7 @@ from evenflow.model.messages.balancing import (
     SliceLoads,
 )
 from evenflow.model.messages.bridge import ArcTable, BridgeReport
+from evenflow.model.messages.devices import DeviceRecord
 from evenflow.model.messages.ending import (
     CutAnswer,
     CutStage,
@@ -133,6 +136,7 @@ __all__ = [
     "ConsumerCommit",
     "CutAnswer",
     "CutStage",
+    "DeviceRecord",
     "EpochClose",
     "EventNotice",
     "GatewayReport",
