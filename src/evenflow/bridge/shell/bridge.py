@@ -1,0 +1,361 @@
+"""A bridge at work: its cores between datagrams and domain.
+
+One asyncio loop has the sockets and both cores: :class:`~evenflow.bridge.core.BridgeCore`, which
+serves devices, and :class:`~evenflow.bridge.ring.core.RingCore`, which says whose they are.
+Whatever waits has a thread: the domain two (`domain_port`), the agent entities two (`entities`).
+They talk to the loop by ``call_soon_threadsafe``, and each hands over one thing at a time.
+
+**The end.** A bridge that ends takes no devices any more (it has no points on the ring), so others
+own its devices and offer to serve them; each goes when its new bridge has its entities. What is
+still here when the time is over is told to look for another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from evenflow.bridge.core import BridgeCore
+from evenflow.bridge.events import (
+    DropEntity,
+    MakeEntity,
+    PublishRecord,
+    RecordHeard,
+    RecordWithdrawn,
+    RingChanged,
+    Send,
+    Stop,
+    Timer,
+    WithdrawRecord,
+    WriteSample,
+)
+from evenflow.bridge.protocol.guid import parse_guid
+from evenflow.bridge.ring.core import Identity, RingCore
+from evenflow.bridge.ring.events import (
+    DeviceReleased,
+    DeviceServed,
+    DrainRing,
+    LeaveRing,
+    TellRing,
+)
+from evenflow.bridge.shell.domain_port import DomainPort
+from evenflow.bridge.shell.entities import DeviceEntities
+from evenflow.bridge.shell.udp import UdpPort, parse_address
+from evenflow.clock import SystemClock
+from evenflow.domain.channels import Gone
+from evenflow.errors import ConfigError, DomainError
+from evenflow.model.messages import BridgeReport, DeviceRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenflow.bridge.events import Action, Address, Event
+    from evenflow.bridge.ring.core import RingSettings
+    from evenflow.bridge.ring.events import RingAction, RingEvent
+    from evenflow.bridge.settings import BridgeSettings
+    from evenflow.bridge.shell.keys import DeviceKeys
+    from evenflow.bridge.shell.udp import Doors
+    from evenflow.clock import Clock
+    from evenflow.domain.cyclone import Participant
+
+KEYS_S: Final = 1.0
+"""How often the file of keys is looked at."""
+_log = logging.getLogger(__name__)
+
+
+class Bridge:
+    """A bridge; :meth:`start` it in a running loop.
+
+    Args:
+        name: Its name, for ever.
+        settings: Bounds and times of the core.
+        ring: Its place on the ring.
+        keys: The keys of devices.
+        participant: The process's place in the domain.
+        clock: The time.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: BridgeSettings,
+        ring: RingSettings,
+        *,
+        keys: DeviceKeys,
+        participant: Participant,
+        clock: Clock | None = None,
+    ) -> None:
+        self.name = name
+        self._settings = settings
+        self._ring_settings = ring
+        self._keys = keys
+        self._participant = participant
+        self._clock = clock or SystemClock()
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._udp: UdpPort | None = None
+        self._port: DomainPort | None = None
+        self._entities: DeviceEntities | None = None
+        self._keys_fault = ""
+        self.received = 0
+        """Datagrams that came."""
+
+    # -- start -------------------------------------------------------------------------------------
+
+    async def start(self, doors: Doors) -> None:
+        """Listen, and serve from now on.
+
+        Raises:
+            DomainError: An address or interface cannot be used.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._failed: asyncio.Future[None] = self._loop.create_future()
+        self._udp = UdpPort(doors)
+        self.address = self._udp.address
+        self._me = Identity(
+            self.name,
+            (f"udp://{self.address[0]}:{self.address[1]}",),
+            socket.gethostname(),
+            os.getpid(),
+            self._clock.wall(),
+        )
+        self.ring = RingCore(self._me, self._ring_settings, self._clock.monotonic())
+        self.core = BridgeCore(
+            self.name,
+            self.ring,
+            self._settings,
+            lambda: secrets.randbits(64),
+            self._keys.of,
+            self._address_of,
+        )
+        self._entities = DeviceEntities(self._participant, (), self._take, self._fail_soon)
+        self._port = DomainPort(self.name, self._participant, self._take_heard, self._fail_soon)
+        for one in self._udp.sockets:
+            self._loop.add_reader(one, self._on_readable, one)
+        self._tasks = [asyncio.create_task(self._look_at_keys())]
+        self._arm()
+
+    def _address_of(self, bridge: str) -> Address | None:
+        """Where devices reach another bridge, by its own word."""
+        report = self.ring.heard.get(bridge)
+        with suppress(ConfigError):
+            return parse_address(report.addresses[0], bridge) if report else None
+        return None
+
+    async def wait(self) -> None:
+        """Wait until the bridge fails, and raise what it failed by."""
+        await asyncio.shield(self._failed)
+
+    def _fail_soon(self, failure: BaseException) -> None:
+        """A thread has failed."""
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._fail, failure)
+
+    def _fail(self, failure: BaseException) -> None:
+        if not self._failed.done():
+            self._failed.set_exception(failure)
+
+    # -- what comes in -----------------------------------------------------------------------------
+
+    def _on_readable(self, one: socket.socket) -> None:
+        assert self._udp is not None
+        datagrams = self._udp.receive(one)
+        self.received += len(datagrams)
+        self._handle_all(datagrams)
+
+    def _take(self, events: Iterable[Event]) -> threading.Event:
+        """What agent entities say; from their threads."""
+        return self._soon(lambda: self._handle_all(events))
+
+    def _take_heard(self, messages: Iterable[Any]) -> threading.Event:
+        """What the domain says; from its thread."""
+        return self._soon(lambda: self._hear(messages))
+
+    def _soon(self, work: Any) -> threading.Event:
+        handled = threading.Event()
+
+        def do() -> None:
+            work()
+            handled.set()
+
+        try:
+            self._loop.call_soon_threadsafe(do)
+        except RuntimeError:  # the loop is closed
+            handled.set()
+        return handled
+
+    def _hear(self, messages: Iterable[Any]) -> None:
+        for message in messages:
+            match message:
+                case DeviceRecord():
+                    self._handle_all([RecordHeard(message)])
+                case Gone() if message.message_type is DeviceRecord:
+                    self._hear_withdrawn(message)
+                case BridgeReport() if message.bridge == self.name:
+                    self._meet_twin(message)
+                case _:
+                    self._turn_ring(message)
+
+    def _hear_withdrawn(self, gone: Gone) -> None:
+        """One whose bridge is merely not heard any more is what adoption needs."""
+        if gone.disposed:
+            with suppress(ValueError):
+                self._handle_all([RecordWithdrawn(gone.key[0], parse_guid(gone.key[1]))])
+
+    def _meet_twin(self, report: BridgeReport) -> None:
+        """Another bridge of this name: the one that came later ends."""
+        theirs, mine = ((one.since, one.host, one.pid) for one in (report, self._me))
+        if theirs < mine:
+            where = f"on {report.host} (process {report.pid}): give this one another name"
+            self._fail(DomainError(f"bridge {self.name}", f"is running already {where}"))
+
+    # -- events and actions ------------------------------------------------------------------------
+
+    def order(self, event: RingEvent) -> None:
+        """Give the ring an event of a plan or an operator; any thread may."""
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._turn_ring, event)
+
+    def _handle_all(self, events: Iterable[Event]) -> None:
+        if self._failed.done():
+            return
+        now = self._clock.monotonic()
+        try:
+            for event in events:
+                for action in self.core.handle(event, now):
+                    self._perform(action)
+        except Exception as failure:  # noqa: BLE001 - a broken core must not go on
+            _log.exception("the bridge fails")
+            self._fail(failure)
+            return
+        self._arm()
+
+    def _turn_ring(self, event: Any) -> None:
+        """Let the ring take in an event, or do what is due (None)."""
+        if self._failed.done():
+            return
+        now = self._clock.monotonic()
+        was_isolated = self.ring.is_isolated
+        try:
+            actions = self.ring.poll(now) if event is None else self.ring.handle(event, now)
+        except Exception as failure:  # noqa: BLE001 - as above
+            _log.exception("the ring fails at %s", type(event).__name__)
+            self._fail(failure)
+            return
+        self._perform_ring(actions, changed=was_isolated != self.ring.is_isolated)
+
+    def _perform_ring(self, actions: Iterable[RingAction], *, changed: bool) -> None:
+        for action in actions:
+            if not isinstance(action, TellRing):
+                changed = True
+            elif self._port is not None:
+                self._port.tell(action.message)
+        if changed:
+            self._handle_all([RingChanged()])
+        self._arm()
+
+    def _arm(self) -> None:
+        """Be called when a core wants to be, and not earlier than now."""
+        due = min(self.core.deadline(), self.ring.get_timer())
+        due += self._loop.time() - self._clock.monotonic()
+        if self._timer is not None:
+            if self._timer.when() <= due:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(due, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        if self._clock.monotonic() >= self.ring.get_timer():
+            self._turn_ring(None)
+        self._handle_all([Timer()])
+
+    def _perform(self, action: Action) -> None:
+        assert self._udp is not None
+        assert self._entities is not None
+        match action:
+            case Send(data, target):
+                self._udp.send(data, target)
+            case WriteSample():
+                self._entities.write(action)
+            case MakeEntity() | DropEntity():
+                self._entities.order(action)
+            case PublishRecord(record) if self._port is not None:
+                self.ring.handle(DeviceServed(parse_guid(record.guid)), 0.0)
+                self._port.tell(record)
+            case WithdrawRecord(record) if self._port is not None:
+                self.ring.handle(DeviceReleased(parse_guid(record.guid)), 0.0)
+                self._port.withdraw(record)
+
+    async def _look_at_keys(self) -> None:
+        while True:
+            await asyncio.sleep(KEYS_S)
+            fault = ""
+            try:
+                await asyncio.to_thread(self._keys.refresh)
+            except ConfigError as error:
+                fault = str(error)
+            if fault and fault != self._keys_fault:  # it is tried again and again, and said once
+                _log.error("the keys of devices stay as they were: %s", fault)
+            self._keys_fault = fault
+
+    # -- what it shows -----------------------------------------------------------------------------
+
+    @property
+    def devices(self) -> int:
+        """Devices that are served."""
+        return len(self.core.sessions)
+
+    @property
+    def messages(self) -> int:
+        """Samples passed on, both ways."""
+        return self.core.relay.relayed_up + self.core.relay.relayed_down
+
+    @property
+    def refused(self) -> int:
+        """Datagrams, records and samples that were not taken, and those that could not go out."""
+        lost = (self._udp.unsent if self._udp else 0) + (
+            self._entities.unwritten if self._entities else 0
+        )
+        return sum(self.core.refused.values()) + lost
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    async def drain(self, within_s: float) -> bool:
+        """Have the devices served by other bridges; return whether all have gone in time."""
+        self._turn_ring(DrainRing(on=True))
+        end = self._loop.time() + within_s
+        while self.devices and self._loop.time() < end and not self._failed.done():
+            if not self.ring.members:
+                break
+            await asyncio.sleep(0.05)
+        return not self.devices
+
+    async def close(self) -> None:
+        """End: devices that are still here are told to look for another bridge."""
+        if self._udp is None:
+            return
+        for one in self._udp.sockets:
+            self._loop.remove_reader(one)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._port is not None and not self._failed.done():
+            self._handle_all([Stop()])
+            self._turn_ring(LeaveRing())
+        if self._timer is not None:
+            self._timer.cancel()
+        await asyncio.to_thread(self._close_threads)
+        self._udp.close()
+
+    def _close_threads(self) -> None:
+        if self._port is not None:
+            self._port.close()
+        if self._entities is not None:
+            self._entities.close()
