@@ -197,10 +197,10 @@ class TakeItem:
 
 @dataclass(frozen=True, slots=True)
 class AskSettled:
-    """How far has a bridge accepted a device's items? (:class:`ItemSettled` tells.)
+    """How far has a bridge accepted a device's items?
 
-    Asked again as often as the device repeats it. Before the answer nothing of an older session is
-    taken any more, neither there nor here.
+    :class:`ItemSettled` tells. Asked again as often as the device repeats it. Before the answer
+    nothing of an older session is taken any more, neither there nor here.
     """
 
     guid: bytes

@@ -34,6 +34,8 @@ class Connect:
     heartbeat_ms: int
     last_bridge: str
     """Who served it before; empty if nobody did, or it does not remember."""
+    direct: bool = False
+    """Whether it was sent to one bridge alone: one that does not own the device says who does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class Refused:
     """The run and counter must be larger."""
     wait_ms: int
     """When to come again."""
+    address: str = ""
+    """Where the owner is: ``host:port``; only with `Refusal.ELSEWHERE`."""
 
 
 @dataclass(frozen=True, slots=True)

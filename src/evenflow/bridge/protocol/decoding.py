@@ -21,6 +21,7 @@ from evenflow.bridge.protocol.encoding import HEADER, MAGIC, SEAL_BYTES, SEALED
 from evenflow.bridge.protocol.guid import MOST_DEVICE_NAME
 from evenflow.bridge.protocol.kinds import (
     LONGEST_HEARTBEAT_MS,
+    MOST_ADDRESS,
     MOST_BRIDGE,
     MOST_DATAGRAM,
     MOST_ENTITIES,
@@ -150,8 +151,9 @@ def _connect(cursor: Cursor) -> dg.Connect:
     run = cursor.number(_U64, MOST_RUN)
     tried = cursor.number(_U8, 255)
     heartbeat_ms = cursor.number(_U16, LONGEST_HEARTBEAT_MS, SHORTEST_HEARTBEAT_MS)
+    direct = bool(cursor.number(_U8, 1))
     name = cursor.text(MOST_DEVICE_NAME, 1)
-    return dg.Connect(name, run, tried, heartbeat_ms, cursor.text(MOST_BRIDGE))
+    return dg.Connect(name, run, tried, heartbeat_ms, cursor.text(MOST_BRIDGE), direct)
 
 
 def _accepted(cursor: Cursor) -> dg.Accepted:
@@ -164,7 +166,8 @@ def _refused(cursor: Cursor) -> dg.Refused:
     reason = Refusal(cursor.number(_U8, max(Refusal), min(Refusal)))
     echo = cursor.number(_U64, MOST_RUN)
     floor = cursor.number(_U64, MOST_RUN)
-    return dg.Refused(reason, echo, floor, cursor.number(_U16, 0xFFFF))
+    wait_ms = cursor.number(_U16, 0xFFFF)
+    return dg.Refused(reason, echo, floor, wait_ms, cursor.text(MOST_ADDRESS))
 
 
 def _create(cursor: Cursor) -> dg.Create:

@@ -27,7 +27,7 @@ _DATA: Final = Struct(">BI")
 _HEARTBEAT: Final = Struct(">III")
 _ALIVE: Final = Struct(">IIB")
 _REFUSED: Final = Struct(">BQQH")
-_CONNECT: Final = Struct(">QBH")
+_CONNECT: Final = Struct(">QBHB")
 _KEYED: Final = Struct(">QQB")
 _U64: Final = Struct(">Q")
 
@@ -55,7 +55,7 @@ def _text(text: str) -> bytes:
 
 
 def _connect(body: dg.Connect) -> bytes:
-    fixed = _CONNECT.pack(body.run, body.tried, body.heartbeat_ms)
+    fixed = _CONNECT.pack(body.run, body.tried, body.heartbeat_ms, body.direct)
     return fixed + _text(body.name) + _text(body.last_bridge)
 
 
@@ -64,7 +64,8 @@ def _accepted(body: dg.Accepted) -> bytes:
 
 
 def _refused(body: dg.Refused) -> bytes:
-    return _REFUSED.pack(body.reason, body.echo, body.floor, body.wait_ms)
+    fixed = _REFUSED.pack(body.reason, body.echo, body.floor, body.wait_ms)
+    return fixed + _text(body.address)
 
 
 def _set_topic(body: dg.SetTopic) -> bytes:

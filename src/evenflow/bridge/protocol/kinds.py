@@ -14,6 +14,8 @@ MOST_TOPIC: Final = 128
 """Bytes of a topic's name."""
 MOST_BRIDGE: Final = 64
 """Bytes of a bridge's name."""
+MOST_ADDRESS: Final = 72
+"""Bytes of an address: ``host:port``."""
 MOST_RUN: Final = 1 << 53
 """Runs and counters: microseconds since 1970 stay below it until 2255."""
 MOST_SESSION: Final = (1 << 32) - 2
@@ -22,7 +24,7 @@ LONGEST_HEARTBEAT_MS: Final = 60_000
 
 
 class Kind(IntEnum):
-    """What a datagram is. (>: from the device, <: from the bridge.)"""
+    """What a datagram is (``>`` from the device, ``<`` from the bridge)."""
 
     CONNECT = 1
     """> I am here; who owns me answers. By multicast, or to an address that is known."""
@@ -124,3 +126,5 @@ class Refusal(IntEnum):
     """Only devices with a key are served."""
     EARLIER = 3
     """A later run, or a larger counter, is known: go on above the floor that is told."""
+    ELSEWHERE = 4
+    """Another bridge owns the device; said only to who asked this one alone."""

@@ -1,0 +1,108 @@
+"""What other bridges say about their devices, checked; of a device the newest record counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenflow.bridge.protocol.device_types import parse_type
+from evenflow.bridge.protocol.guid import parse_guid
+from evenflow.bridge.protocol.kinds import (
+    LONGEST_HEARTBEAT_MS,
+    MOST_ENTITIES,
+    SHORTEST_HEARTBEAT_MS,
+    Role,
+)
+from evenflow.bridge.sessions import Entity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evenflow.bridge.events import Address
+    from evenflow.model.messages.devices import DeviceRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A device of another bridge."""
+
+    guid: bytes
+    address: Address
+    record: DeviceRecord
+
+    @property
+    def bridge(self) -> str:
+        """Who serves it, or did."""
+        return self.record.bridge
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Of two records of a device the one with the larger counts."""
+        return self.record.run, self.record.session
+
+    def entities(self) -> list[Entity]:
+        """Its entities, to be made."""
+        record = self.record
+        columns = zip(record.roles, record.reliable, record.topics, record.types, strict=True)
+        return [
+            Entity(Role(role), topic, bool(reliable), parse_type(line) if line else None)
+            for role, reliable, topic, line in columns
+        ]
+
+
+def check(record: DeviceRecord) -> Known:
+    """A record whose every field makes sense; :class:`ValueError` when one does not."""
+    host, _, port = record.address.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise ValueError(f"{record.address!r} is no address")
+    if not SHORTEST_HEARTBEAT_MS <= record.heartbeat_ms <= LONGEST_HEARTBEAT_MS:
+        raise ValueError(f"heartbeat of {record.heartbeat_ms} ms")
+    if len(record.roles) > MOST_ENTITIES:
+        raise ValueError(f"{len(record.roles)} entities")
+    known = Known(parse_guid(record.guid), (host, int(port)), record)
+    for entity in known.entities():
+        if not entity.topic or (entity.type is None) != (entity.role is Role.ITEMS):
+            raise ValueError("an entity without topic or type")
+    return known
+
+
+class Records:
+    """The newest record of each device of other bridges.
+
+    Args:
+        most: Records that are kept; of more devices nothing is known, and they connect anew by
+            themselves when their bridge dies.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._by_guid: dict[bytes, Known] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_guid)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(list(self._by_guid))
+
+    def get(self, guid: bytes) -> Known | None:
+        """The newest record of a device."""
+        return self._by_guid.get(guid)
+
+    def hear(self, known: Known) -> bool:
+        """Keep a record if it is the newest; False when there is no room."""
+        former = self._by_guid.get(known.guid)
+        if former is None and len(self._by_guid) >= self._most:
+            return False
+        if former is None or known.order >= former.order:
+            self._by_guid[known.guid] = known
+        return True
+
+    def withdraw(self, bridge: str, guid: bytes) -> None:
+        """A bridge has let a device go."""
+        known = self._by_guid.get(guid)
+        if known is not None and known.bridge == bridge:
+            del self._by_guid[guid]
+
+    def forget(self, guid: bytes) -> None:
+        """Nothing is known of a device any more."""
+        self._by_guid.pop(guid, None)
