@@ -44,7 +44,8 @@ def test_figure_3_keys_are_at_their_successors(key: int, node: str) -> None:
 
 @pytest.mark.parametrize(
     ("device", "node"),
-    # By the paper's own rule D16 is at N21 (its text: N28, which is no node); D59 is not in its list.
+    # By the paper's own rule D16 is at N21 (its text: N28, which is no node here); it uses D59 and
+    # does not list it.
     [(3, "N8"), (16, "N21"), (28, "N38"), (32, "N38"), (59, "N1")],
 )
 def test_figure_5_devices_are_at_their_successors(device: int, node: str) -> None:
