@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from evenflow.config.section import Section, integer, number
+from evenflow.config.section import Section, integer, number, yes_or_no
 from evenflow.model.bounds import MOST_POINTS
 
 
 @dataclass(frozen=True, slots=True)
 class BridgeConfig(Section):
-    """``[bridge]``: a bridge's place on the ring."""
+    """``[bridge]``: a bridge's place on the ring, and its bounds."""
 
     table: ClassVar[str] = "bridge"
 
@@ -24,3 +24,7 @@ class BridgeConfig(Section):
     """How long a bridge listens for others before it takes devices."""
     doubt_s: float = number(2.0, 0.1, 60.0)
     """A bridge that is not heard any more counts as gone for so long at least, whoever names it."""
+    most_devices: int = integer(10_000, 1, 1_000_000)
+    """Devices that a bridge serves at most."""
+    require_keys: bool = yes_or_no(default=False)
+    """Whether only devices with a key are served (``evenflow keys device``)."""

@@ -44,6 +44,7 @@ from evenflow.bridge.ring.events import (
     LeaveRing,
     TellRing,
 )
+from evenflow.bridge.sessions import Stage
 from evenflow.bridge.shell.domain_port import DomainPort
 from evenflow.bridge.shell.entities import DeviceEntities
 from evenflow.bridge.shell.udp import UdpPort, parse_address
@@ -310,7 +311,7 @@ class Bridge:
     @property
     def devices(self) -> int:
         """Devices that are served."""
-        return len(self.core.sessions)
+        return sum(session.stage is not Stage.OFFERED for session in self.core.sessions)
 
     @property
     def messages(self) -> int:

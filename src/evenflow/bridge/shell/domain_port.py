@@ -135,4 +135,6 @@ class DomainPort(Closing):
 
 def _subject(message: Told) -> Hashable:
     """What a message is the newest word on."""
-    return message.guid if isinstance(message, DeviceRecord) else type(message)
+    if isinstance(message, DeviceRecord):
+        return message.guid
+    return type(message).__name__

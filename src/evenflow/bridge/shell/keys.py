@@ -1,9 +1,9 @@
 """The keys of devices, from a file of the access folder.
 
 One device a line: its GUID (24 hexadecimal digits) or its name, and its key (64 hexadecimal
-digits); ``#`` begins a remark. The file is read again when it has changed, so a device that is added
-or struck off needs no bridge to be started again. A file that cannot be read, or has a line that is
-none, leaves the keys as they were, and the fault is told.
+digits); ``#`` begins a remark. The file is read again when it has changed, so no bridge needs to be
+started again when a device is added or struck off. A file that cannot be read, or has a line that
+is none, leaves the keys as they were, and the fault is told.
 """
 
 from __future__ import annotations
