@@ -47,6 +47,9 @@ class ItemRelay:
         entity = self._entity(session, item.entity)
         if entity is None:
             return
+        if item.salt != session.salt:
+            self._counts["other_session"] += 1
+            return
         if entity.taken is None:
             if not 1 <= distance <= item.number:
                 self._counts["malformed"] += 1

@@ -117,6 +117,9 @@ class Item:
     """From 1, for each entity and run."""
     time: int
     """Microseconds since 1970; 0: the device has no clock."""
+    salt: int
+    """That of the session, as the bridge drew it: what was on its way to a bridge that died is not
+    taken by the one that is started in its place."""
     payload: bytes
 
 

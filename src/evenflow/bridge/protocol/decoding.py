@@ -114,7 +114,7 @@ _TWO_U64: Final = Struct(">QQ")
 _ALIVE: Final = Struct(">II")
 _HEARTBEAT: Final = Struct(">III")
 _DATA: Final = Struct(">BI")
-_ITEM: Final = Struct(">BQQ")
+_ITEM: Final = Struct(">BQQQ")
 
 
 def decode(data: bytes) -> dg.Datagram:
@@ -201,10 +201,10 @@ def _data(cursor: Cursor) -> dg.Data:
 
 
 def _item(cursor: Cursor) -> dg.Item:
-    entity, number, time = cursor.numbers(_ITEM)
+    entity, number, time, salt = cursor.numbers(_ITEM)
     cursor.check(entity, MOST_ENTITIES - 1)
     cursor.check(number, MOST_RUN, 1)
-    return dg.Item(entity, number, cursor.check(time, MOST_RUN), cursor.rest())
+    return dg.Item(entity, number, cursor.check(time, MOST_RUN), salt, cursor.rest())
 
 
 def _safe(cursor: Cursor) -> dg.Safe:

@@ -22,7 +22,7 @@ SEALED: Final = 1
 SEAL_BYTES: Final = 24
 
 _ENTITY_U64: Final = Struct(">BQ")
-_ITEM: Final = Struct(">BQQ")
+_ITEM: Final = Struct(">BQQQ")
 _DATA: Final = Struct(">BI")
 _HEARTBEAT: Final = Struct(">III")
 _ALIVE: Final = Struct(">IIB")
@@ -98,7 +98,7 @@ _ENCODERS: Final[dict[type[Any], tuple[Kind, Callable[[Any], bytes]]]] = {
     dg.Data: (Kind.DATA, lambda body: _DATA.pack(body.entity, body.mark) + body.payload),
     dg.Item: (
         Kind.ITEM,
-        lambda body: _ITEM.pack(body.entity, body.number, body.time) + body.payload,
+        lambda body: _ITEM.pack(body.entity, body.number, body.time, body.salt) + body.payload,
     ),
     dg.Safe: (Kind.SAFE, lambda body: _ENTITY_U64.pack(body.entity, body.number)),
     dg.Settle: (Kind.SETTLE, lambda body: bytes((body.entity,)) + _text(body.bridge)),
