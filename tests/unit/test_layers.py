@@ -80,6 +80,8 @@ SHELLS: Final = frozenset(
     autonomic.execute.service
     autonomic.monitor.sensors autonomic.rates autonomic.rates.station
     autonomic.knowledge.history autonomic.knowledge.journal
+    bridge.shell.bridge bridge.shell.domain_port bridge.shell.entities bridge.shell.keys
+    bridge.shell.sensors bridge.shell.udp
     config config.loading
     mobile.client.aio mobile.client.blocking mobile.client.disk mobile.client.shell
     mobile.client.wire

@@ -20,6 +20,7 @@ from evenflow.autonomic.analyze.qos_events import PLACE as QOS_PLACE
 from evenflow.autonomic.analyze.qos_events import QosEvent
 from evenflow.autonomic.monitor.monitors import OperationRanges
 from evenflow.autonomic.monitor.properties import (
+    BRIDGE,
     BROKER,
     GATEWAY,
     MACHINE,
@@ -81,7 +82,7 @@ def design(config: Config, companions: Iterable[Companion] = ()) -> Design:
     """
     others = tuple(companions)
     given = {name: place for companion in others for name, place in companion.places.items()}
-    known = (*MACHINE, *NODE, *BROKER, *QUERY, *GATEWAY, *MAILBOX, *RATE)
+    known = (*MACHINE, *NODE, *BROKER, *QUERY, *GATEWAY, *BRIDGE, *MAILBOX, *RATE)
     properties = tuple(dict.fromkeys((*known, *config.monitor.ranges)))
     bounds = {**DEFAULT_RANGES, **config.monitor.ranges}
     groups = {EVERYBODY: "*", **{group.name: group.nodes for group in config.groups}}
