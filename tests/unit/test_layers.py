@@ -77,7 +77,7 @@ SHELLS: Final = frozenset(
     """
     access.keys access.register access.revocation
     autonomic.agent autonomic.execute.launching autonomic.execute.node_starter
-    autonomic.execute.service
+    autonomic.execute.operator_order autonomic.execute.service
     autonomic.monitor.sensors autonomic.rates autonomic.rates.station
     autonomic.knowledge.history autonomic.knowledge.journal
     bridge.shell.bridge bridge.shell.domain_port bridge.shell.entities bridge.shell.keys

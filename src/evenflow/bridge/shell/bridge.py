@@ -36,34 +36,30 @@ from evenflow.bridge.events import (
     WriteSample,
 )
 from evenflow.bridge.protocol.guid import parse_guid
-from evenflow.bridge.ring.core import Identity, RingCore
-from evenflow.bridge.ring.events import (
-    DeviceReleased,
-    DeviceServed,
-    DrainRing,
-    LeaveRing,
-    TellRing,
-)
+from evenflow.bridge.ring.core import Identity
+from evenflow.bridge.ring.events import DrainRing, LeaveRing
 from evenflow.bridge.sessions import Stage
 from evenflow.bridge.shell.domain_port import DomainPort
 from evenflow.bridge.shell.entities import DeviceEntities
+from evenflow.bridge.shell.ring_turns import RingTurns
 from evenflow.bridge.shell.udp import UdpPort, parse_address
 from evenflow.clock import SystemClock
 from evenflow.domain.channels import Gone
-from evenflow.errors import ConfigError, DomainError
-from evenflow.model.messages import BridgeReport, DeviceRecord
+from evenflow.errors import ConfigError
+from evenflow.model.messages import DeviceRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.bridge.events import Action, Address, Event
     from evenflow.bridge.ring.core import RingSettings
-    from evenflow.bridge.ring.events import RingAction, RingEvent
+    from evenflow.bridge.ring.events import RingEvent
     from evenflow.bridge.settings import BridgeSettings
     from evenflow.bridge.shell.keys import DeviceKeys
     from evenflow.bridge.shell.udp import Doors
     from evenflow.clock import Clock
     from evenflow.domain.cyclone import Participant
+    from evenflow.model.messages import ArcTable, BridgeReport
 
 KEYS_S: Final = 1.0
 """How often the file of keys is looked at."""
@@ -119,14 +115,22 @@ class Bridge:
         self._failed: asyncio.Future[None] = self._loop.create_future()
         self._udp = UdpPort(doors)
         self.address = self._udp.address
-        self._me = Identity(
+        me = Identity(
             self.name,
             (f"udp://{self.address[0]}:{self.address[1]}",),
             socket.gethostname(),
             os.getpid(),
             self._clock.wall(),
         )
-        self.ring = RingCore(self._me, self._ring_settings, self._clock.monotonic())
+        self._turns = RingTurns(
+            me,
+            self._ring_settings,
+            self._clock,
+            tell=self._tell,
+            on_changed=lambda: self._handle_all([RingChanged()]),
+            fail=self._fail,
+        )
+        self.ring = self._turns.core
         self.core = BridgeCore(
             self.name,
             self.ring,
@@ -198,10 +202,8 @@ class Bridge:
                     self._handle_all([RecordHeard(message)])
                 case Gone() if message.message_type is DeviceRecord:
                     self._hear_withdrawn(message)
-                case BridgeReport() if message.bridge == self.name:
-                    self._meet_twin(message)
                 case _:
-                    self._turn_ring(message)
+                    self._turns.hear(message)
 
     def _hear_withdrawn(self, gone: Gone) -> None:
         """One whose bridge is merely not heard any more is what adoption needs."""
@@ -209,19 +211,12 @@ class Bridge:
             with suppress(ValueError):
                 self._handle_all([RecordWithdrawn(gone.key[0], parse_guid(gone.key[1]))])
 
-    def _meet_twin(self, report: BridgeReport) -> None:
-        """Another bridge of this name: the one that came later ends."""
-        theirs, mine = ((one.since, one.host, one.pid) for one in (report, self._me))
-        if theirs < mine:
-            where = f"on {report.host} (process {report.pid}): give this one another name"
-            self._fail(DomainError(f"bridge {self.name}", f"is running already {where}"))
-
     # -- events and actions ------------------------------------------------------------------------
 
     def order(self, event: RingEvent) -> None:
         """Give the ring an event of a plan or an operator; any thread may."""
         with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._turn_ring, event)
+            self._loop.call_soon_threadsafe(self._turns.hear, event)
 
     def _handle_all(self, events: Iterable[Event]) -> None:
         if self._failed.done():
@@ -237,30 +232,6 @@ class Bridge:
             return
         self._arm()
 
-    def _turn_ring(self, event: Any) -> None:
-        """Let the ring take in an event, or do what is due (None)."""
-        if self._failed.done():
-            return
-        now = self._clock.monotonic()
-        was_isolated = self.ring.is_isolated
-        try:
-            actions = self.ring.poll(now) if event is None else self.ring.handle(event, now)
-        except Exception as failure:  # noqa: BLE001 - as above
-            _log.exception("the ring fails at %s", type(event).__name__)
-            self._fail(failure)
-            return
-        self._perform_ring(actions, changed=was_isolated != self.ring.is_isolated)
-
-    def _perform_ring(self, actions: Iterable[RingAction], *, changed: bool) -> None:
-        for action in actions:
-            if not isinstance(action, TellRing):
-                changed = True
-            elif self._port is not None:
-                self._port.tell(action.message)
-        if changed:
-            self._handle_all([RingChanged()])
-        self._arm()
-
     def _arm(self) -> None:
         """Be called when a core wants to be, and not earlier than now."""
         due = min(self.core.deadline(), self.ring.get_timer())
@@ -273,8 +244,7 @@ class Bridge:
 
     def _on_timer(self) -> None:
         self._timer = None
-        if self._clock.monotonic() >= self.ring.get_timer():
-            self._turn_ring(None)
+        self._turns.poll()
         self._handle_all([Timer()])
 
     def _perform(self, action: Action) -> None:
@@ -287,12 +257,16 @@ class Bridge:
                 self._entities.write(action)
             case MakeEntity() | DropEntity():
                 self._entities.order(action)
-            case PublishRecord(record) if self._port is not None:
-                self.ring.handle(DeviceServed(parse_guid(record.guid)), 0.0)
-                self._port.tell(record)
+            case PublishRecord(record):
+                self._turns.served(record)
+                self._tell(record)
             case WithdrawRecord(record) if self._port is not None:
-                self.ring.handle(DeviceReleased(parse_guid(record.guid)), 0.0)
+                self._turns.released(record)
                 self._port.withdraw(record)
+
+    def _tell(self, message: BridgeReport | ArcTable | DeviceRecord) -> None:
+        if self._port is not None:
+            self._port.tell(message)
 
     async def _look_at_keys(self) -> None:
         while True:
@@ -330,7 +304,7 @@ class Bridge:
 
     async def drain(self, within_s: float) -> bool:
         """Have the devices served by other bridges; return whether all have gone in time."""
-        self._turn_ring(DrainRing(on=True))
+        self._turns.hear(DrainRing(on=True))
         end = self._loop.time() + within_s
         while self.devices and self._loop.time() < end and not self._failed.done():
             if not self.ring.members:
@@ -349,7 +323,7 @@ class Bridge:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._port is not None and not self._failed.done():
             self._handle_all([Stop()])
-            self._turn_ring(LeaveRing())
+            self._turns.hear(LeaveRing())
         if self._timer is not None:
             self._timer.cancel()
         await asyncio.to_thread(self._close_threads)

@@ -11,9 +11,9 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from evenflow.autonomic.execute.operator_order import order
 from evenflow.bridge.shell.executors import DRAIN
 from evenflow.cli.options import Shared, command
-from evenflow.cli.ordering import order
 from evenflow.cli.values import seconds
 from evenflow.domain.channels import ARCS, BRIDGES, PROPERTIES, Gone
 from evenflow.domain.cyclone import Participant

@@ -12,8 +12,8 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from evenflow.autonomic.execute.operator_order import order
 from evenflow.cli.options import Shared, command
-from evenflow.cli.ordering import order
 from evenflow.cli.values import seconds
 from evenflow.domain.channels import (
     GATEWAYS,
