@@ -190,9 +190,10 @@ class RingCore:
 
     def poll(self, now: float) -> list[RingAction]:
         """Do what is due."""
-        if now >= self._listening_until:
+        actions: list[RingAction] = []
+        if not self._takes_part and now >= self._listening_until:
             self._takes_part = True
-        actions = self._review(now)
+            actions = self._review(now)
         if self._takes_part and not self._left and now >= self._report_at:
             actions.append(self._tell(self._word(), now))
             if self._somebody_is_behind():
