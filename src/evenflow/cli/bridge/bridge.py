@@ -16,6 +16,7 @@ from evenflow.autonomic.agent import Agent
 from evenflow.autonomic.design import design
 from evenflow.autonomic.execute.executors import EXECUTORS, Surroundings
 from evenflow.autonomic.execute.service import ExecutorService
+from evenflow.bridge.balancing.arcs_action import process_of
 from evenflow.bridge.protocol.kinds import MOST_BRIDGE
 from evenflow.bridge.ring.core import RingSettings
 from evenflow.bridge.settings import BridgeSettings
@@ -140,12 +141,11 @@ async def _run(
         await running.start(doors)
         gc.freeze()  # what there is by now stays: no collection needs to look at it again
         makers = {kind: EXECUTORS.get(kind) for kind in EXECUTORS}
+        own = bridge_executors(running.order, lambda: running.ring.arcs)
         with (
-            Agent(running.name, config, participant, bridge_sensors(running)),
+            Agent(process_of(running.name), config, participant, bridge_sensors(running)),
             ExecutorService(
-                Surroundings(running.name, config),
-                participant,
-                {**makers, **bridge_executors(running.order)},
+                Surroundings(process_of(running.name), config), participant, {**makers, **own}
             ),
         ):
             host, port = running.address

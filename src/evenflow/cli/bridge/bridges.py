@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evenflow.autonomic.execute.operator_order import order
+from evenflow.bridge.balancing.arcs_action import process_of
 from evenflow.bridge.shell.executors import DRAIN
 from evenflow.cli.options import Shared, command
 from evenflow.cli.values import seconds
@@ -106,7 +107,7 @@ def as_row(report: BridgeReport, properties: dict[str, float]) -> dict[str, Any]
 
 def show(seen: Seen, *, as_json: bool) -> None:
     """Print the listing."""
-    rows = [as_row(one, seen.properties.get(one.bridge, {})) for one in seen.present]
+    rows = [as_row(one, seen.properties.get(process_of(one.bridge), {})) for one in seen.present]
     if as_json:
         print(json.dumps({"bridges": rows}, indent=2))
         return
@@ -178,7 +179,7 @@ def _drain(participant: Participant, seen: Seen, name: str, *, on: bool, within:
     if report is None:
         hint = did_you_mean(name, seen.reports)
         raise DomainError(f"bridge {name}", f"is not running in this domain{hint}")
-    order(participant, name, DRAIN, {"on": on}, within)
+    order(participant, process_of(name), DRAIN, {"on": on}, within)
     others = [one for one in seen.present if one.bridge != name and one.points]
     if not on:
         print(f"{name} takes devices again")

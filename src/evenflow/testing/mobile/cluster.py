@@ -24,6 +24,7 @@ from evenflow.testing.mobile.world import SimLink, VirtualTime
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evenflow.edge.actions import Accept
     from evenflow.mobile.gateway.settings import GatewaySettings
     from evenflow.testing.mobile.world import Process
 
@@ -219,10 +220,10 @@ class MobileCluster:
         """A gateway tells the domain something."""
         self.domain.write(gateway, message, to)
 
-    def on_accepted(self, gateway: SimGateway, unit: events.Accept) -> None:
+    def on_accepted(self, gateway: SimGateway, unit: Accept) -> None:
         """A unit is on disk: from now on it is delivered, whatever happens."""
         for chunk in unit.chunks:
-            items = self.accepted.setdefault((chunk.node, unit.topic), [])
+            items = self.accepted.setdefault((chunk.client, unit.topic), [])
             items += [(gateway.name, payload) for payload in chunk.payloads]
 
     # -- the end -----------------------------------------------------------------------------------
@@ -292,10 +293,8 @@ class MobileCluster:
         for gateway in self.gateways.values():
             core = gateway.core
             assert core is not None
-            if core.room.held or core.downlink.held:
-                raise Violation(
-                    f"{gateway.name} holds {core.room.held} and {core.downlink.held} bytes"
-                )
+            if core.held:
+                raise Violation(f"{gateway.name} holds {core.held} bytes")
 
 
 def _difference(published: list[bytes], found: list[tuple[str, bytes]]) -> str:

@@ -58,7 +58,7 @@ def test_a_request_of_an_older_connection_is_not_answered():
     gateway = Harness()
     gateway.attach(connection=3)
     assert not written(gateway.hear(asked(connection=2)), SettleAnswer)
-    assert gateway.core.sessions.nodes == 1
+    assert gateway.core.sessions.clients == 1
 
 
 def test_a_request_about_another_run_is_answered_whatever_the_numbers_of_this_one():
@@ -131,7 +131,7 @@ def test_what_a_given_up_gateway_had_is_sent_again():
 def test_who_is_given_up_is_known_everywhere_and_takes_no_more_nodes():
     gateway = Harness()
     gateway.hear(report("g2", forgotten=("g1", "g7")))
-    assert gateway.core.settling.forgotten == {"g1", "g7"}
+    assert gateway.core.acceptance.settling.forgotten == {"g1", "g7"}
     link = gateway.attach()
     refused = closed(gateway.log, link)
     assert refused is not None

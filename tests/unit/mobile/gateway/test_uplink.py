@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.mobile.gateway.harness import RUN, Harness, closed, hello, sent
 
-from evenflow.mobile.gateway.events import Accept, Pause, Resume, UnitSynced
+from evenflow.edge.actions import Accept, Pause, Resume
+from evenflow.mobile.gateway.events import UnitSynced
 from evenflow.mobile.link import frames
 
 
@@ -83,7 +84,7 @@ def test_what_is_accepted_or_taken_is_not_taken_again():
     gateway.publish(link, 1, b"1")
     gateway.settle()
     assert gateway.accepted["car-1", RUN, "items"] == [b"3", b"4"]
-    assert gateway.core.uplink.repeated == 5
+    assert gateway.core.acceptance.uplink.repeated == 5
 
 
 def test_a_topic_that_the_token_does_not_allow_ends_the_connection():
@@ -91,7 +92,7 @@ def test_a_topic_that_the_token_does_not_allow_ends_the_connection():
     link = gateway.attach()
     ended = closed(gateway.publish(link, 1, b"a", topic="other"), link)
     assert ended is not None
-    assert ended.reason == "this token may not publish to topic other"
+    assert ended.reason == "this client may not publish to topic other"
 
 
 def test_a_node_that_returns_is_let_in_when_its_items_are_on_disk():
@@ -124,7 +125,7 @@ def test_a_client_that_has_used_its_share_is_not_read_until_half_of_it_is_free()
     assert Pause(other) not in gateway.publish(other, 1, b"y")
     actions = gateway.settle()
     assert [one for one in actions if isinstance(one, Resume)] == [Resume(link)]
-    assert gateway.core.room.held == 0
+    assert gateway.core.acceptance.room.held == 0
 
 
 def test_when_all_together_have_used_the_whole_nobody_who_sends_is_read():
@@ -136,7 +137,7 @@ def test_when_all_together_have_used_the_whole_nobody_who_sends_is_read():
     assert paused == links[10:]
     resumed = [one.link for one in gateway.settle() if isinstance(one, Resume)]
     assert resumed == paused
-    assert gateway.core.room.held == 0
+    assert gateway.core.acceptance.room.held == 0
 
 
 def test_a_client_that_comes_again_and_again_by_a_new_run_has_no_more_room_than_one():
@@ -145,7 +146,7 @@ def test_a_client_that_comes_again_and_again_by_a_new_run_has_no_more_room_than_
         link = gateway.attach(connection=connection, run=f"{connection:016x}")
         gateway.publish(link, 1, b"x" * 1_000)
         gateway.lose(link)
-    assert gateway.core.room.held < 2_000
+    assert gateway.core.acceptance.room.held < 2_000
     gateway.settle()
     again = gateway.attach(connection=20, run=f"{20:016x}")
     assert sent(gateway.log, again, frames.Welcome)
@@ -157,7 +158,7 @@ def test_a_lost_client_holds_no_room_for_ever():
     gateway.publish(link, 1, b"x" * 5_000)
     gateway.lose(link)
     actions = gateway.settle()
-    assert gateway.core.room.held == 0
+    assert gateway.core.acceptance.room.held == 0
     assert Resume(link) not in actions
 
 
@@ -203,4 +204,4 @@ def test_whatever_comes_each_item_is_accepted_once_and_in_order(moves):
         assert gateway.marks[node, RUN].get("items", 0) == len(items)
         safe = sent(gateway.log, links[node], frames.Safe)
         assert [one.number for one in safe] == sorted(one.number for one in safe)
-    assert gateway.core.room.held == 0
+    assert gateway.core.acceptance.room.held == 0

@@ -7,12 +7,12 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.unit.mobile.gateway.harness import OTHER_RUN, RUN
+from tests.unit.edge.harness import OTHER_RUN, RUN
 
+from evenflow.edge.actions import Accept, Chunk, Mark
+from evenflow.edge.shell.marks import KEEP_S, Marks
+from evenflow.edge.shell.unit_writer import columns_of
 from evenflow.errors import StorageError
-from evenflow.mobile.gateway.events import Accept, Chunk, Mark
-from evenflow.mobile.gateway.shell.marks import KEEP_S, Marks
-from evenflow.mobile.gateway.shell.unit_writer import columns_of
 from evenflow.slices.outbox.outbox import Outbox
 from evenflow.slices.outbox.state import Identity, Progress
 

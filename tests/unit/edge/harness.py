@@ -1,0 +1,2 @@
+RUN = "0123456789abcdef"
+OTHER_RUN = "fedcba9876543210"
