@@ -358,7 +358,7 @@ class DeviceCore:
             entity, mark = self.entities[reader.number("B")], reader.number("I")
             self.received += 1
             if entity.role == SUBSCRIBER and mark not in self.marks:
-                self.marks = [*self.marks[-31:], mark]
+                self.marks = self.marks[-31:] + [mark]
                 return [(entity, entity.unpack(reader))]
         return []
 
@@ -544,10 +544,10 @@ class Device:
 
     def now(self) -> int:
         """Milliseconds that only grow; a board's counter begins again every few days."""
-        if not hasattr(time, "ticks_ms") or not hasattr(time, "ticks_diff"):
+        if not hasattr(time, "ticks_ms"):
             return time.monotonic_ns() // 1000000
         ticks = time.ticks_ms()
-        self._milliseconds += time.ticks_diff(ticks, self._ticks)
+        self._milliseconds += time.ticks_diff(ticks, self._ticks)  # type: ignore[attr-defined]
         self._ticks = ticks
         return self._milliseconds
 
