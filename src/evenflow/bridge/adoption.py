@@ -74,7 +74,7 @@ class Adoption:
         if known is None or known.bridge == self._name or self._sessions.get(guid) is not None:
             return
         pause = self._pauses.get(guid)
-        if pause is not None and now < pause.until and known.bridge in self._ring.members:
+        if pause is not None and now < pause.until:
             return
         if self._ring.is_isolated or self._ring.owner(guid) != self._name:
             return
@@ -89,6 +89,7 @@ class Adoption:
 
     def consider_all(self, now: float) -> None:
         """The ring has changed: offers that are not ours end, others begin."""
+        self._pauses.clear()
         for guid, offer in list(self._offers.items()):
             if self._ring.is_isolated or self._ring.owner(guid) != self._name:
                 self._end(offer)

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from evenflow.bridge.shared import Shared
 
 
+def _echo(datagram: dg.Datagram) -> int:
+    """By what a device knows that its own CONNECT is answered, and no earlier one."""
+    assert isinstance(datagram.body, dg.Connect)
+    return datagram.body.run if datagram.counter is None else datagram.counter
+
+
 class Door:
     """Lets devices in and out.
 
@@ -124,7 +130,7 @@ class Door:
         session.stage = Stage.SERVED
         session.address, session.heard = source, now
         session.floor = max(session.floor, datagram.counter or 0)
-        echo = datagram.counter or 0
+        echo = _echo(datagram)
         self._speech.say(session, dg.Accepted(self._name, echo, session.salt, session.ready))
         return session
 
@@ -183,16 +189,15 @@ class Door:
         self._counts["not_owned"] += 1
         address = self._shared.address_of(owner)
         if address is not None:
-            echo, host = datagram.counter or 0, f"{address[0]}:{address[1]}"
-            refused = dg.Refused(Refusal.ELSEWHERE, echo, 0, 0, host)
+            host = f"{address[0]}:{address[1]}"
+            refused = dg.Refused(Refusal.ELSEWHERE, _echo(datagram), 0, 0, host)
             self._speech.say_outside(datagram.guid, datagram.session, refused, source, key)
 
     def _refuse_unsealed(
         self, wrong: str, datagram: dg.Datagram, source: Address, key: bytes | None, floor: int
     ) -> None:
         if wrong == "replayed":
-            self._counts["replayed"] += 1
-            self._refuse(Refusal.EARLIER, datagram, source, key, floor)
+            self._refuse(Refusal.REPLAYED, datagram, source, key, floor)
         elif wrong == "no_key" and key is None:
             self._refuse(Refusal.NO_KEY, datagram, source, None)
         else:
@@ -208,7 +213,7 @@ class Door:
     ) -> None:
         self._counts[reason.name.lower()] += 1
         wait_ms = round(self._settings.full_wait_s * 1000) if reason is Refusal.FULL else 0
-        refused = dg.Refused(reason, datagram.counter or 0, floor, wait_ms)
+        refused = dg.Refused(reason, _echo(datagram), floor, wait_ms)
         self._speech.say_outside(datagram.guid, datagram.session, refused, source, key)
 
     # -- out ---------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ CONNECT, ACCEPTED, REFUSED, CREATE, SET_TOPIC, SET_TYPE, DONE, DATA, ITEM, SAFE 
 SETTLE, SETTLED, HEARTBEAT, ALIVE, MOVED, ADOPT, SERVED, GOODBYE, BYE = range(11, 20)
 DOOR = (CONNECT, ACCEPTED, REFUSED, ADOPT, SERVED, GOODBYE, BYE)
 PUBLISHER, SUBSCRIBER, ITEMS = 1, 2, 3
-EARLIER, ELSEWHERE = 3, 4
+EARLIER, ELSEWHERE, REPLAYED = 3, 4, 5
 NO_SUCH_ENTITY = 1
 MOST = 1200
 KINDS = ("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "text")
@@ -285,8 +285,7 @@ class DeviceCore:
         elif kind == ACCEPTED:
             echo, salt, entities = reader.number("Q"), reader.number("Q"), reader.number("B")
             bridge = reader.text()
-            fresh = not self.key or self.echo_from <= echo <= self.counter
-            if not self.serving and session == self.session and fresh:
+            if not self.serving and session == self.session and self.is_mine(echo):
                 self.go_on(now, bridge, source, session, salt, entities)
                 self.beat(now)
             elif self.serving and bridge != self.bridge:
@@ -299,17 +298,23 @@ class DeviceCore:
             if run == self.run:
                 self.adopted((reader.text(), source, session, salt, entities), now)
 
+    def is_mine(self, echo: int) -> bool:
+        """Whether an answer is to the CONNECT of now, and to none of former times."""
+        return self.echo_from <= echo <= self.counter if self.key else echo == self.run
+
     def refused(self, reader: Reader, now: int) -> None:
         """The owner does not take this device, or another one owns it."""
         reason, echo, floor = reader.number("B"), reader.number("Q"), reader.number("Q")
         wait, address = reader.number("H"), reader.text()
-        if self.key and not self.echo_from <= echo <= self.counter:
+        if not self.is_mine(echo):
             return
-        if reason == EARLIER and floor >= self.run:
-            if not any(entity.sent > entity.safe for entity in self.entities):
+        if reason == REPLAYED:
+            self.counter, self.due = max(self.counter, floor), now
+        elif reason == EARLIER and floor >= self.run:
+            # Only who has just started: another run has other items.
+            if not any(entity.sent for entity in self.entities):
                 self.run = floor + 1
-                self.counter = max(self.counter, self.run)
-                self.tries, self.due = 0, now
+                self.counter, self.due = max(self.counter, self.run), now
         elif reason == ELSEWHERE and address:
             host, _, port = address.rpartition(":")
             self.connect(now, (host, int(port)))
@@ -358,7 +363,7 @@ class DeviceCore:
             entity, mark = self.entities[reader.number("B")], reader.number("I")
             self.received += 1
             if entity.role == SUBSCRIBER and mark not in self.marks:
-                self.marks = [*self.marks[-31:], mark]
+                self.marks = self.marks[-31:] + [mark]
                 return [(entity, entity.unpack(reader))]
         return []
 
@@ -544,10 +549,10 @@ class Device:
 
     def now(self) -> int:
         """Milliseconds that only grow; a board's counter begins again every few days."""
-        if not hasattr(time, "ticks_ms") or not hasattr(time, "ticks_diff"):
+        if not hasattr(time, "ticks_ms"):
             return time.monotonic_ns() // 1000000
         ticks = time.ticks_ms()
-        self._milliseconds += time.ticks_diff(ticks, self._ticks)
+        self._milliseconds += time.ticks_diff(ticks, self._ticks)  # type: ignore[attr-defined]
         self._ticks = ticks
         return self._milliseconds
 

@@ -44,7 +44,7 @@ class Accepted:
 
     bridge: str
     echo: int
-    """The counter of the CONNECT that is answered; 0 without a key."""
+    """The counter of the CONNECT that is answered; without a key its run."""
     salt: int
     """Makes the key of the session."""
     entities: int
@@ -58,7 +58,7 @@ class Refused:
     reason: Refusal
     echo: int
     floor: int
-    """The run and counter must be larger."""
+    """The run, or the counter, must be larger."""
     wait_ms: int
     """When to come again."""
     address: str = ""

@@ -125,6 +125,8 @@ class Refusal(IntEnum):
     NO_KEY = 2
     """Only devices with a key are served."""
     EARLIER = 3
-    """A later run, or a larger counter, is known: go on above the floor that is told."""
+    """A later run is known: go on with one above the floor that is told."""
     ELSEWHERE = 4
     """Another bridge owns the device; said only to who asked this one alone."""
+    REPLAYED = 5
+    """A larger counter is known: go on with one above the floor that is told."""
