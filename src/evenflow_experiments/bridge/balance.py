@@ -159,7 +159,7 @@ def show(rows: list[dict[str, Any]]) -> list[str]:
 
 def bound(row: dict[str, Any]) -> float:
     """What max/mean may be: the factor, or the mean rounded up to a whole device."""
-    mean = row["devices"] / row["bridges"]
+    mean: float = row["devices"] / row["bridges"]
     return max(FACTOR, ceil(mean) / mean) + 1e-9
 
 
