@@ -209,7 +209,8 @@ class RingCore:
     def _review(self, now: float) -> list[RingAction]:
         """Make the circle anew if another one follows from what is known; tell what is news."""
         actions: list[RingAction] = []
-        members = self._neighbours.named() | self._neighbours.serving()
+        serving = self._neighbours.serving()
+        members = self._neighbours.named() | serving
         if self._points:
             members[self.me.name] = self._points
         if (members, self._table) != self._known:
@@ -218,7 +219,7 @@ class RingCore:
             self._circle = Circle.of(members, self._placing, given, bits)
             self.traffic.changes += 1
             actions.append(RingChanged())
-        others = self._neighbours.serving() if self._points else ()
+        others = serving if self._points else ()
         self._successor, self._predecessor = around(self.me.name, others, self._placing)
         word = self._word()
         if self._takes_part and word != self._told:

@@ -210,7 +210,7 @@ def test_20_bridges_and_10_000_devices_are_brought_within_the_bound(world: World
     assert above <= world.moved <= above * 1.05 + 5
     assert "arcs" in world.plans[0]
     moved = world.moved
-    world.run(60)
+    world.run(20)
     assert (world.moved, len(world.plans)) == (moved, 1), "and then it is quiet"
     events = world.history.entries(kind="event", limit=10)
     assert [entry.name for entry in events] == [BridgeEvent.UNEVEN.value]
