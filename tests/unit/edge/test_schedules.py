@@ -17,7 +17,11 @@ SEEDS = 200 if settings.default.max_examples > 50 else 30
 
 @pytest.mark.parametrize("first", range(0, SEEDS, 10))
 def test_whatever_dies_each_item_is_accepted_once_and_in_order(first):
-    for seed in range(first, first + 10):
+    run(first, 10)
+
+
+def run(first, count):
+    for seed in range(first, first + count):
         edge_schedule(seed)
 
 
@@ -37,5 +41,4 @@ take = Uplink.take
 def test_without_one_of_the_rules_a_violation_is_found(monkeypatch, where, rule, broken):
     monkeypatch.setattr(where, rule, broken)
     with pytest.raises(Violation):
-        for seed in range(30):
-            edge_schedule(seed)
+        run(0, 30)

@@ -153,7 +153,7 @@ class SimDoor(Process):
                 self._tell(link, Safe(link, topic, number))
             case actions.TellSettled(link, door, topic, number):
                 self._tell(link, Settled(link, door, topic, number))
-            case actions.Write(message, to):
+            case actions.Write(SettleRequest() | SettleAnswer() as message, to):
                 self.world.to_door(self.name, to, message)
 
     def _tell(self, link: int, datagram: Any) -> None:
