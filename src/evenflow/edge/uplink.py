@@ -8,8 +8,12 @@ simple: a mark is that of the newest unit in the outbox, or one step ahead of it
 
 On one link the items of a topic follow one another without gaps. The first may be any that is not
 accepted here: those before it may have gone to other doors. What is accepted already, or taken on
-this link, is dropped. A link that does not keep order must say which item is the first (``begin``):
-the first that comes may not be, and what is before it would be taken for another door's.
+this link, is dropped.
+
+Datagrams get lost and overtake one another. So over such a link a client says with its items which
+is the first (``begin``): the first that comes may be a later one, and those before it would be
+taken for another door's. And what comes again is answered, for the word that it is safe may be
+lost.
 """
 
 from __future__ import annotations
@@ -108,7 +112,7 @@ class Uplink:
             payloads: What is in each.
             now: The time.
             begin: The first item of the topic that the client sends over this link; None where the
-                link keeps order: it is the first that comes.
+                link loses nothing and keeps order: it is the first that comes.
         """
         if topic not in session.topics:
             return f"this client may not publish to topic {topic}"
@@ -124,6 +128,8 @@ class Uplink:
             self.repeated += old
             # Old items alone change nothing; what is in them is no beginning either.
             if old == len(payloads):
+                if begin is not None:
+                    self._out.append(TellSafe(session.link, topic, accepted))
                 return ""
             first, times, payloads = first + old, times[old:], payloads[old:]
         size = sum(map(len, payloads)) + ITEM_BYTES * len(payloads)
