@@ -72,6 +72,8 @@ class Crowd:
         self._selector = selectors.DefaultSelector()
         self.sent: Counter[str] = Counter()
         self.received = 0
+        self.longest_turn_s = 0.0
+        """The longest time in which nobody had a turn: silence that is no bridge's fault."""
         self._started = time.monotonic()
         run = int(time.time() * 1e6)
         self.members = [Member(number, given, run) for number in range(int(given["devices"]))]
@@ -88,6 +90,7 @@ class Crowd:
         """Until the input ends."""
         served = -1
         looked = 0.0
+        turned = time.monotonic()
         while True:
             for key, _ in self._selector.select(LOOK_S):
                 if key.data < 0:
@@ -98,6 +101,8 @@ class Crowd:
                     self._receive(key.data)
             self._do_due()
             now = time.monotonic()
+            self.longest_turn_s = max(self.longest_turn_s, now - turned)
+            turned = now
             if now - looked >= 0.1:
                 looked = now
                 ready = sum(member.is_ready for member in self.members)
@@ -148,7 +153,14 @@ class Crowd:
     def _tell_counts(self) -> None:
         bridges = Counter(member.core.bridge for member in self.members if member.is_ready)
         setup = sum(self.sent[_NAMES[kind]] for kind in SETUP)
-        _say(sent=dict(self.sent), setup=setup, received=self.received, bridges=dict(bridges))
+        _say(
+            sent=dict(self.sent),
+            setup=setup,
+            received=self.received,
+            bridges=dict(bridges),
+            longest_turn_s=round(self.longest_turn_s, 3),
+        )
+        self.longest_turn_s = 0.0
 
 
 def _now_ms() -> int:
