@@ -138,7 +138,7 @@ class BridgeCore:
             silent = self._settings.silent_periods * session.heartbeat_s
             if session.stage is not Stage.OFFERED and now >= session.heard + silent:
                 self.refused["silent"] += 1
-                self.door.let_go(session)
+                self._let_go(session, now)
 
     def _tell(self) -> None:
         """Publish the records that have changed."""
@@ -182,7 +182,7 @@ class BridgeCore:
         if isinstance(body, dg.Served):
             self._on_served(session, body, now)
         elif isinstance(body, dg.Goodbye):
-            self._on_goodbye(session, datagram, body)
+            self._on_goodbye(session, datagram, body, now)
         elif datagram.session != session.number:
             self._on_other_session(datagram, source, session)
         else:
@@ -239,12 +239,19 @@ class BridgeCore:
         else:
             self.refused["misdirected"] += 1
 
-    def _on_goodbye(self, session: Session, datagram: dg.Datagram, body: dg.Goodbye) -> None:
+    def _on_goodbye(
+        self, session: Session, datagram: dg.Datagram, body: dg.Goodbye, now: float
+    ) -> None:
         if (body.run, datagram.session) < session.order:
             self.refused["other_session"] += 1
             return
         self._speech.say(session, dg.Bye(), datagram.number)
+        self._let_go(session, now)
+
+    def _let_go(self, session: Session, now: float) -> None:
+        """A device has left; if another serves it, and it is this bridge's, it is offered to."""
         self.door.let_go(session)
+        self.adoption.consider(session.guid, now)
 
     # -- the domain --------------------------------------------------------------------------------
 
@@ -278,8 +285,9 @@ class BridgeCore:
             return
         session = self.sessions.get(known.guid)
         if session is not None and self._is_newer(known.order, session):
-            self.door.let_go(session)
-        self.adoption.consider(known.guid, now)
+            self._let_go(session, now)
+        else:
+            self.adoption.consider(known.guid, now)
 
     @staticmethod
     def _is_newer(order: tuple[int, int], session: Session) -> bool:
