@@ -202,8 +202,8 @@ class DeviceCore:
         """A heartbeat."""
         self.due = now + self.heartbeat_ms
         offer = self.offer[0] if self.offer else ""
-        counts = struct.pack(">III", self.sent & WRAP, self.received & WRAP, self.unsure & WRAP)
-        self.say(HEARTBEAT, counts + text(offer))
+        counts = (self.sent & WRAP, self.received & WRAP, self.unsure & WRAP)
+        self.say(HEARTBEAT, struct.pack(">IIIQ", *counts, self.salt) + text(offer))
 
     def connect(self, now: int, target: object = None) -> None:
         """Ask for the bridge that owns this device; every eight tries it is a new session."""

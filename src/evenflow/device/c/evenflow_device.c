@@ -233,6 +233,7 @@ static void beat(ef_device *d, uint32_t now) {
     ef_put_u32(d, d->sent);
     ef_put_u32(d, d->received);
     ef_put_u32(d, d->unsure);
+    ef_put_u64(d, d->salt);
     ef_put_text(d, d->offer.stands ? d->offer.bridge : "");
     finish(d, &d->address);
 }
