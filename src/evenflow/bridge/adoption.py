@@ -148,7 +148,7 @@ class Adoption:
             self._counts["offer_unanswered"] += 1
             known = self._records.get(guid)
             if known is not None and known.bridge not in self._ring.members:
-                self._records.forget(guid)
+                self._records.withdraw(known.bridge, guid)
             else:
                 self._pause(guid, now)
         for guid in [guid for guid, pause in self._pauses.items() if now >= pause.until]:

@@ -122,7 +122,7 @@ class BridgeCore:
                 self._on_domain(event, now)
         if now >= self._swept + self._settings.sweep_s:
             self._sweep(now)
-        self._tell()
+        self._tell(now)
         done = list(self._out)
         self._out.clear()
         return done
@@ -136,16 +136,33 @@ class BridgeCore:
         self.adoption.go_on(now)
         for session in self.sessions:
             silent = self._settings.silent_periods * session.heartbeat_s
-            if session.stage is not Stage.OFFERED and now >= session.heard + silent:
+            if session.stage is Stage.OFFERED:
+                continue
+            if now >= session.heard + silent:
                 self.refused["silent"] += 1
-                self.door.let_go(session)
+                self._let_go(session, now)
+            elif session.is_foreign and now >= session.tell_at:
+                self._tell_again(session, now)
 
-    def _tell(self) -> None:
+    def _tell_again(self, session: Session, now: float) -> None:
+        """Another owns this device and does not offer: it may have lost the record."""
+        if session.published is not None:
+            self._out.append(PublishRecord(session.published))
+        session.tell_wait_s = min(self._settings.offer_again_most_s, session.tell_wait_s * 2)
+        session.tell_at = now + session.tell_wait_s
+
+    def _look_at_owner(self, session: Session, now: float) -> None:
+        session.is_foreign = self._ring.owner(session.guid) != self.name
+        session.tell_wait_s = self._settings.offer_again_s
+        session.tell_at = now + session.tell_wait_s
+
+    def _tell(self, now: float) -> None:
         """Publish the records that have changed."""
         for guid in self._dirty:
             session = self.sessions.get(guid)
             if session is None or session.stage is Stage.OFFERED:
                 continue
+            self._look_at_owner(session, now)
             record = session.record(self.name)
             if record != session.published:
                 session.published = record
@@ -182,8 +199,10 @@ class BridgeCore:
         if isinstance(body, dg.Served):
             self._on_served(session, body, now)
         elif isinstance(body, dg.Goodbye):
-            self._on_goodbye(session, datagram, body)
-        elif datagram.session != session.number:
+            self._on_goodbye(session, datagram, body, now)
+        elif datagram.session != session.number or (
+            isinstance(body, dg.Heartbeat) and body.salt != session.salt
+        ):
             self._on_other_session(datagram, source, session)
         else:
             self._on_session(session, datagram, source, now)
@@ -228,8 +247,8 @@ class BridgeCore:
 
     def _on_other_session(self, datagram: dg.Datagram, source: Address, session: Session) -> None:
         self.refused["other_session"] += 1
-        newer = datagram.session > session.number
-        if newer and session.key is None and isinstance(datagram.body, dg.Heartbeat):
+        unknown = datagram.session >= session.number
+        if unknown and session.key is None and isinstance(datagram.body, dg.Heartbeat):
             moved = dg.Moved("")
             self._speech.say_outside(datagram.guid, datagram.session, moved, source)
 
@@ -239,12 +258,19 @@ class BridgeCore:
         else:
             self.refused["misdirected"] += 1
 
-    def _on_goodbye(self, session: Session, datagram: dg.Datagram, body: dg.Goodbye) -> None:
+    def _on_goodbye(
+        self, session: Session, datagram: dg.Datagram, body: dg.Goodbye, now: float
+    ) -> None:
         if (body.run, datagram.session) < session.order:
             self.refused["other_session"] += 1
             return
         self._speech.say(session, dg.Bye(), datagram.number)
+        self._let_go(session, now)
+
+    def _let_go(self, session: Session, now: float) -> None:
+        """A device has left; if another serves it, and it is this bridge's, it is offered to."""
         self.door.let_go(session)
+        self.adoption.consider(session.guid, now)
 
     # -- the domain --------------------------------------------------------------------------------
 
@@ -278,8 +304,9 @@ class BridgeCore:
             return
         session = self.sessions.get(known.guid)
         if session is not None and self._is_newer(known.order, session):
-            self.door.let_go(session)
-        self.adoption.consider(known.guid, now)
+            self._let_go(session, now)
+        else:
+            self.adoption.consider(known.guid, now)
 
     @staticmethod
     def _is_newer(order: tuple[int, int], session: Session) -> bool:
@@ -293,6 +320,8 @@ class BridgeCore:
                 if session.stage is Stage.SERVED:
                     self.relay.release(session)
         self._isolated = isolated
+        for session in self.sessions:
+            self._look_at_owner(session, now)
         self.adoption.consider_all(now)
 
     def _on_stop(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenflow.bridge.protocol.device_types import parse_type
 from evenflow.bridge.protocol.guid import parse_guid
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from evenflow.bridge.events import Address
     from evenflow.model.messages.devices import DeviceRecord
+
+MOST_BRIDGES: Final = 8
+"""Bridges whose records of one device are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +70,19 @@ def check(record: DeviceRecord) -> Known:
 
 
 class Records:
-    """The newest record of each device of other bridges.
+    """The records of devices of other bridges; of each device the newest counts.
+
+    A device may have two for a moment, or as long as bridges do not hear one another. One that is
+    withdrawn must leave the other.
 
     Args:
-        most: Records that are kept; of more devices nothing is known, and they connect anew by
-            themselves when their bridge dies.
+        most: Devices that are kept; of more nothing is known, and they connect anew by themselves
+            when their bridge dies.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._by_guid: dict[bytes, Known] = {}
+        self._by_guid: dict[bytes, dict[str, Known]] = {}
 
     def __len__(self) -> int:
         return len(self._by_guid)
@@ -86,23 +92,29 @@ class Records:
 
     def get(self, guid: bytes) -> Known | None:
         """The newest record of a device."""
-        return self._by_guid.get(guid)
+        found = self._by_guid.get(guid)
+        if found is None:
+            return None
+        if len(found) == 1:
+            return next(iter(found.values()))
+        return max(found.values(), key=lambda known: (known.order, known.bridge))
 
     def hear(self, known: Known) -> bool:
-        """Keep a record if it is the newest; False when there is no room."""
-        former = self._by_guid.get(known.guid)
-        if former is None and len(self._by_guid) >= self._most:
-            return False
-        if former is None or known.order >= former.order:
-            self._by_guid[known.guid] = known
+        """Keep what a bridge says of a device; False when there is no room."""
+        found = self._by_guid.get(known.guid)
+        if found is None:
+            if len(self._by_guid) >= self._most:
+                return False
+            found = self._by_guid[known.guid] = {}
+        if known.bridge not in found and len(found) >= MOST_BRIDGES:
+            del found[min(found, key=lambda bridge: found[bridge].order)]
+        found[known.bridge] = known
         return True
 
     def withdraw(self, bridge: str, guid: bytes) -> None:
-        """A bridge has let a device go."""
-        known = self._by_guid.get(guid)
-        if known is not None and known.bridge == bridge:
-            del self._by_guid[guid]
-
-    def forget(self, guid: bytes) -> None:
-        """Nothing is known of a device any more."""
-        self._by_guid.pop(guid, None)
+        """A bridge has let a device go, or is given up."""
+        found = self._by_guid.get(guid)
+        if found is not None:
+            found.pop(bridge, None)
+            if not found:
+                del self._by_guid[guid]

@@ -95,6 +95,11 @@ class Session:
     """Samples for a device that has not taken the offer: entity, mark, bytes."""
     published: DeviceRecord | None = None
     """What the other bridges were told."""
+    is_foreign: bool = False
+    """Whether another bridge owns the device, and should offer itself."""
+    tell_at: float = 0.0
+    """When that one is told again."""
+    tell_wait_s: float = 0.0
 
     @property
     def order(self) -> tuple[int, int]:

@@ -97,7 +97,7 @@ class Entity:
         self.kept: list[tuple[int, int, bytes]] = []
         """Items that are not safe: number, time, payload."""
         self.newest = self.safe = self.sent = 0
-        self.sent_to, self.due, self.asking = "", 0, False
+        self.sent_to, self.due, self.asking, self.slow = "", 0, False, False
 
     def publish(self, *values: "Value") -> bool:
         """Publish a sample, best effort; False: there is no bridge now, and it is dropped."""
@@ -202,8 +202,8 @@ class DeviceCore:
         """A heartbeat."""
         self.due = now + self.heartbeat_ms
         offer = self.offer[0] if self.offer else ""
-        counts = struct.pack(">III", self.sent & WRAP, self.received & WRAP, self.unsure & WRAP)
-        self.say(HEARTBEAT, counts + text(offer))
+        counts = (self.sent & WRAP, self.received & WRAP, self.unsure & WRAP)
+        self.say(HEARTBEAT, struct.pack(">IIIQ", *counts, self.salt) + text(offer))
 
     def connect(self, now: int, target: object = None) -> None:
         """Ask for the bridge that owns this device; every eight tries it is a new session."""
@@ -242,7 +242,7 @@ class DeviceCore:
         self.sent = self.received = self.confirmed = 0
         self.ready, self.step, self.request_due = min(self.ready, entities), 0, now
         for entity in self.entities:
-            entity.asking, entity.due = entity.sent > entity.safe, now
+            entity.asking, entity.due, entity.slow = entity.sent > entity.safe, now, False
 
     # -- hearing -----------------------------------------------------------------------------------
 
@@ -379,8 +379,10 @@ class DeviceCore:
     def accepted(self, kind: int, reader: Reader, now: int) -> None:
         """Items are safe here, or the bridge they were sent to has said how far it is."""
         entity, upto = self.entities[reader.number("B")], reader.number("Q")
-        if kind == SAFE and upto <= entity.sent and not entity.asking:
+        if kind == SAFE and entity.safe < upto <= entity.sent and not entity.asking:
             entity.settle(upto)
+            if entity.slow:
+                entity.slow, entity.due = entity.safe < entity.sent, now
         elif kind == SETTLED and entity.asking and reader.text() == entity.sent_to:
             entity.settle(upto)
             entity.asking, entity.sent, entity.due = False, entity.safe, now
@@ -457,15 +459,19 @@ class DeviceCore:
         return True
 
     def send_items(self, index: int, entity: Entity, now: int) -> None:
-        """Items that were not sent, or all again; but first what a former bridge has of them."""
+        """Items that were not sent; but first what a former bridge has of those that were.
+
+        Those that are not safe in time are sent again one by one, until all are: a burst that comes
+        in another order would be refused again.
+        """
         if entity.asking:
             if now >= entity.due:
                 entity.due = now + 2 * TRY_MS
                 self.say(SETTLE, bytes((index,)) + text(entity.sent_to))
             return
-        pending = [one for one in entity.kept if one[0] > entity.sent]
-        if not pending and now >= entity.due:
-            pending = entity.kept
+        pending = [] if entity.slow else [one for one in entity.kept if one[0] > entity.sent]
+        if not pending and now >= entity.due and entity.kept:
+            pending, entity.slow = entity.kept[:1], True
         for number, time_us, payload in pending:
             body = struct.pack(">BQQQ", index, number, time_us, self.salt) + payload
             self.say(ITEM, body, number - entity.safe)

@@ -158,6 +158,8 @@ class Heartbeat:
     """Samples that it got in this session."""
     unsure: int
     """Samples that it sent to its former bridge, which did not say that it had them."""
+    salt: int
+    """That of the session: a bridge that drew another has a session that the device knows not."""
     offer: str
     """Another bridge that has just offered to serve it; empty: none."""
 

@@ -112,7 +112,7 @@ _U16: Final = Struct(">H")
 _U64: Final = Struct(">Q")
 _TWO_U64: Final = Struct(">QQ")
 _ALIVE: Final = Struct(">II")
-_HEARTBEAT: Final = Struct(">III")
+_HEARTBEAT: Final = Struct(">IIIQ")
 _DATA: Final = Struct(">BI")
 _ITEM: Final = Struct(">BQQQ")
 
@@ -221,8 +221,8 @@ def _settled(cursor: Cursor) -> dg.Settled:
 
 
 def _heartbeat(cursor: Cursor) -> dg.Heartbeat:
-    sent, received, unsure = cursor.numbers(_HEARTBEAT)
-    return dg.Heartbeat(sent, received, unsure, cursor.text(MOST_BRIDGE))
+    sent, received, unsure, salt = cursor.numbers(_HEARTBEAT)
+    return dg.Heartbeat(sent, received, unsure, salt, cursor.text(MOST_BRIDGE))
 
 
 def _alive(cursor: Cursor) -> dg.Alive:

@@ -24,7 +24,7 @@ SEAL_BYTES: Final = 24
 _ENTITY_U64: Final = Struct(">BQ")
 _ITEM: Final = Struct(">BQQQ")
 _DATA: Final = Struct(">BI")
-_HEARTBEAT: Final = Struct(">III")
+_HEARTBEAT: Final = Struct(">IIIQ")
 _ALIVE: Final = Struct(">IIB")
 _REFUSED: Final = Struct(">BQQH")
 _CONNECT: Final = Struct(">QBHB")
@@ -108,7 +108,9 @@ _ENCODERS: Final[dict[type[Any], tuple[Kind, Callable[[Any], bytes]]]] = {
     ),
     dg.Heartbeat: (
         Kind.HEARTBEAT,
-        lambda body: _HEARTBEAT.pack(body.sent, body.received, body.unsure) + _text(body.offer),
+        lambda body: (
+            _HEARTBEAT.pack(body.sent, body.received, body.unsure, body.salt) + _text(body.offer)
+        ),
     ),
     dg.Alive: (Kind.ALIVE, lambda body: _ALIVE.pack(body.received, body.sent, body.entities)),
     dg.Moved: (Kind.MOVED, lambda body: _text(body.bridge)),

@@ -233,6 +233,7 @@ static void beat(ef_device *d, uint32_t now) {
     ef_put_u32(d, d->sent);
     ef_put_u32(d, d->received);
     ef_put_u32(d, d->unsure);
+    ef_put_u64(d, d->salt);
     ef_put_text(d, d->offer.stands ? d->offer.bridge : "");
     finish(d, &d->address);
 }
@@ -302,6 +303,7 @@ static void go_on(ef_device *d, uint32_t now, const ef_offer *from) {
     for (int i = 0; i < d->entity_count; i++) {
         d->entities[i].asking = d->entities[i].sent > d->entities[i].safe;
         d->entities[i].due = now;
+        d->entities[i].slow = 0;
     }
     beat(d, now);
 }
@@ -422,7 +424,12 @@ static void accepted(ef_device *d, int kind, ef_reader *r, uint32_t now) {
     ef_entity *e = d->entities + index;
     if (r->error || index >= d->entity_count) return;
     if (kind == SAFE) {
-        if (number <= e->sent && !e->asking) settle(d, index, number);
+        if (number <= e->safe || number > e->sent || e->asking) return;
+        settle(d, index, number);
+        if (e->slow) {
+            e->slow = e->safe < e->sent;
+            e->due = now;
+        }
         return;
     }
     get_name(r, bridge);
@@ -628,9 +635,9 @@ static void send_items(ef_device *d, int index, uint32_t now) {
         finish(d, &d->address);
         return;
     }
-    item = next_item(d, index, e->sent);
-    if (!item && reached(now, e->due)) item = next_item(d, index, 0);
-    for (; item; item = next_item(d, index, item->number)) {
+    item = e->slow ? NULL : next_item(d, index, e->sent);
+    if (!item && reached(now, e->due) && (item = next_item(d, index, 0)) != NULL) e->slow = 1;
+    for (; item; item = e->slow ? NULL : next_item(d, index, item->number)) {
         begin(d, ITEM, d->session, (uint16_t)(item->number - e->safe));
         ef_put_u8(d, (uint8_t)index);
         ef_put_u64(d, item->number);

@@ -58,7 +58,7 @@ typedef void (*ef_sample_call)(void *context, int entity, ef_reader *sample);
 
 typedef struct {
     const char *topic, *type;
-    uint8_t role, reliable, fault, asking;
+    uint8_t role, reliable, fault, asking, slow;
     uint32_t mark, due;
     uint64_t newest, safe, sent; /* numbers of items */
     char sent_to[EF_NAME_BYTES + 1];

@@ -73,8 +73,9 @@ class BridgeProcess:
         )
         self.outbox = Outbox(name, world.disks.setdefault(name, Disk()), world.book)
         self.agents: set[tuple[bytes, int]] = set()
-        self.published: dict[bytes, DeviceRecord] = {}
-        self.seen: dict[tuple[int, bytes], DeviceRecord] = {}
+        self.published: dict[bytes, tuple[int, DeviceRecord]] = {}
+        """Records, each with the number of its sample."""
+        self.seen: dict[tuple[int, bytes], int] = {}
         """What it has heard, by process and device."""
         self.written: list[tuple[bytes, int]] = []
         self.disk_free = 0.0
@@ -100,7 +101,8 @@ class BridgeProcess:
             case WriteSample(guid, entity, _):
                 self.written.append((guid, entity))
             case PublishRecord(record):
-                self.published[parse_guid(record.guid)] = record
+                world.samples += 1
+                self.published[parse_guid(record.guid)] = (world.samples, record)
             case WithdrawRecord(record):
                 self.published.pop(parse_guid(record.guid), None)
             case TakeItem():
@@ -186,6 +188,7 @@ class World:
     disks: dict[str, Disk] = field(default_factory=dict)
     book: Book = field(default_factory=Book)
     _queue: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
+    samples: int = 0
     _count: int = 0
     _beat: float = 0.0
 
@@ -268,9 +271,9 @@ class World:
 
     @staticmethod
     def _pass_records(one: BridgeProcess, other: BridgeProcess) -> None:
-        for guid, record in list(one.published.items()):
-            if other.seen.get((id(one), guid)) != record:
-                other.seen[id(one), guid] = record
+        for guid, (sample, record) in list(one.published.items()):
+            if other.seen.get((id(one), guid)) != sample:
+                other.seen[id(one), guid] = sample
                 other.tell(RecordHeard(record))
         gone = [key for key in other.seen if key[0] == id(one) and key[1] not in one.published]
         for key in gone:
