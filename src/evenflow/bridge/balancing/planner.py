@@ -66,7 +66,7 @@ class Planned:
     at: float = float("-inf")
     """When the last plan was made."""
     failures: int = 0
-    """Plans that failed, one after the other."""
+    """Plans that have failed."""
 
 
 class BoundedPlanner:

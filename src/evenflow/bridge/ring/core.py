@@ -73,6 +73,8 @@ class RingTraffic:
     reports_heard: int = 0
     tables_sent: int = 0
     tables_heard: int = 0
+    refused: int = 0
+    """Reports of bridges beyond the most that a ring has."""
     changes: int = 0
     """Times that who owns what may have changed."""
 
@@ -168,7 +170,7 @@ class RingCore:
         match event:
             case BridgeReport():
                 self.traffic.reports_heard += event.bridge != self.me.name
-                self._neighbours.on_report(event, now)
+                self.traffic.refused += not self._neighbours.on_report(event, now)
             case Gone() if event.message_type is BridgeReport:
                 self._neighbours.on_gone(event.key[0], now)
             case ArcTable():

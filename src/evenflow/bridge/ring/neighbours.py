@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from evenflow.bridge.ring.identifiers import Placing
     from evenflow.model.messages import BridgeReport
 
-MOST_LOST: Final = 1_000
-"""Bridges of which it is remembered when they fell silent."""
+MOST_BRIDGES: Final = 1_000
+"""Bridges of one ring; further ones are not heard, and it is remembered of so many that they fell
+silent."""
 
 
 class Neighbours:
@@ -54,17 +55,20 @@ class Neighbours:
         """The newest report of every other bridge that is heard."""
         return {name: report for name, (report, _) in self._heard.items()}
 
-    def on_report(self, report: BridgeReport, now: float) -> None:
-        """A bridge told of itself."""
+    def on_report(self, report: BridgeReport, now: float) -> bool:
+        """A bridge told of itself; return False when there are too many of them."""
         if report.bridge == self._name:
-            return
+            return True
         if report.leaving:
             self._heard.pop(report.bridge, None)
             self._lose(report.bridge, now)
-            return
+            return True
+        if report.bridge not in self._heard and len(self._heard) >= MOST_BRIDGES:
+            return False
         self._heard[report.bridge] = (report, now)
         self._lost.pop(report.bridge, None)
         self.is_isolated = False
+        return True
 
     def on_gone(self, bridge: str, now: float) -> None:
         """A bridge is not heard any more, and has not said why."""
@@ -75,7 +79,7 @@ class Neighbours:
     def _lose(self, bridge: str, now: float) -> None:
         self._lost.pop(bridge, None)
         self._lost[bridge] = now
-        if len(self._lost) > MOST_LOST:
+        if len(self._lost) > MOST_BRIDGES:
             del self._lost[next(iter(self._lost))]
 
     def serving(self) -> dict[str, int]:

@@ -20,6 +20,7 @@ from evenflow.bridge.ring.events import (
     TellRing,
 )
 from evenflow.bridge.ring.identifiers import Identifiers, guid_of
+from evenflow.bridge.ring.neighbours import MOST_BRIDGES
 from evenflow.domain.channels import Gone
 from evenflow.model.messages import BridgeReport
 
@@ -174,6 +175,17 @@ def test_isolated_is_who_lost_the_last_one_without_a_word(
     assert not one.is_isolated
 
 
+def test_a_ring_has_so_many_bridges_and_no_more() -> None:
+    one = core()
+    for number in range(MOST_BRIDGES + 2):
+        one.handle(report(f"b{number}", points=1), 0.1)
+    assert len(one.members) == MOST_BRIDGES + 1
+    assert one.traffic.refused == 2
+    one.handle(report("b0", leaving=True), 0.2)
+    one.handle(report("late", points=1), 0.3)
+    assert "late" in one.members
+
+
 def test_its_own_report_and_what_is_gone_of_others_are_nothing_to_it() -> None:
     one = core()
     assert one.handle(report("a"), 0.1) == []
@@ -309,3 +321,25 @@ def test_ring_traffic_of_a_quiet_ring_is_a_report_of_each_bridge_a_period() -> N
     domain.run(30.0)
     sent = sum(each.core.traffic.sent for each in domain.bridges.values()) - before
     assert 10 * 27 <= sent <= 10 * 30
+
+
+@pytest.mark.parametrize("many", [4, 9])
+def test_a_join_costs_a_report_of_the_one_and_of_its_two_neighbours(many: int) -> None:
+    domain = Domain(6, RingSettings(points=128, report_s=1_000.0, listen_s=0.3))
+    for number in range(many):
+        domain.join(f"b{number}")
+    domain.run(QUIET_S)
+    before = {name: each.core.traffic.sent for name, each in domain.bridges.items()}
+    domain.join("new")
+    domain.run(QUIET_S)
+    new = domain.bridges["new"].core
+    told_anew = {
+        name
+        for name, each in domain.bridges.items()
+        if each.core.traffic.sent > before.get(name, 0)
+    }
+    assert told_anew == {"new", new.successor, new.predecessor}
+    sent = {
+        name: each.core.traffic.sent - before.get(name, 0) for name, each in domain.bridges.items()
+    }
+    assert sent[new.successor] == sent[new.predecessor] == 1

@@ -12,12 +12,12 @@ import pytest
 
 from evenflow.bridge.ring.arc_table import arc_table
 from evenflow.bridge.ring.circle import NOBODY, Circle
-from evenflow.bridge.ring.identifiers import GUID_BYTES, POINTS, hashed
+from evenflow.bridge.ring.identifiers import GUID_BYTES, POINTS, guid_of, hashed
 
 from .simulated import QUIET_S, Domain
 
 NAMES = [f"b{number}" for number in range(9)]
-GUIDS = [Random(7).randbytes(GUID_BYTES) for _ in range(200)]
+GUIDS = [guid_of(f"device-{number}") for number in range(200)]
 SEEDS = range(int(os.environ.get("EVENFLOW_TEST_RING", "8")))
 
 

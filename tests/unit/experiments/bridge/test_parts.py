@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from evenflow.cli import main
+from evenflow_experiments.bridge import balance, lookup
 from evenflow_experiments.bridge.balance import SHARE, bound, show, world
 from evenflow_experiments.bridge.experiment import PARTS
 from evenflow_experiments.parts import part_of
@@ -36,3 +41,17 @@ def test_what_is_wrong_is_said() -> None:
     assert len(show([{**row, "max_over_mean_worst": 1.12}])) == 1
     assert len(show([{**row, "ring": "virtual", "moved_on_join_worst": 0.08}])) == 1
     assert bound({"devices": 21, "bridges": 20}) > 1.9
+
+
+def test_the_figures_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balance, "SIZES", ((3, 200),))
+    monkeypatch.setattr(lookup, "BRIDGES", (4,))
+    file, picture = tmp_path / "out.json", tmp_path / "out.png"
+    words = ["experiment", "bridge", "--quick", "--json", str(file), "--plot", str(picture)]
+    assert main([*words, "--part", "balance", "--part", "lookup"]) == 0
+    figures = json.loads(file.read_text())
+    assert [row["ring"] for row in figures["balance"]] == ["plain", "virtual", "bounded"]
+    asked = {"ring", "bridges", "devices", "max_over_mean", "moved_on_join"}
+    assert all(asked <= row.keys() for row in figures["balance"])
+    assert figures["lookup"][0]["hops_here"] == 0
+    assert picture.exists()
