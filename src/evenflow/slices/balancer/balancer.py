@@ -115,11 +115,11 @@ class Balancer(Closing):
         self._control_writers = ControlWriters(self._participant)
         # Listening begins before the time that is given to it.
         self._companions = companions
-        others = [(channel, one) for one in companions for channel in one.channels]
-        self._heard_by = {channel.message_type: one for channel, one in others}
-        self._readers = [
-            self._read(channel) for channel in (*HEARD, *(channel for channel, _ in others))
-        ]
+        self._heard_by = {
+            channel.message_type: one for one in companions for channel in one.channels
+        }
+        others = (channel for one in companions for channel in one.channels)
+        self._readers = [self._read(channel) for channel in (*HEARD, *others)]
         now, wall = time.monotonic(), time.time()
         settings = BalancerSettings.from_config(self.config.balancer)
         self.leadership = Leadership(
@@ -135,23 +135,9 @@ class Balancer(Closing):
         """Whether the disk refuses what is to be saved; told once."""
         try:
             self.cores = {
-                topic.name: BalancerCore(
-                    topic.name,
-                    topic.slices,
-                    settings,
-                    now,
-                    wall,
-                    leadership=self.leadership,
-                    layout=topic.layout,
-                    books=partial(self._books, topic),
-                )
-                for topic in self.config.topics
+                topic.name: self._core(topic, settings, now, wall) for topic in self.config.topics
             }
-        except StorageError:
-            self.close_domain()
-            raise
-        self._starter = NodeStarter(self.config, self._nodes)
-        try:
+            self._starter = NodeStarter(self.config, self._nodes)
             kept = self.config.history
             self._history = History(
                 self.config.history_file, keep=kept.keep, keep_octets=kept.keep_bytes
@@ -166,6 +152,20 @@ class Balancer(Closing):
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="balancer", daemon=True)
         self._thread.start()
+
+    def _core(
+        self, topic: TopicConfig, settings: BalancerSettings, now: float, wall: float
+    ) -> BalancerCore:
+        return BalancerCore(
+            topic.name,
+            topic.slices,
+            settings,
+            now,
+            wall,
+            leadership=self.leadership,
+            layout=topic.layout,
+            books=partial(self._books, topic),
+        )
 
     def _books(self, topic: TopicConfig) -> Books:
         """What is on disk."""

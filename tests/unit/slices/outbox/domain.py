@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tests.unit.slices.publisher.fakes import LIMIT_S, FakeParticipant
+from tests.unit.slices.publisher.fakes import FakeParticipant, until
 from tests.unit.slices.publisher.items import SLICES, map_page
 
 from evenflow.config import Config
@@ -18,13 +16,6 @@ from evenflow.model.sample import Sample
 from evenflow.slices.publisher.publisher import Publisher
 
 DATA = channels.data("items")
-
-
-def until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not holds():
-        assert time.monotonic() < deadline, "it never held"
-        time.sleep(0.001)
 
 
 class Domain(FakeParticipant):

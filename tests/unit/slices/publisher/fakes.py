@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from evenflow.errors import ClosedError
 
 LIMIT_S = 20.0
 """Longer than anything here takes."""
+
+
+def until(holds: Callable[[], object]) -> None:
+    """Wait for the publisher's own threads."""
+    deadline = time.monotonic() + LIMIT_S
+    while not holds():
+        assert time.monotonic() < deadline, "it never held"
+        time.sleep(0.001)
 
 
 class FakeWriter:

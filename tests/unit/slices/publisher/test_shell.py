@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,19 +27,12 @@ from evenflow.slices.assignment import Assignment
 from evenflow.slices.publisher.publisher import Publisher
 from evenflow.slices.publisher.sending import owner_writer
 
-from .fakes import LIMIT_S, FakeParticipant
+from .fakes import LIMIT_S, FakeParticipant, until
 from .items import SLICES, map_page
 
 DATA = channels.data("items")
 LONG_MS = 60_000
 """Longer than a test waits for an epoch to end by itself."""
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not holds():
-        assert time.monotonic() < deadline, "it never held"
-        time.sleep(0.001)
 
 
 class Domain(FakeParticipant):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from evenflow.errors import ClosedError, PublishTimeout
 from evenflow.model.messages import ActionOrder, ActionOutcome, SeparationReport, WriterUse
 from evenflow.slices.publisher.publisher import Publisher
 
-from .fakes import LIMIT_S, FakeParticipant
+from .fakes import LIMIT_S, FakeParticipant, until
 
 LONG_S = 3_600.0
 """A separation, or a lease, that no test lives to see the end of."""
@@ -37,13 +36,6 @@ class HandClock:
 
     def wall(self) -> float:
         return self.now
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not holds():
-        assert time.monotonic() < deadline, "it never held"
-        time.sleep(0.001)
 
 
 @pytest.fixture
