@@ -146,7 +146,7 @@ class Crowd:
         for data, target in member.core.poll(_now_ms()):
             self.sent[_NAMES.get(data[3], "other")] += 1
             try:
-                member.socket.sendto(data, target or self._group)  # type: ignore[arg-type]
+                member.socket.sendto(data, target or self._group)  # type: ignore[call-overload]
             except OSError:
                 self.sent["unsent"] += 1
 
