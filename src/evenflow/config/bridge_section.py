@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from evenflow.config.section import Section, integer, number, yes_or_no
+from evenflow.config.section import Section, integer, number, text, texts, yes_or_no
 from evenflow.model.bounds import MOST_POINTS
 
 
@@ -28,3 +28,8 @@ class BridgeConfig(Section):
     """Devices that a bridge serves at most."""
     require_keys: bool = yes_or_no(default=False)
     """Whether only devices with a key are served (``evenflow keys device``)."""
+    topics: tuple[str, ...] = texts()
+    """Sliced topics that devices may publish items to; empty: none."""
+    state_dir: str = text("evenflow-bridge", r".+", "a folder")
+    """Where bridges keep items that nobody has committed, in a folder for each of them; relative to
+    that of the configuration file, else to the working folder."""

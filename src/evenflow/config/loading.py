@@ -140,6 +140,12 @@ class Config:
         return folder / f"domain-{self.domain.id}"
 
     @property
+    def bridge_folder(self) -> Path:
+        """Where bridges keep marks and outboxes, apart for each domain."""
+        folder = (self.file.parent if self.file else Path()) / self.bridge.state_dir
+        return folder / f"domain-{self.domain.id}"
+
+    @property
     def mail_folder(self) -> Path:
         """Where mailboxes keep messages, apart for each domain."""
         folder = (self.file.parent if self.file else Path()) / self.mailbox.state_dir

@@ -2,8 +2,8 @@
 
 One asyncio loop has the sockets and both cores: :class:`~evenflow.bridge.core.BridgeCore`, which
 serves devices, and :class:`~evenflow.bridge.ring.core.RingCore`, which says whose they are.
-Whatever waits has a thread: the domain two (`domain_port`), the agent entities two (`entities`).
-They talk to the loop by ``call_soon_threadsafe``, and each hands over one thing at a time.
+Whatever waits has a thread: the domain two (`domain_port`), the agent entities two (`entities`),
+the disk one for each sliced topic (`items`). Each hands over one thing at a time (`handing`).
 
 **The end.** A bridge that ends takes no devices any more (it has no points on the ring), so others
 own its devices and offer to serve them; each goes when its new bridge has its entities. What is
@@ -17,12 +17,12 @@ import logging
 import os
 import secrets
 import socket
-import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from evenflow.bridge.core import BridgeCore
 from evenflow.bridge.events import (
+    AskSettled,
     DropEntity,
     MakeEntity,
     PublishRecord,
@@ -31,6 +31,7 @@ from evenflow.bridge.events import (
     RingChanged,
     Send,
     Stop,
+    TakeItem,
     Timer,
     WithdrawRecord,
     WriteSample,
@@ -41,28 +42,31 @@ from evenflow.bridge.ring.events import DrainRing, LeaveRing
 from evenflow.bridge.sessions import Stage
 from evenflow.bridge.shell.domain_port import DomainPort
 from evenflow.bridge.shell.entities import DeviceEntities
+from evenflow.bridge.shell.handing import Handing
+from evenflow.bridge.shell.keys import keep_fresh
 from evenflow.bridge.shell.ring_turns import RingTurns
-from evenflow.bridge.shell.udp import UdpPort, parse_address
+from evenflow.bridge.shell.udp import UdpPort
 from evenflow.clock import SystemClock
 from evenflow.domain.channels import Gone
-from evenflow.errors import ConfigError
-from evenflow.model.messages import DeviceRecord
+from evenflow.edge.settings import EdgeSettings
+from evenflow.edge.twins import Life
+from evenflow.model.messages import DeviceRecord, SettleAnswer, SettleRequest
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Iterable
 
-    from evenflow.bridge.events import Action, Address, Event
+    from evenflow.bridge.events import Action, Event
     from evenflow.bridge.ring.core import RingSettings
     from evenflow.bridge.ring.events import RingEvent
     from evenflow.bridge.settings import BridgeSettings
+    from evenflow.bridge.shell.items import DeviceItems
     from evenflow.bridge.shell.keys import DeviceKeys
     from evenflow.bridge.shell.udp import Doors
     from evenflow.clock import Clock
     from evenflow.domain.cyclone import Participant
     from evenflow.model.messages import ArcTable, BridgeReport
 
-KEYS_S: Final = 1.0
-"""How often the file of keys is looked at."""
 _log = logging.getLogger(__name__)
 
 
@@ -75,6 +79,7 @@ class Bridge:
         ring: Its place on the ring.
         keys: The keys of devices.
         participant: The process's place in the domain.
+        items: The items of devices; None: it takes none.
         clock: The time.
     """
 
@@ -86,6 +91,7 @@ class Bridge:
         *,
         keys: DeviceKeys,
         participant: Participant,
+        items: DeviceItems | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.name = name
@@ -99,7 +105,7 @@ class Bridge:
         self._udp: UdpPort | None = None
         self._port: DomainPort | None = None
         self._entities: DeviceEntities | None = None
-        self._keys_fault = ""
+        self._items = items
         self.received = 0
         """Datagrams that came."""
 
@@ -112,6 +118,7 @@ class Bridge:
             DomainError: An address or interface cannot be used.
         """
         self._loop = asyncio.get_running_loop()
+        self._handing = Handing(self._loop)
         self._failed: asyncio.Future[None] = self._loop.create_future()
         self._udp = UdpPort(doors)
         self.address = self._udp.address
@@ -137,21 +144,32 @@ class Bridge:
             self._settings,
             lambda: secrets.randbits(64),
             self._keys.of,
-            self._address_of,
+            self._turns.address_of,
         )
-        self._entities = DeviceEntities(self._participant, (), self._take, self._fail_soon)
+        self._entities = DeviceEntities(self._participant, self._take, self._fail_soon)
         self._port = DomainPort(self.name, self._participant, self._take_heard, self._fail_soon)
+        if self._items is not None:
+            self._start_items(self._items, me)
         for one in self._udp.sockets:
             self._loop.add_reader(one, self._on_readable, one)
-        self._tasks = [asyncio.create_task(self._look_at_keys())]
+        self._tasks = [asyncio.create_task(keep_fresh(self._keys))]
         self._arm()
 
-    def _address_of(self, bridge: str) -> Address | None:
-        """Where devices reach another bridge, by its own word."""
-        report = self.ring.heard.get(bridge)
-        with suppress(ConfigError):
-            return parse_address(report.addresses[0], bridge) if report else None
-        return None
+    def _start_items(self, items: DeviceItems, me: Identity) -> None:
+        port, sessions = self._port, self.core.sessions
+        assert port is not None
+        items.start(
+            EdgeSettings(),
+            Life(me.since, me.host, me.pid),
+            is_heard=lambda bridge: bridge in self.ring.heard,
+            names=lambda guid: session.name if (session := sessions.get(guid)) else "",
+            # The core is told after it is through with what it is about.
+            tell_core=lambda events: self._loop.call_soon(self._handle_all, events),
+            tell=lambda write: port.tell(write.message, write.to),
+            soon=self._handing.post,
+            fail=self._fail,
+            fail_soon=self._fail_soon,
+        )
 
     async def wait(self) -> None:
         """Wait until the bridge fails, and raise what it failed by."""
@@ -159,8 +177,7 @@ class Bridge:
 
     def _fail_soon(self, failure: BaseException) -> None:
         """A thread has failed."""
-        with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._fail, failure)
+        self._handing.post(lambda: self._fail(failure))
 
     def _fail(self, failure: BaseException) -> None:
         if not self._failed.done():
@@ -176,24 +193,11 @@ class Bridge:
 
     def _take(self, events: Iterable[Event]) -> threading.Event:
         """What agent entities say; from their threads."""
-        return self._soon(lambda: self._handle_all(events))
+        return self._handing.soon(lambda: self._handle_all(events))
 
     def _take_heard(self, messages: Iterable[Any]) -> threading.Event:
         """What the domain says; from its thread."""
-        return self._soon(lambda: self._hear(messages))
-
-    def _soon(self, work: Any) -> threading.Event:
-        handled = threading.Event()
-
-        def do() -> None:
-            work()
-            handled.set()
-
-        try:
-            self._loop.call_soon_threadsafe(do)
-        except RuntimeError:  # the loop is closed
-            handled.set()
-        return handled
+        return self._handing.soon(lambda: self._hear(messages))
 
     def _hear(self, messages: Iterable[Any]) -> None:
         for message in messages:
@@ -202,8 +206,16 @@ class Bridge:
                     self._handle_all([RecordHeard(message)])
                 case Gone() if message.message_type is DeviceRecord:
                     self._hear_withdrawn(message)
+                case SettleRequest() | SettleAnswer():
+                    self._hear_of_items(message)
                 case _:
                     self._turns.hear(message)
+                    self._hear_of_items(message)
+
+    def _hear_of_items(self, message: Any) -> None:
+        if self._items is not None:
+            self._items.hear(message)
+            self._arm()
 
     def _hear_withdrawn(self, gone: Gone) -> None:
         """One whose bridge is merely not heard any more is what adoption needs."""
@@ -215,8 +227,7 @@ class Bridge:
 
     def order(self, event: RingEvent) -> None:
         """Give the ring an event of a plan or an operator; any thread may."""
-        with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._turns.hear, event)
+        self._handing.post(lambda: self._turns.hear(event))
 
     def _handle_all(self, events: Iterable[Event]) -> None:
         if self._failed.done():
@@ -235,6 +246,8 @@ class Bridge:
     def _arm(self) -> None:
         """Be called when a core wants to be, and not earlier than now."""
         due = min(self.core.deadline(), self.ring.get_timer())
+        if self._items is not None:
+            due = min(due, self._items.door.deadline())
         due += self._loop.time() - self._clock.monotonic()
         if self._timer is not None:
             if self._timer.when() <= due:
@@ -245,6 +258,8 @@ class Bridge:
     def _on_timer(self) -> None:
         self._timer = None
         self._turns.poll()
+        if self._items is not None:
+            self._items.poll()
         self._handle_all([Timer()])
 
     def _perform(self, action: Action) -> None:
@@ -255,8 +270,16 @@ class Bridge:
                 self._udp.send(data, target)
             case WriteSample():
                 self._entities.write(action)
-            case MakeEntity() | DropEntity():
+            case MakeEntity(type=None) if self._items is not None:
+                self._items.make(action)
+            case MakeEntity():
                 self._entities.order(action)
+            case DropEntity(guid, entity):
+                self._entities.order(action)
+                if self._items is not None:
+                    self._items.door.drop(guid, entity)
+            case TakeItem() | AskSettled() if self._items is not None:
+                self._items.take(action)
             case PublishRecord(record):
                 self._turns.served(record)
                 self._tell(record)
@@ -268,18 +291,6 @@ class Bridge:
         if self._port is not None:
             self._port.tell(message)
 
-    async def _look_at_keys(self) -> None:
-        while True:
-            await asyncio.sleep(KEYS_S)
-            fault = ""
-            try:
-                await asyncio.to_thread(self._keys.refresh)
-            except ConfigError as error:
-                fault = str(error)
-            if fault and fault != self._keys_fault:  # it is tried again and again, and said once
-                _log.error("the keys of devices stay as they were: %s", fault)
-            self._keys_fault = fault
-
     # -- what it shows -----------------------------------------------------------------------------
 
     @property
@@ -289,8 +300,9 @@ class Bridge:
 
     @property
     def messages(self) -> int:
-        """Samples passed on, both ways."""
-        return self.core.relay.relayed_up + self.core.relay.relayed_down
+        """Samples passed on, both ways, and items taken."""
+        relay = self.core.relay
+        return relay.relayed_up + relay.relayed_down + self.core.items.items
 
     @property
     def refused(self) -> int:
@@ -334,3 +346,5 @@ class Bridge:
             self._port.close()
         if self._entities is not None:
             self._entities.close()
+        if self._items is not None:
+            self._items.close()

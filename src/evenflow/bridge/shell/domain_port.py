@@ -3,8 +3,9 @@
 Two threads, because a write may wait for a slow reader. *Hearing* hands messages to the bridge's
 loop and takes no more before they are handled: what comes meanwhile waits in DDS, within its
 bounds. *Telling* writes in order. All that a bridge tells is the newest word on something (its
-report, its table of arcs, one of its devices), so of each only the newest waits, and what waits is
-bounded by the devices. What DDS did not take is told later, unless there is news.
+report, its table of arcs, one of its devices, what it asks or answers about the items of one), so
+of each only the newest waits, and what waits is bounded by the devices. What DDS did not take is
+told later, unless there is news.
 """
 
 from __future__ import annotations
@@ -15,26 +16,39 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from evenflow.bridge.item_door import door_name
 from evenflow.closing import Closing
-from evenflow.domain.channels import ARCS, BRIDGES, DEVICES, channel_of
-from evenflow.model.messages import ArcTable, BridgeReport, DeviceRecord
+from evenflow.domain.channels import (
+    ARCS,
+    BRIDGES,
+    DEVICES,
+    SETTLE_ANSWERS,
+    SETTLE_REQUESTS,
+    channel_of,
+)
+from evenflow.model.messages import DeviceRecord, SettleAnswer, SettleRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from evenflow.domain.cyclone import Participant
+    from evenflow.domain.cyclone import Participant, Writer
+    from evenflow.model.wire import Message
 
-    Told = BridgeReport | ArcTable | DeviceRecord
     Take = Callable[[list[Any]], threading.Event]
 
 PAUSE_S: Final = 0.5
-CHANNELS: Final = (BRIDGES, ARCS, DEVICES)
+MOST_WRITERS: Final = 256
+"""Writers to single bridges; beyond it the one not used for longest is closed."""
+EVERYBODY: Final = (BRIDGES, ARCS, DEVICES)
+OWN: Final = (SETTLE_REQUESTS, SETTLE_ANSWERS)
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    message: Told
+    message: Message
+    to: str = ""
+    """Partition: the door that it is for; empty for everybody."""
     over: bool = False
     """Whether it is disposed, and not written."""
 
@@ -59,11 +73,14 @@ class DomainPort(Closing):
     ) -> None:
         self._take = take
         self._on_failed = on_failed
+        self._participant = participant
         self._waiter = participant.waiter()
-        self._readers = [participant.reader(channel) for channel in CHANNELS]
+        self._readers = [participant.reader(channel) for channel in EVERYBODY]
+        self._readers += [participant.reader(channel, [door_name(name)]) for channel in OWN]
         for reader in self._readers:
             self._waiter.attach(reader)
-        self._writers = {channel.name: participant.writer(channel) for channel in CHANNELS}
+        self._to_all = {channel.name: participant.writer(channel) for channel in EVERYBODY}
+        self._to_one: OrderedDict[tuple[str, str], Writer] = OrderedDict()
         self._untold: OrderedDict[Hashable, _Word] = OrderedDict()
         self._has_untold = threading.Condition()
         self._stopping = False
@@ -91,9 +108,9 @@ class DomainPort(Closing):
                 while not handled.wait(PAUSE_S) and not self._stopping:
                     pass
 
-    def tell(self, message: Told) -> None:
+    def tell(self, message: Message, to: str = "") -> None:
         """Have a message written, after what was told before."""
-        self._add(_Word(message))
+        self._add(_Word(message, to))
 
     def withdraw(self, record: DeviceRecord) -> None:
         """Have the record of a device disposed."""
@@ -101,7 +118,7 @@ class DomainPort(Closing):
 
     def _add(self, word: _Word) -> None:
         with self._has_untold:
-            key = _subject(word.message)
+            key = _subject(word)
             self._untold[key] = word
             self._untold.move_to_end(key)
             self._has_untold.notify()
@@ -113,13 +130,26 @@ class DomainPort(Closing):
                 if not self._untold:
                     return
                 key, word = self._untold.popitem(last=False)
-            writer = self._writers[channel_of(type(word.message)).name]
+            writer = self._writer(word)
             if word.over:
                 writer.dispose(word.message)
             elif not writer.write(word.message):
                 with self._has_untold:
                     if not self._stopping:
                         self._untold.setdefault(key, word)
+
+    def _writer(self, word: _Word) -> Writer:
+        channel = channel_of(type(word.message))
+        if not word.to:
+            return self._to_all[channel.name]
+        key = (channel.name, word.to)
+        writer = self._to_one.get(key)
+        if writer is None:
+            writer = self._to_one[key] = self._participant.writer(channel, word.to)
+            if len(self._to_one) > MOST_WRITERS:
+                self._to_one.popitem(last=False)[1].close()
+        self._to_one.move_to_end(key)
+        return writer
 
     def close(self) -> None:
         """Tell what waits, and stop; call it before the participant is closed."""
@@ -133,8 +163,11 @@ class DomainPort(Closing):
             reader.close()
 
 
-def _subject(message: Told) -> Hashable:
+def _subject(word: _Word) -> Hashable:
     """What a message is the newest word on."""
-    if isinstance(message, DeviceRecord):
-        return message.guid
-    return type(message).__name__
+    match word.message:
+        case DeviceRecord(guid=guid):
+            return guid
+        case SettleRequest(client=client, topic=topic) | SettleAnswer(client=client, topic=topic):
+            return type(word.message).__name__, word.to, client, topic
+    return type(word.message).__name__

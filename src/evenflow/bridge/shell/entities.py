@@ -25,7 +25,7 @@ from evenflow.domain.agents.entities import AgentEntities, AgentReader, AgentWri
 from evenflow.errors import EvenflowError, TypeRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from evenflow.bridge.events import Event, WriteSample
     from evenflow.bridge.protocol.device_types import DeviceType
@@ -44,7 +44,6 @@ class DeviceEntities(Closing):
 
     Args:
         participant: The process's place in the domain.
-        sliced: Sliced topics that devices may publish items to.
         take: Hands events to the bridge; returns what is set when they are handled.
         on_failed: Told what ended a thread.
     """
@@ -52,11 +51,9 @@ class DeviceEntities(Closing):
     def __init__(
         self,
         participant: Participant,
-        sliced: Collection[str],
         take: Take,
         on_failed: Callable[[BaseException], object],
     ) -> None:
-        self._sliced = frozenset(sliced)
         self._take = take
         self._on_failed = on_failed
         self._agents = AgentEntities(participant)
@@ -103,9 +100,7 @@ class DeviceEntities(Closing):
         key = (action.guid, action.entity)
         self._drop(key)
         if action.type is None:
-            if action.topic not in self._sliced:
-                raise TypeRefused(action.topic, "is no topic that devices publish items to")
-            return
+            raise TypeRefused(action.topic, "this bridge takes no items: set bridge.topics")
         declaration = declaration_of(action.type)
         if action.role is Role.PUBLISHER:
             writer = self._agents.writer(action.topic, declaration, reliable=action.reliable)

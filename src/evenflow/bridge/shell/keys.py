@@ -8,6 +8,8 @@ is none, leaves the keys as they were, and the fault is told.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import re
 import secrets
 from typing import TYPE_CHECKING, Final
@@ -20,9 +22,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE: Final = "devices.keys"
+LOOK_S: Final = 1.0
+"""How often the file is looked at."""
 _KEY: Final = re.compile(rf"[0-9a-f]{{{2 * KEY_BYTES}}}")
 _MODE: Final = 0o600
 """Its owner alone may read it."""
+_log = logging.getLogger(__name__)
 
 
 class DeviceKeys:
@@ -59,6 +64,21 @@ class DeviceKeys:
         if stamp != self._stamp:
             self._stamp = stamp
             self._keys = read_keys(self._file)
+
+
+async def keep_fresh(keys: DeviceKeys) -> None:
+    """Look at the file again and again; a fault is told once."""
+    told = ""
+    while True:
+        await asyncio.sleep(LOOK_S)
+        fault = ""
+        try:
+            await asyncio.to_thread(keys.refresh)
+        except ConfigError as error:
+            fault = str(error)
+        if fault and fault != told:
+            _log.error("the keys of devices stay as they were: %s", fault)
+        told = fault
 
 
 def read_keys(file: Path) -> dict[bytes, bytes]:

@@ -6,17 +6,20 @@ Used by the bridge's loop alone.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from evenflow.bridge.protocol.guid import parse_guid
 from evenflow.bridge.ring.core import RingCore
 from evenflow.bridge.ring.events import DeviceReleased, DeviceServed, TellRing
-from evenflow.errors import DomainError
+from evenflow.bridge.shell.udp import parse_address
+from evenflow.errors import ConfigError, DomainError
 from evenflow.model.messages import BridgeReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evenflow.bridge.events import Address
     from evenflow.bridge.ring.core import Identity, RingSettings
     from evenflow.clock import Clock
     from evenflow.model.messages import ArcTable, DeviceRecord
@@ -89,6 +92,13 @@ class RingTurns:
         if theirs < mine:
             where = f"on {report.host} (process {report.pid}): give this one another name"
             self._fail(DomainError(f"bridge {report.bridge}", f"is running already {where}"))
+
+    def address_of(self, bridge: str) -> Address | None:
+        """Where devices reach another bridge, by its own word."""
+        report = self.core.heard.get(bridge)
+        with suppress(ConfigError):
+            return parse_address(report.addresses[0], bridge) if report else None
+        return None
 
     def served(self, record: DeviceRecord) -> None:
         """A device counts to this bridge's load."""

@@ -22,13 +22,16 @@ from evenflow.bridge.ring.core import RingSettings
 from evenflow.bridge.settings import BridgeSettings
 from evenflow.bridge.shell.bridge import Bridge
 from evenflow.bridge.shell.executors import bridge_executors
+from evenflow.bridge.shell.items import DeviceItems
 from evenflow.bridge.shell.keys import FILE, DeviceKeys
 from evenflow.bridge.shell.sensors import bridge_sensors
 from evenflow.bridge.shell.udp import Doors, parse_address
 from evenflow.cli.options import Shared, command
 from evenflow.cli.values import seconds
+from evenflow.clock import SystemClock
 from evenflow.domain.channels import is_node
 from evenflow.domain.cyclone import Participant
+from evenflow.edge.shell.topics import door_topics
 from evenflow.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -47,6 +50,9 @@ names; when a bridge comes or goes, the devices concerned are handed over.
 
 A device gets a key by: evenflow keys device NAME. Keys are in the file
 devices.keys of access.dir, or in --keys; a bridge notices changes by itself.
+
+With bridge.topics devices may publish items into sliced topics. A bridge then
+goes by its name for ever: what it has accepted is in a folder called like it.
 """
 DEFAULT = Doors()
 
@@ -82,8 +88,9 @@ def bridge(
     """Let devices without DDS in: make their agent entities, relay data; until stopped."""
     config = shared.config()
     design(config)
-    if not is_node(name) or len(name.encode()) > MOST_BRIDGE:
-        allowed = f"must be 1 to {MOST_BRIDGE} characters, no space, quote, or *?[]#$"
+    unfit = not is_node(name) or "/" in name or name in {".", ".."}
+    if unfit or len(name.encode()) > MOST_BRIDGE:
+        allowed = f"must be 1 to {MOST_BRIDGE} characters, no space, slash, quote, or *?[]#$"
         raise ConfigError("--name", name, allowed)
     doors = Doors(
         parse_address(listen, "--listen"),
@@ -98,9 +105,23 @@ def bridge(
     )
     with Participant(config.domain) as participant:
         running = Bridge(
-            name, settings, ring_settings(config.bridge), keys=known, participant=participant
+            name,
+            settings,
+            ring_settings(config.bridge),
+            keys=known,
+            participant=participant,
+            items=_items(name, config, participant),
         )
         return asyncio.run(_run(running, doors, config, participant, duration, drain_within))
+
+
+def _items(name: str, config: Config, participant: Participant) -> DeviceItems | None:
+    """The items of devices, if there are topics for them."""
+    if not config.bridge.topics:
+        return None
+    topics = door_topics(config, "bridge.topics", config.bridge.topics)
+    folder = config.bridge_folder / name
+    return DeviceItems(name, folder, topics, config, participant, SystemClock())
 
 
 def ring_settings(config: BridgeConfig) -> RingSettings:
