@@ -165,7 +165,7 @@ class DeviceCore:
         """Datagrams to send, and where to; None: to all who may be bridges."""
         self.counter, self.session, self.bridge = run, 0, ""
         self.address: object = None
-        self.serving = self.released = False
+        self.serving = False
         self.salt = self.bridge_counter = self.tries = self.due = self.heard = 0
         self.session_key = b""
         self.echo_from = 0
@@ -176,8 +176,8 @@ class DeviceCore:
         self.offer: Offer | None = None
         """Bridge, address, session, salt, entities."""
         self.probe = 0
-        self.farewell: tuple[bytes, object, int] | None = None
-        """To the former bridge: the datagram, where to, and how often at most."""
+        self.farewell: tuple[object, int, str, int] | None = None
+        """To the former bridge: its address and session, who serves now, how often at most."""
         self.farewell_due = self.served = 0
 
     # -- saying ------------------------------------------------------------------------------------
@@ -197,6 +197,11 @@ class DeviceCore:
     def say(self, kind: int, body: bytes, number: int = 0) -> None:
         """A datagram to the bridge."""
         self.out.append((self.pack(kind, body, number), self.address))
+
+    def say_run(self, kind: int, session: int, bridge: str, target: object) -> None:
+        """GOODBYE or SERVED, with the bridge that serves this device now."""
+        body = struct.pack(">Q", self.run) + text(bridge)
+        self.out.append((self.pack(kind, body, 0, session), target))
 
     def beat(self, now: int) -> None:
         """A heartbeat."""
@@ -220,7 +225,7 @@ class DeviceCore:
 
     def search(self, now: int) -> None:
         """The bridge is silent, or has sent the device away."""
-        self.serving, self.released, self.offer = False, True, None
+        self.serving, self.offer = False, None
         self.tries, self.due = 0, now
 
     def go_on(
@@ -228,8 +233,7 @@ class DeviceCore:
     ) -> None:
         """A bridge serves this device from now on; the former one is told."""
         if self.bridge and self.bridge != bridge and self.address is not None:
-            body = struct.pack(">Q", self.run) + text(bridge)
-            self.farewell = (self.pack(GOODBYE, body, 0, self.served), self.address, 5)
+            self.farewell = (self.address, self.served, bridge, 5)
             self.farewell_due = now
             self.unsure = self.sent - self.confirmed
         self.bridge, self.address, self.session, self.salt = bridge, address, session, salt
@@ -237,12 +241,13 @@ class DeviceCore:
         if self.key:
             made_of = struct.pack(">12sQIQ", self.guid, self.run, session, salt)
             self.session_key = hmac(self.key, b"EF session" + made_of)
-        self.serving, self.released, self.offer = True, False, None
+        self.serving, self.offer = True, None
         self.bridge_counter, self.heard, self.probe, self.tries = 0, now, 0, 0
         self.sent = self.received = self.confirmed = 0
         self.ready, self.step, self.request_due = min(self.ready, entities), 0, now
         for entity in self.entities:
             entity.asking, entity.due, entity.slow = entity.sent > entity.safe, now, False
+        self.beat(now)
 
     # -- hearing -----------------------------------------------------------------------------------
 
@@ -280,17 +285,15 @@ class DeviceCore:
 
     def at_door(self, kind: int, session: int, reader: Reader, source: object, now: int) -> None:
         """What concerns no session, or another one than that of now."""
-        if kind == BYE and self.farewell and self.farewell[1] == source:
+        if kind == BYE and self.farewell and self.farewell[0] == source:
             self.farewell = None
         elif kind == ACCEPTED:
             echo, salt, entities = reader.number("Q"), reader.number("Q"), reader.number("B")
             bridge = reader.text()
             if not self.serving and session == self.session and self.is_mine(echo):
                 self.go_on(now, bridge, source, session, salt, entities)
-                self.beat(now)
             elif self.serving and bridge != self.bridge:
-                body = struct.pack(">Q", self.run) + text(self.bridge)
-                self.out.append((self.pack(GOODBYE, body, 0, session), source))
+                self.say_run(GOODBYE, session, self.bridge, source)
         elif kind == REFUSED and not self.serving and session == self.session:
             self.refused(reader, now)
         elif kind == ADOPT:
@@ -327,22 +330,16 @@ class DeviceCore:
         if not self.serving:
             if session >= self.session:
                 self.go_on(now, *offer)
-                self.beat(now)
             else:
                 self.connect(now, source)
         elif bridge == self.bridge and session == self.session:
             self.beat(now)
         elif session <= self.session or bridge == self.bridge:
-            self.decline(source)
+            self.say_run(SERVED, self.session, self.bridge, source)
         elif self.offer is None or self.offer[0] == bridge:
             self.probe = now if self.offer is None else self.probe
             self.offer = offer
             self.beat(now)
-
-    def decline(self, target: object) -> None:
-        """Tell who offers that one's own bridge lives."""
-        body = struct.pack(">Q", self.run) + text(self.bridge)
-        self.out.append((self.pack(SERVED, body), target))
 
     def in_session(self, kind: int, number: int, reader: Reader, now: int) -> "Samples":
         """What one's own bridge says."""
@@ -352,7 +349,6 @@ class DeviceCore:
             bridge = reader.text()
             if self.offer and bridge in ("", self.offer[0]):
                 self.go_on(now, *self.offer)
-                self.beat(now)
             else:
                 self.search(now)
         elif kind == DONE:
@@ -373,7 +369,7 @@ class DeviceCore:
         if entities < self.ready:
             self.ready, self.step = entities, 0
         if self.offer:
-            self.decline(self.offer[1])
+            self.say_run(SERVED, self.session, self.bridge, self.offer[1])
             self.offer = None
 
     def accepted(self, kind: int, reader: Reader, now: int) -> None:
@@ -408,7 +404,6 @@ class DeviceCore:
         """Do what is due; return the datagrams to send and where to."""
         if self.serving and self.offer and now - self.probe >= PROBE_MS and self.heard < self.probe:
             self.go_on(now, *self.offer)
-            self.beat(now)
         if self.serving and now - self.heard >= 3 * self.heartbeat_ms:
             self.search(now)
         if not self.serving:
@@ -422,9 +417,9 @@ class DeviceCore:
                 if entity.role == ITEMS:
                     self.send_items(index, entity, now)
         if self.farewell and now >= self.farewell_due:
-            data, target, left = self.farewell
-            self.out.append((data, target))
-            self.farewell = (data, target, left - 1) if left > 1 else None
+            target, session, bridge, left = self.farewell
+            self.say_run(GOODBYE, session, bridge, target)
+            self.farewell = (target, session, bridge, left - 1) if left > 1 else None
             self.farewell_due = now + TRY_MS
         out, self.out = self.out, []
         return out
@@ -481,7 +476,7 @@ class DeviceCore:
     def leave(self) -> None:
         """Say goodbye; the bridge lets the device go at once."""
         if self.serving:
-            self.say(GOODBYE, struct.pack(">Q", self.run) + text(""))
+            self.say_run(GOODBYE, self.session, "", self.address)
             self.serving = False
 
 
