@@ -46,7 +46,7 @@ class StandInBridge:
         for reader in self._readers:
             self._waiter.attach(reader)
         self._lock = threading.RLock()
-        settings = RingSettings(config.bridge.points, config.bridge.report_s)
+        settings = RingSettings.from_config(config.bridge)
         self.core = RingCore(Identity(name), settings, time.monotonic())
         self.mine: set[bytes] = set()
         self._agent = Agent(

@@ -40,6 +40,7 @@ from evenflow.model.messages import ArcTable, BridgeReport
 if TYPE_CHECKING:
     from evenflow.bridge.ring.events import RingAction, RingEvent
     from evenflow.bridge.ring.identifiers import Placing
+    from evenflow.config import BridgeConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,11 @@ class RingSettings:
     doubt_s: float = 2.0
     bits: int = BITS
     """The circle has 2 ** ``bits`` identifiers; all bridges must have the same."""
+
+    @classmethod
+    def from_config(cls, config: BridgeConfig) -> RingSettings:
+        """As it is configured."""
+        return cls(config.points, config.report_s, config.listen_s, config.doubt_s)
 
 
 @dataclass(frozen=True, slots=True)

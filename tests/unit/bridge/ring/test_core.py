@@ -20,7 +20,6 @@ from evenflow.bridge.ring.events import (
     TellRing,
 )
 from evenflow.bridge.ring.identifiers import Identifiers, guid_of
-from evenflow.bridge.ring.neighbours import MOST_BRIDGES
 from evenflow.domain.channels import Gone
 from evenflow.model.messages import BridgeReport
 
@@ -173,17 +172,6 @@ def test_isolated_is_who_lost_the_last_one_without_a_word(
     assert one.owner(GUID) == "a"
     one.handle(report("b"), 5.0)
     assert not one.is_isolated
-
-
-def test_a_ring_has_so_many_bridges_and_no_more() -> None:
-    one = core()
-    for number in range(MOST_BRIDGES + 2):
-        one.handle(report(f"b{number}", points=1), 0.1)
-    assert len(one.members) == MOST_BRIDGES + 1
-    assert one.traffic.refused == 2
-    one.handle(report("b0", leaving=True), 0.2)
-    one.handle(report("late", points=1), 0.3)
-    assert "late" in one.members
 
 
 def test_its_own_report_and_what_is_gone_of_others_are_nothing_to_it() -> None:
