@@ -26,7 +26,9 @@ after each of these                   ``uplink.emit``, and again at ``uplink.dea
 ====================================  ==============================================================
 
 Welcoming a client tells it ``session.welcomed``: how far this door has accepted its items, which
-settles all that it sent here before. Until then nothing of it may be taken.
+settles all that it sent here before. Until then nothing of it is taken.
+
+Which of two runs of a client counts is for the door to say, before it attaches the new one.
 
 **What a link must be.** It ends with the process at either end: nothing that was sent over a link
 to a process that died is taken by the next one, for that has lost its fences. A stream over TLS or
@@ -120,11 +122,26 @@ class Acceptance(Generic[S]):
         return ""
 
     def attach(
-        self, session: S, client: str, run: str, connection: int, topics: tuple[str, ...]
+        self,
+        session: S,
+        client: str,
+        run: str,
+        connection: int,
+        topics: tuple[str, ...],
+        sender: str = "",
     ) -> S | None:
-        """A client has said who it is; return its former session, which is over by that."""
+        """A client has said who it is; return its former session, which is over by that.
+
+        Args:
+            session: The link.
+            client: What the client is known by, at every door.
+            run: One life of its memory.
+            connection: The number that it gave this connection; larger ones of the run count.
+            topics: Those it may publish to.
+            sender: What its items say they are from, if it is not ``client``.
+        """
         session.client, session.run, session.connection = client, run, connection
-        session.topics = topics
+        session.topics, session.sender = topics, sender or client
         return self.sessions.enter(session)
 
     def let_in(self, session: S) -> bool:

@@ -22,6 +22,7 @@ class Chunk:
 
     client: str
     run: str
+    sender: str
     link: int
     first: int
     """Number of the first item."""

@@ -29,6 +29,11 @@ class Stage(Enum):
     ARRIVING = "is let in when its former items are settled"
     ATTACHED = "is served"
     ELSEWHERE = "is attached to another door and leaves this one"
+    GONE = "is here no more"
+
+
+CLOSED: Final = (Stage.GREETING, Stage.ARRIVING, Stage.GONE)
+"""Nothing of a client is taken: what it sent before is not settled, or was settled for good."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,6 +49,8 @@ class Session:
     """One life of the client's memory: its items are numbered anew in the next."""
     connection: int = 0
     """The number that the client gave this connection."""
+    sender: str = ""
+    """What its items say they are from; as a rule its name."""
     topics: tuple[str, ...] = ()
     """Topics that it may publish to, the default one first."""
     stage: Stage = Stage.GREETING
@@ -112,6 +119,7 @@ class Sessions(Generic[S]):
 
     def remove(self, session: S) -> bool:
         """A session is over; return whether it counted for its client."""
+        session.stage = Stage.GONE
         self.by_link.pop(session.link, None)
         self._elsewhere.discard(session.link)
         if self.by_client.get(session.client) is not session:

@@ -8,9 +8,9 @@ of the door it is attached to now.
 other door up (``forgotten``). The request is repeated, and sent at once when the other door is
 heard again: it may be dead for long.
 
-**Answering.** Who asks has a newer connection of the client. So first every older one is ended:
-from now on nothing of it is taken. What was taken before may still be on its way to the disk; the
-answer waits for that. It says what is on disk, and it holds for good.
+**Answering.** Who asks has a newer connection of the client's run. So first every older one is
+ended: from now on nothing of it is taken. What was taken before may still be on its way to the
+disk; the answer waits for that. It says what is on disk, and it holds for good.
 
 An answer about an older connection than the newest that is known is not given, and one that comes
 late is not passed on: after it the client may have come back and sent more.
@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Generic
 
 from evenflow.edge.actions import Remember, TellSettled, Write
-from evenflow.edge.sessions import S
+from evenflow.edge.sessions import CLOSED, S
 from evenflow.model.messages import SettleAnswer, SettleRequest
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ class Settling(Generic[S]):
 
     def ask(self, session: S, other: str, topic: str, now: float) -> str:
         """A client asks about another door; return what is wrong with it, in words, or nothing."""
+        if session.stage in CLOSED:
+            return f"this client {session.stage.value}"
         if other == self._name:
             number = session.welcomed.get(topic, 0)
             self._out.append(TellSettled(session.link, other, topic, number))
@@ -162,9 +164,9 @@ class Settling(Generic[S]):
             self._answer(request)
         else:
             self._waiting[client, run, request.topic] = request
-        if session is not None and session.connection < request.connection:
-            return session
-        return None
+        if session is None or session.run != run or session.connection >= request.connection:
+            return None
+        return session
 
     def answer_ready(self, client: str, run: str) -> None:
         """Answer what is asked about a client, as far as all it sent is on disk."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from evenflow.edge.actions import Accept, Chunk, Mark, TellSafe
-from evenflow.edge.sessions import Stage
+from evenflow.edge.sessions import CLOSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -114,6 +114,8 @@ class Uplink:
             begin: The first item of the topic that the client sends over this link; None where the
                 link loses nothing and keeps order: it is the first that comes.
         """
+        if session.stage in CLOSED:
+            return f"this client {session.stage.value}"
         if topic not in session.topics:
             return f"this client may not publish to topic {topic}"
         accepted = session.accepted.get(topic, 0)
@@ -128,12 +130,21 @@ class Uplink:
             self.repeated += old
             # Old items alone change nothing; what is in them is no beginning either.
             if old == len(payloads):
-                if begin is not None:
+                if begin is not None and first <= accepted:
                     self._out.append(TellSafe(session.link, topic, accepted))
                 return ""
             first, times, payloads = first + old, times[old:], payloads[old:]
         size = sum(map(len, payloads)) + ITEM_BYTES * len(payloads)
-        chunk = Chunk(session.client, session.run, session.link, first, times, payloads, size)
+        chunk = Chunk(
+            session.client,
+            session.run,
+            session.sender,
+            session.link,
+            first,
+            times,
+            payloads,
+            size,
+        )
         session.taken[topic] = chunk.last
         self._gather(self._pipelines[topic], chunk, accepted, now)
         self._room.take(session, size)
@@ -216,7 +227,7 @@ class Uplink:
         session = self._by_client.get(name)
         if session is None or session.run != run:
             return
-        if session.stage in (Stage.ATTACHED, Stage.ELSEWHERE):
+        if session.stage not in CLOSED:
             session.accepted[topic] = number
             self._out.append(TellSafe(session.link, topic, number))
 

@@ -24,6 +24,24 @@ def test_an_answer_waits_for_the_disk_and_ends_the_older_connection():
     assert door.acceptance.is_empty
 
 
+def test_nothing_more_is_taken_of_a_connection_that_is_over():
+    door = Harness()
+    car = door.attach(connection=1)
+    door.hear(asked())
+    assert door.publish(car, 1, b"late") == []
+    assert door.wrong == "this client is here no more"
+    assert door.ask(car, "d2") == []
+    assert door.acceptance.uplink.is_idle
+
+
+def test_a_request_does_not_end_a_connection_of_another_run():
+    """Who numbers its connections anew in each run has a smaller number, and is newer."""
+    door = Harness()
+    car = door.attach(connection=1, run=OTHER_RUN)
+    door.hear(asked(connection=2))
+    assert door.is_here(car)
+
+
 def test_an_answer_goes_to_who_asked():
     door = Harness()
     (answer,) = door.hear(asked())
@@ -146,6 +164,9 @@ def test_who_returns_is_let_in_when_its_items_are_on_disk():
     door.publish(car, 1, b"a", b"b")
     again = door.attach(connection=2)
     assert again.stage is Stage.ARRIVING
+    assert door.publish(again, 3, b"c") == []
+    assert door.wrong == "this client is let in when its former items are settled"
+    assert door.ask(again, "d1") == []
     door.wait()
     assert again.stage is Stage.ARRIVING
     door.sync()

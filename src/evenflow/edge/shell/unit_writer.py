@@ -35,9 +35,9 @@ _log = logging.getLogger(__name__)
 def columns_of(chunks: Sequence[Chunk]) -> dict[str, Any]:
     """The items of a unit as :meth:`Publisher.publish_unit` wants them; ids are their numbers."""
     counts = np.fromiter((len(one.payloads) for one in chunks), np.int64, len(chunks))
-    names = dict.fromkeys(one.client for one in chunks)
+    names = dict.fromkeys(one.sender for one in chunks)
     places = {name: place for place, name in enumerate(names)}
-    indices = np.fromiter((places[one.client] for one in chunks), np.int32, len(chunks))
+    indices = np.fromiter((places[one.sender] for one in chunks), np.int32, len(chunks))
     firsts = np.fromiter((one.first for one in chunks), np.int64, len(chunks))
     begins = np.cumsum(counts) - counts
     total = int(counts.sum())

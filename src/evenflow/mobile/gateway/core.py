@@ -14,7 +14,7 @@ import json
 from typing import TYPE_CHECKING
 
 from evenflow.edge.acceptance import Acceptance
-from evenflow.edge.sessions import Stage
+from evenflow.edge.sessions import CLOSED, Stage
 from evenflow.mobile.gateway.alternatives import AlternativesNews
 from evenflow.mobile.gateway.announcing import Announcing, Condition
 from evenflow.mobile.gateway.door import Door, Parts
@@ -233,7 +233,7 @@ class GatewayCore:
             self.door.close(session, "the client says goodbye", now)
         elif isinstance(frame, frames.Ping):
             self._out.append(Send(session.link, frames.Pong()))
-        elif session.stage in (Stage.GREETING, Stage.ARRIVING):
+        elif session.stage in CLOSED:
             kind = type(frame).__name__
             self.door.end(session, "out of place", f"{kind} before Welcome", now)
         else:

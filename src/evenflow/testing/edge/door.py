@@ -14,7 +14,7 @@ from evenflow.edge.sessions import Session, Stage
 from evenflow.model.messages import SettleAnswer, SettleRequest
 from evenflow.testing.edge.datagrams import Accepted, Bye, Connect, Items, Safe, Settle, Settled
 from evenflow.testing.edge.disk import SimDisk
-from evenflow.testing.mobile.world import Process
+from evenflow.testing.virtual_time import Process
 
 if TYPE_CHECKING:
     from evenflow.edge.settings import EdgeSettings

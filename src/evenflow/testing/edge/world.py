@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from evenflow.testing.edge.client import SimClient
 from evenflow.testing.edge.door import SimDoor
 from evenflow.testing.invariants import Violation
-from evenflow.testing.mobile.world import VirtualTime
+from evenflow.testing.virtual_time import VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evenflow.edge.settings import EdgeSettings
     from evenflow.model.messages import SettleAnswer, SettleRequest
     from evenflow.testing.edge.datagrams import FromClient, FromDoor
-    from evenflow.testing.mobile.world import Process
+    from evenflow.testing.virtual_time import Process
 
 QUIET_S = 60.0
 

@@ -18,15 +18,16 @@ from evenflow.testing.invariants import Violation
 from evenflow.testing.mobile.client import SimClient
 from evenflow.testing.mobile.domain import SimDomain
 from evenflow.testing.mobile.gateway import SimGateway
+from evenflow.testing.mobile.link import SimLink
 from evenflow.testing.mobile.mailbox import SimMailbox
-from evenflow.testing.mobile.world import SimLink, VirtualTime
+from evenflow.testing.virtual_time import VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evenflow.edge.actions import Accept
     from evenflow.mobile.gateway.settings import GatewaySettings
-    from evenflow.testing.mobile.world import Process
+    from evenflow.testing.virtual_time import Process
 
 
 class _Ends:

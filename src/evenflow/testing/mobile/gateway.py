@@ -14,7 +14,7 @@ from evenflow.mobile.gateway import events
 from evenflow.mobile.gateway.admission import Verdict
 from evenflow.mobile.gateway.core import GatewayCore
 from evenflow.testing.edge.disk import SimDisk
-from evenflow.testing.mobile.world import Process
+from evenflow.testing.virtual_time import Process
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,11 +23,14 @@ from evenflow.edge.shell.unit_writer import UnitWriter, columns_of
 
 with UnitWriter(SimpleNamespace(topic="items"), None, None, print, print):
     loaded = set(sys.modules)
-    columns_of((Chunk("car-1", "run", 1, 1, (5,), (b"a",), 10),))
+    columns_of((Chunk("car-1", "run", "car-1", 1, 1, (5,), (b"a",), 10),))
     print(*sorted(set(sys.modules) - loaded))
 """
 UNIT = Accept(
-    "items", 3, (Chunk("car-1", RUN, 1, 1, (5,), (b"a",), 10),), {("car-1", RUN): Mark(1, 0)}
+    "items",
+    3,
+    (Chunk("car-1", RUN, "car-1", 1, 1, (5,), (b"a",), 10),),
+    {("car-1", RUN): Mark(1, 0)},
 )
 
 
