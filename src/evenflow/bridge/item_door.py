@@ -10,9 +10,9 @@ dropped here. Those that come before the device is let in wait; there are no mor
 pass before they are safe. That is also the bound of what is held for a device: a link that shall be
 paused is not, for it sends no more by itself.
 
-**Names.** As a door a bridge is called ``bridge NAME``. A device is known, and named as the sender
-of its items, by its name if its GUID is derived from it, else by GUID and name; so two devices are
-never one.
+**Names.** As a door a bridge is called ``bridge NAME``, and a device is known by its GUID. The
+sender of its items is its name if its GUID is derived from that, else GUID and name; so no device
+sends in the name of another.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def bridge_of(door: str) -> str:
     return door.removeprefix(f"{KIND} ")
 
 
-def client_name(guid: bytes, name: str) -> str:
-    """A device, as doors call it."""
+def sender_name(guid: bytes, name: str) -> str:
+    """What the items of a device say they are from."""
     if guid == guid_of(name) and not _GUID_AND_NAME.match(name):
         return name
     return f"{guid_text(guid)} {name}"
@@ -155,14 +155,15 @@ class ItemDoor:
 
     def take(self, item: TakeItem, wall_us: int, now: float) -> list[Done]:
         """Take an item; one without a time has that of now."""
-        link = self._link(item.guid, item.name, item.run, item.session)
+        link = self._link(item.guid, item.run, item.session)
+        link.sender = sender_name(item.guid, item.name)
         link.waiting.append(item)
         self._go_on(link, wall_us, now)
         return self.poll(wall_us, now)
 
-    def ask(self, question: AskSettled, name: str, wall_us: int, now: float) -> list[Done]:
+    def ask(self, question: AskSettled, wall_us: int, now: float) -> list[Done]:
         """How far is another bridge, or this one? Before the device is let in it asks again."""
-        link = self._link(question.guid, name, question.run, question.session)
+        link = self._link(question.guid, question.run, question.session)
         self._go_on(link, wall_us, now)
         if link.stage is Stage.ATTACHED:
             other = door_name(question.bridge)
@@ -170,14 +171,14 @@ class ItemDoor:
                 self.refused["questions"] += 1
         return self.poll(wall_us, now)
 
-    def _link(self, guid: bytes, name: str, run: int, session: int) -> Link:
+    def _link(self, guid: bytes, run: int, session: int) -> Link:
         known = self._links.get(guid)
         if known is not None and (known.device_run, known.connection) == (run, session):
             return known
         self._end(known)
         link = Link(
             next(self._numbers),
-            client=client_name(guid, name),
+            client=guid_text(guid),
             run=str(run),
             connection=session,
             guid=guid,
@@ -194,7 +195,8 @@ class ItemDoor:
                 self.refused["old"] += 1
                 link.waiting.clear()
                 return
-            former = door.attach(link, link.client, link.run, link.connection, self._topics)
+            own = (link.client, link.run, link.connection)
+            former = door.attach(link, *own, self._topics, link.sender)
             if former is not None:
                 door.leave(former)
             door.let_in(link)

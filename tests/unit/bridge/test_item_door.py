@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evenflow.bridge.events import AskSettled, ItemSafe, ItemSettled, TakeItem
-from evenflow.bridge.item_door import ItemDoor, client_name
+from evenflow.bridge.item_door import ItemDoor, sender_name
 from evenflow.bridge.protocol.guid import guid_of, guid_text
 from evenflow.domain.channels import Gone
 from evenflow.edge.actions import Accept, Complain, GiveUp, Write
@@ -17,6 +17,7 @@ from evenflow.edge.twins import NEAR_S, Life
 from evenflow.model.messages import BridgeReport, SettleAnswer, SettleRequest
 
 GUID = guid_of("therm")
+CLIENT = guid_text(GUID)
 TOPIC = "items"
 
 
@@ -57,7 +58,7 @@ class Stage:
 
     def ask(self, bridge: str, session: int = 1) -> list[Any]:
         question = AskSettled(GUID, 7, session, TOPIC, bridge)
-        return self.do(self.door.ask(question, "therm", 5_000, self.now))
+        return self.do(self.door.ask(question, 5_000, self.now))
 
     def sync(self) -> list[Any]:
         """The unit on its way is on disk."""
@@ -66,7 +67,7 @@ class Stage:
             self.marks.setdefault(client, {})[unit.topic] = mark.number
         for chunk in unit.chunks:
             for at, payload in enumerate(chunk.payloads):
-                self.accepted.append((chunk.client, chunk.first + at, chunk.times[at], payload))
+                self.accepted.append((chunk.sender, chunk.first + at, chunk.times[at], payload))
         return self.do(self.door.on_synced(unit.topic, unit.unit, 5_000, self.now))
 
     def hear(self, message: object) -> list[Any]:
@@ -114,11 +115,11 @@ def test_who_asks_about_this_bridge_is_told_what_it_had_when_it_came() -> None:
 
 def test_another_bridge_is_asked_until_it_answers() -> None:
     stage = Stage()
-    request = SettleRequest("bridge b1", "therm", "7", 2, TOPIC)
+    request = SettleRequest("bridge b1", CLIENT, "7", 2, TOPIC)
     assert stage.ask("b2", session=2) == [Write(request, "bridge b2")]
     assert stage.ask("b2", session=2) == []
     assert stage.later(1.1) == [Write(request, "bridge b2")]
-    answer = SettleAnswer("bridge b2", "therm", "7", 2, TOPIC, 41)
+    answer = SettleAnswer("bridge b2", CLIENT, "7", 2, TOPIC, 41)
     assert stage.hear(answer) == [ItemSettled(GUID, 7, 2, TOPIC, "b2", 41)]
     assert stage.hear(answer) == []
 
@@ -139,9 +140,9 @@ def test_a_bridge_that_was_not_there_is_asked_when_it_is_heard() -> None:
 def test_a_question_ends_the_older_session_and_is_answered_from_disk() -> None:
     stage = Stage()
     stage.item(1)
-    assert stage.hear(SettleRequest("bridge b2", "therm", "7", 2, TOPIC)) == []
+    assert stage.hear(SettleRequest("bridge b2", CLIENT, "7", 2, TOPIC)) == []
     (answer,) = stage.sync()
-    assert answer == Write(SettleAnswer("bridge b1", "therm", "7", 2, TOPIC, 1), "bridge b2")
+    assert answer == Write(SettleAnswer("bridge b1", CLIENT, "7", 2, TOPIC, 1), "bridge b2")
     stage.item(2)
     assert stage.writing == [], "nothing of the older session is taken any more"
     assert stage.door.refused["old"] == 1
@@ -173,11 +174,11 @@ def test_nothing_is_taken_while_another_bridge_has_the_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["therm", "a b", "x/y"])
-def test_a_device_is_known_by_its_name_if_that_says_its_guid(name: str) -> None:
-    assert client_name(guid_of(name), name) == name
-    assert client_name(guid_of("other"), name) == f"{guid_text(guid_of('other'))} {name}"
+def test_the_sender_is_the_name_if_that_says_the_guid(name: str) -> None:
+    assert sender_name(guid_of(name), name) == name
+    assert sender_name(guid_of("other"), name) == f"{guid_text(guid_of('other'))} {name}"
 
 
-def test_no_name_makes_two_devices_one() -> None:
-    forged = client_name(guid_of("other"), "therm")
-    assert client_name(guid_of(forged), forged) != forged
+def test_no_device_sends_in_the_name_of_another() -> None:
+    forged = sender_name(guid_of("other"), "therm")
+    assert sender_name(guid_of(forged), forged) != forged

@@ -156,13 +156,12 @@ class Bridge:
         self._arm()
 
     def _start_items(self, items: DeviceItems, me: Identity) -> None:
-        port, sessions = self._port, self.core.sessions
+        port = self._port
         assert port is not None
         items.start(
             EdgeSettings(),
             Life(me.since, me.host, me.pid),
             is_heard=lambda bridge: bridge in self.ring.heard,
-            names=lambda guid: session.name if (session := sessions.get(guid)) else "",
             # The core is told after it is through with what it is about.
             tell_core=lambda events: self._loop.call_soon(self._handle_all, events),
             tell=lambda write: port.tell(write.message, write.to),

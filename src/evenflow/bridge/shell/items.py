@@ -68,7 +68,6 @@ class DeviceItems:
         life: Life,
         *,
         is_heard: Callable[[str], bool],
-        names: Callable[[bytes], str],
         tell_core: Callable[[list[Event]], object],
         tell: Callable[[Write], object],
         soon: Callable[[Callable[[], object]], object],
@@ -81,14 +80,13 @@ class DeviceItems:
             settings: Bounds and times.
             life: The process.
             is_heard: Whether another bridge is there.
-            names: The name of a device that is served.
             tell_core: Gives the core events.
             tell: Tells another bridge.
             soon: Has something called in the bridge's loop; from any thread.
             fail: Told what ends the bridge.
             fail_soon: The same, from any thread.
         """
-        self._names, self._tell_core, self._tell, self._fail = names, tell_core, tell, fail
+        self._tell_core, self._tell, self._fail = tell_core, tell, fail
         self.door = ItemDoor(
             self._name,
             self._disk.newest_units,
@@ -114,7 +112,7 @@ class DeviceItems:
         if isinstance(action, TakeItem):
             self._do(self.door.take(action, *self._times()))
         else:
-            self._do(self.door.ask(action, self._names(action.guid), *self._times()))
+            self._do(self.door.ask(action, *self._times()))
 
     def hear(self, message: Any) -> None:
         """What the domain says of other bridges."""

@@ -36,7 +36,7 @@ from evenflow.errors import ConfigError
 
 if TYPE_CHECKING:
     from evenflow.bridge.events import Address
-    from evenflow.config import BridgeConfig, Config
+    from evenflow.config import Config
 
 EXAMPLES = """\
   evenflow bridge --name b1              at 127.0.0.1:7600, for this machine
@@ -107,7 +107,7 @@ def bridge(
         running = Bridge(
             name,
             settings,
-            ring_settings(config.bridge),
+            RingSettings.from_config(config.bridge),
             keys=known,
             participant=participant,
             items=_items(name, config, participant),
@@ -122,11 +122,6 @@ def _items(name: str, config: Config, participant: Participant) -> DeviceItems |
     topics = door_topics(config, "bridge.topics", config.bridge.topics)
     folder = config.bridge_folder / name
     return DeviceItems(name, folder, topics, config, participant, SystemClock())
-
-
-def ring_settings(config: BridgeConfig) -> RingSettings:
-    """A bridge's place on the ring, as the configuration says."""
-    return RingSettings(config.points, config.report_s, config.listen_s, config.doubt_s)
 
 
 def _group(text: str) -> Address:
