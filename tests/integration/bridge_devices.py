@@ -1,8 +1,9 @@
 """Devices for tests: some of the Python client in one process, which tells what happens to them.
 
 Arguments, in JSON: ``names``; ``options`` of every device; ``publish_s``, how often each publishes
-a reading (0: never); ``subscribe``, whether each reads commands. What happens is printed, one JSON
-object a line: which bridge serves a device and by which session, and what it got.
+a reading (0: never); ``subscribe``, whether each reads commands; ``items``, how many each sends
+into the sliced topic ``items``. What happens is printed, one JSON object a line: which bridge
+serves a device and by which session, what it got, and how far its items are safe.
 """
 
 from __future__ import annotations
@@ -34,13 +35,18 @@ def main() -> None:
     if given.get("subscribe"):
         for device in devices.values():
             device.subscriber("commands", COMMAND, reliable=True)
-    serve(devices, readings, float(given.get("publish_s", 0.0)))
+    items = {}
+    if given.get("items"):
+        items = {name: device.items("items") for name, device in devices.items()}
+    serve(devices, readings, float(given.get("publish_s", 0.0)), items, given.get("items", 0))
 
 
-def serve(devices, readings, publish_s):
+def serve(devices, readings, publish_s, items, most):
     known: dict[str, tuple[str, int]] = {}
     number, due = 0, time.monotonic()
+    safe = dict.fromkeys(items, 0)
     while True:
+        send_items(items, most, safe)
         for name, device in devices.items():
             for _, values in device.poll():
                 tell(device=name, got=values)
@@ -56,6 +62,15 @@ def serve(devices, readings, publish_s):
             for name, reading in readings.items():
                 reading.publish(name, number, 20.0 + number)
         time.sleep(0.005)
+
+
+def send_items(items, most, safe):  # noqa: ANN001, ANN201
+    for name, entity in items.items():
+        if entity.newest < most:
+            entity.send(str(entity.newest + 1).encode())
+        if entity.safe > safe[name]:
+            safe[name] = entity.safe
+            tell(device=name, safe=entity.safe)
 
 
 def tell(**what: object) -> None:

@@ -22,6 +22,10 @@ from evenflow.bridge.protocol.guid import guid_of
 from evenflow.bridge.ring.circle import Circle
 from evenflow.bridge.ring.identifiers import BITS, POINTS, hashed
 from evenflow.cli import main
+from evenflow.config import Config
+from evenflow.domain.cyclone import Participant
+from evenflow.slices.balancer.balancer import Balancer
+from evenflow.slices.node.node import Node
 from evenflow_experiments.faults.hosts import Hosts
 
 if TYPE_CHECKING:
@@ -86,6 +90,7 @@ class Field:
         self.bridges: dict[str, str] = {}
         self.sessions: dict[str, int] = {}
         self.got: dict[str, list[int]] = {}
+        self.safe: dict[str, int] = {}
         self.changes: list[tuple[float, str, str]] = []
 
     def look(self) -> dict[str, str]:
@@ -96,6 +101,9 @@ class Field:
             name = said["device"]
             if "got" in said:
                 self.got.setdefault(name, []).append(said["got"][0])
+                continue
+            if "safe" in said:
+                self.safe[name] = said["safe"]
                 continue
             self.bridges[name] = said["bridge"]
             self.changes.append((said["at"], name, said["bridge"]))
@@ -261,6 +269,41 @@ def test_devices_and_stock_programs_talk_while_bridges_come_and_go(
     eventually(lambda: all(readings()[name][-1] > before[name] for name in NAMES), "data goes on")
     (row,) = listed("bridges")
     assert (row["bridge"], row["devices"]) == ("b2", len(NAMES))
+
+
+def test_items_of_devices_are_processed_once_though_a_bridge_is_killed(
+    plant: Plant, domain_id: int, tmp_path: Path, eventually: Callable[..., None]
+) -> None:
+    most, names = 200, NAMES[:6]
+    config = Config.load(None, {"domain.id": domain_id, "topics.items.slices": 4})
+    arrived: dict[str, list[int]] = {}
+
+    def process(batch: Any) -> None:
+        for item in batch:
+            arrived.setdefault(item.sender, []).append(int(item.payload))
+
+    own = ("--set", 'bridge.topics=["items"]', "--set", "topics.items.slices=4")
+    with (
+        Participant(config.domain) as participant,
+        Balancer(config=config, participant=participant),
+        Node("items", process, config=config, participant=participant),
+    ):
+        first = plant.bridge("b1", *own)
+        plant.bridge("b2", *own)
+        for name in ("b1", "b2"):
+            eventually(lambda name=name: "listens" in plant.said(name), f"{name} listens")
+        field = plant.devices(names, items=most)
+        eventually(lambda: field.look() and len(arrived) == len(names), "items of all arrive")
+        first.kill()
+        first.wait()
+        plant.bridge("b1", *own)
+        eventually(
+            lambda: field.look() and field.safe == dict.fromkeys(names, most), "all items are safe"
+        )
+        eventually(lambda: sum(map(len, arrived.values())) >= most * len(names), "all arrive")
+    assert {name: sorted(numbers) for name, numbers in arrived.items()} == {
+        name: list(range(1, most + 1)) for name in names
+    }
 
 
 def test_a_bridge_that_wants_keys_serves_those_that_have_one(
