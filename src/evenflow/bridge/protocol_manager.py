@@ -88,9 +88,9 @@ class ProtocolManager:
         session.unsure = beat.unsure
         if beat.offer and self._ring.owner(session.guid) != self._name:
             session.stage = Stage.RELEASED
-            self._speech.say(session, dg.Moved(beat.offer))
+            self._speech.say(session, dg.Moved(beat.offer, session.received))
         elif session.stage is Stage.RELEASED and self._ring.is_isolated:
-            self._speech.say(session, dg.Moved(""))
+            self._speech.say(session, dg.Moved("", session.received))
         else:
             session.stage = Stage.SERVED
             self._speech.say(session, dg.Alive(session.received, session.sent, session.ready))
@@ -132,4 +132,4 @@ class ProtocolManager:
     def release(self, session: Session) -> None:
         """Tell a device to look for another bridge."""
         session.stage = Stage.RELEASED
-        self._speech.say(session, dg.Moved(""))
+        self._speech.say(session, dg.Moved("", session.received))

@@ -40,7 +40,7 @@ NO_SUCH_ENTITY = 1
 MOST = 1200
 KINDS = ("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "text")
 FORMATS = ("B", "b", "h", "i", "q", "B", "H", "I", "Q", "f", "d")
-TRY_MS, PROBE_MS, RESEND_MS = 250, 400, 300
+TRY_MS, PROBE_MS, RESEND_MS, LINGER_MS = 250, 400, 300, 50
 WRAP = 0xFFFFFFFF
 
 
@@ -234,7 +234,7 @@ class DeviceCore:
         """A bridge serves this device from now on; the former one is told."""
         if self.bridge and self.bridge != bridge and self.address is not None:
             self.farewell = (self.address, self.served, bridge, 5)
-            self.farewell_due = now
+            self.farewell_due = now + LINGER_MS  # what is on its way arrives first
             self.unsure = self.sent - self.confirmed
         self.bridge, self.address, self.session, self.salt = bridge, address, session, salt
         self.served = session
@@ -346,7 +346,7 @@ class DeviceCore:
         if kind == ALIVE:
             self.alive(reader)
         elif kind == MOVED:
-            bridge = reader.text()
+            self.confirmed, bridge = max(self.confirmed, reader.number("I")), reader.text()
             if self.offer and bridge in ("", self.offer[0]):
                 self.go_on(now, *self.offer)
             else:

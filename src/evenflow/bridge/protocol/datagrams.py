@@ -182,6 +182,8 @@ class Moved:
 
     bridge: str
     """Which; empty: look for one."""
+    received: int = 0
+    """Samples that this one got of the device in this session."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,7 @@ class Cursor:
 
 _U8: Final = Struct(">B")
 _U16: Final = Struct(">H")
+_U32: Final = Struct(">I")
 _U64: Final = Struct(">Q")
 _TWO_U64: Final = Struct(">QQ")
 _ALIVE: Final = Struct(">II")
@@ -231,7 +232,8 @@ def _alive(cursor: Cursor) -> dg.Alive:
 
 
 def _moved(cursor: Cursor) -> dg.Moved:
-    return dg.Moved(cursor.text(MOST_BRIDGE))
+    (received,) = cursor.numbers(_U32)
+    return dg.Moved(cursor.text(MOST_BRIDGE), received)
 
 
 def _adopt(cursor: Cursor) -> dg.Adopt:

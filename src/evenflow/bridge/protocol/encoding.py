@@ -29,6 +29,7 @@ _ALIVE: Final = Struct(">IIB")
 _REFUSED: Final = Struct(">BQQH")
 _CONNECT: Final = Struct(">QBHB")
 _KEYED: Final = Struct(">QQB")
+_U32: Final = Struct(">I")
 _U64: Final = Struct(">Q")
 
 
@@ -113,7 +114,7 @@ _ENCODERS: Final[dict[type[Any], tuple[Kind, Callable[[Any], bytes]]]] = {
         ),
     ),
     dg.Alive: (Kind.ALIVE, lambda body: _ALIVE.pack(body.received, body.sent, body.entities)),
-    dg.Moved: (Kind.MOVED, lambda body: _text(body.bridge)),
+    dg.Moved: (Kind.MOVED, lambda body: _U32.pack(body.received) + _text(body.bridge)),
     dg.Adopt: (Kind.ADOPT, _adopt),
     dg.Served: (Kind.SERVED, lambda body: _U64.pack(body.run) + _text(body.bridge)),
     dg.Goodbye: (Kind.GOODBYE, lambda body: _U64.pack(body.run) + _text(body.bridge)),

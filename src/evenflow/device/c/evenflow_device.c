@@ -8,7 +8,7 @@ enum {
     SETTLE, SETTLED, HEARTBEAT, ALIVE, MOVED, ADOPT, SERVED, GOODBYE, BYE
 };
 enum { EARLIER = 3, ELSEWHERE = 4, REPLAYED = 5, NO_SUCH_ENTITY = 1 };
-enum { HEADER = 24, SEAL = 24, TAG = 16, TRY_MS = 250, PROBE_MS = 400, RESEND_MS = 300 };
+enum { HEADER = 24, SEAL = 24, TAG = 16, TRY_MS = 250, PROBE_MS = 400, RESEND_MS = 300, LINGER_MS = 50 };
 
 static int at_door_kind(int kind) {
     return kind == CONNECT || kind == ACCEPTED || kind == REFUSED || kind >= ADOPT;
@@ -273,7 +273,7 @@ static void go_on(ef_device *d, uint32_t now, const ef_offer *from) {
         d->farewell_session = d->served;
         memcpy(d->farewell_to, next.bridge, sizeof d->farewell_to);
         d->farewell_left = 5;
-        d->farewell_due = now;
+        d->farewell_due = now + LINGER_MS; /* what is on its way arrives first */
         d->unsure = d->sent - d->confirmed;
     }
     memcpy(d->bridge, next.bridge, sizeof d->bridge);
@@ -491,14 +491,17 @@ static void sample(ef_device *d, ef_reader *r) {
 
 static void in_session(ef_device *d, int kind, int number, ef_reader *r, uint32_t now) {
     char bridge[EF_NAME_BYTES + 1];
+    uint32_t received;
     int fault;
     switch (kind) {
     case ALIVE:
         alive(d, r);
         break;
     case MOVED:
+        received = ef_get_u32(r);
         get_name(r, bridge);
         if (r->error) break;
+        if (d->confirmed < received) d->confirmed = received;
         if (d->offer.stands && (!bridge[0] || strcmp(bridge, d->offer.bridge) == 0))
             go_on(d, now, &d->offer);
         else

@@ -70,7 +70,7 @@ bodies = st.one_of(
     st.builds(dg.Settled, entities, names, runs),
     st.builds(dg.Heartbeat, u32, u32, u32, u64, texts(64)),
     st.builds(dg.Alive, u32, u32, counts),
-    st.builds(dg.Moved, texts(64)),
+    st.builds(dg.Moved, texts(64), u32),
     st.builds(dg.Adopt, names, runs, u64, counts),
     st.builds(dg.Served, names, runs),
     st.builds(dg.Goodbye, runs, texts(64)),
