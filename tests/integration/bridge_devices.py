@@ -64,7 +64,7 @@ def serve(devices, readings, publish_s, items, most):
         time.sleep(0.005)
 
 
-def send_items(items, most, safe):  # noqa: ANN001, ANN201
+def send_items(items, most, safe):
     for name, entity in items.items():
         if entity.newest < most:
             entity.send(str(entity.newest + 1).encode())
