@@ -4,8 +4,10 @@ Run as a program it sets all of them up, says so, publishes at a steady rate, an
 
     python -m evenflow_experiments.bridge.crowd '{"devices": 500, "publish_s": 1.0}'
 
-Lines of JSON come out: ``{"served": N}`` whenever that changes, and at every line of input the
-counts so far (``Counts``). The program ends with its input.
+With ``bridges``, addresses of bridges, there is a session for each device at each of them: the
+paper's baseline. Lines of JSON come out: ``{"served": N}`` whenever that changes, and at every line
+of input the counts so far. The line ``publish`` also begins to publish, once a second, where
+``publish_s`` was not given. The program ends with its input.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ LOOK_S: Final = 0.02
 SETUP_S: Final = 0.1
 READY_S: Final = 0.45
 """How often a device is given its turn, besides when something comes."""
+GROUP: Final = ("239.255.76.1", 7601)
 SETUP: Final = frozenset((CONNECT, CREATE, SET_TOPIC, SET_TYPE))
 _NAMES: Final = {CONNECT: "connect", CREATE: "create", SET_TOPIC: "set_topic", SET_TYPE: "set_type",
                  DATA: "data", HEARTBEAT: "heartbeat"}  # fmt: skip
@@ -45,10 +48,15 @@ _NAMES: Final = {CONNECT: "connect", CREATE: "create", SET_TOPIC: "set_topic", S
 class Member:
     """One device."""
 
-    def __init__(self, number: int, given: dict[str, Any], run: int) -> None:
+    def __init__(
+        self, number: int, given: dict[str, Any], run: int, bridge: tuple[str, int] | None
+    ) -> None:
         heartbeat = int(given.get("heartbeat_ms", 2_000))
         prefix = given.get("prefix", "device")
-        self.core = DeviceCore(f"{prefix}-{number}", run, heartbeat_ms=heartbeat)
+        direct = bridge is not None
+        self.core = DeviceCore(f"{prefix}-{number}", run, heartbeat_ms=heartbeat, direct=direct)
+        self.bridge = bridge or tuple(given.get("group", GROUP))
+        """Where it looks for its bridge."""
         self.reading = Entity(self.core, PUBLISHER, given.get("topic", "readings"), TYPE, 1)
         self.core.entities.append(self.reading)
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -67,8 +75,8 @@ class Crowd:
     """All devices, their sockets and their times."""
 
     def __init__(self, given: dict[str, Any]) -> None:
-        self._group = tuple(given.get("group", ("239.255.76.1", 7601)))
-        self._publish_s = float(given.get("publish_s", 0.0))
+        self._publish_s = float(given.get("publish_s", 1.0))
+        self._publishing = bool(given.get("publish_s"))
         self._selector = selectors.DefaultSelector()
         self.sent: Counter[str] = Counter()
         self.received = 0
@@ -76,7 +84,12 @@ class Crowd:
         """The longest time in which nobody had a turn: silence that is no bridge's fault."""
         self._started = time.monotonic()
         run = int(time.time() * 1e6)
-        self.members = [Member(number, given, run) for number in range(int(given["devices"]))]
+        bridges: list[Any] = [tuple(one) for one in given.get("bridges", ())] or [None]
+        self.members = [
+            Member(number, given, run, bridge)
+            for number in range(int(given["devices"]))
+            for bridge in bridges
+        ]
         spread = float(given.get("spread_s", max(1.0, len(self.members) / 1_000)))
         self._due: list[tuple[float, int]] = []
         self._publish: list[tuple[float, int]] = []
@@ -94,8 +107,11 @@ class Crowd:
         while True:
             for key, _ in self._selector.select(LOOK_S):
                 if key.data < 0:
-                    if not os.read(0, 4_096):
+                    line = os.read(0, 4_096)
+                    if not line:
                         return
+                    if line.strip() == b"publish":
+                        self._begin()
                     self._tell_counts()
                 else:
                     self._receive(key.data)
@@ -121,9 +137,19 @@ class Crowd:
         except OSError:
             pass
         self._poll(number)
-        if self._publish_s and member.is_ready and not was_ready:
-            first = time.monotonic() + self._publish_s * (number % 1_000) / 1_000
-            heapq.heappush(self._publish, (first, number))
+        if self._publishing and member.is_ready and not was_ready:
+            self._publish_soon(number)
+
+    def _begin(self) -> None:
+        """Publish from now on."""
+        self._publishing = True
+        for number, member in enumerate(self.members):
+            if member.is_ready:
+                self._publish_soon(number)
+
+    def _publish_soon(self, number: int) -> None:
+        first = time.monotonic() + self._publish_s * (number % 1_000) / 1_000
+        heapq.heappush(self._publish, (first, number))
 
     def _do_due(self) -> None:
         now = time.monotonic()
@@ -146,7 +172,7 @@ class Crowd:
         for data, target in member.core.poll(_now_ms()):
             self.sent[_NAMES.get(data[3], "other")] += 1
             try:
-                member.socket.sendto(data, target or self._group)  # type: ignore[call-overload]
+                member.socket.sendto(data, target or member.bridge)  # type: ignore[call-overload]
             except OSError:
                 self.sent["unsent"] += 1
 

@@ -10,12 +10,15 @@ from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.parts import run_parts
 
 HELP = """\
-Devices on bridges, each on exactly one, chosen by a ring (C-DDSB, section 5): how even bridges are
-and how many devices move when one joins, by the plain ring, virtual nodes and bounded loads; what
-Chord's finger table would cost."""
+Devices on bridges, each on exactly one, chosen by a ring (C-DDSB, section 5), beside the baseline
+in which every bridge serves every device (DDSB): memory, connections and messages (rows; needs
+root, for a network of its own); how even bridges are and how many devices move when one joins, by
+the plain ring, virtual nodes and bounded loads (balance); what Chord's finger table would cost
+(lookup)."""
 
 EXPERIMENT: Final = "bridge"
 PARTS: Final = {
+    "rows": "evenflow_experiments.bridge.rows",
     "balance": "evenflow_experiments.bridge.balance",
     "lookup": "evenflow_experiments.bridge.lookup",
 }

@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.bridge.events import Action, Event
-    from evenflow.bridge.ring.core import RingSettings
+    from evenflow.bridge.ports import Ring
+    from evenflow.bridge.ring.core import RingCore, RingSettings
     from evenflow.bridge.ring.events import RingEvent
     from evenflow.bridge.settings import BridgeSettings
     from evenflow.bridge.shell.items import DeviceItems
@@ -106,8 +107,6 @@ class Bridge:
         self._port: DomainPort | None = None
         self._entities: DeviceEntities | None = None
         self._items = items
-        self.received = 0
-        """Datagrams that came."""
 
     # -- start -------------------------------------------------------------------------------------
 
@@ -140,7 +139,7 @@ class Bridge:
         self.ring = self._turns.core
         self.core = BridgeCore(
             self.name,
-            self.ring,
+            self._owners(self.ring),
             self._settings,
             lambda: secrets.randbits(64),
             self._keys.of,
@@ -170,6 +169,10 @@ class Bridge:
             fail_soon=self._fail_soon,
         )
 
+    def _owners(self, ring: RingCore) -> Ring:
+        """Who says whose a device is."""
+        return ring
+
     async def wait(self) -> None:
         """Wait until the bridge fails, and raise what it failed by."""
         await asyncio.shield(self._failed)
@@ -186,9 +189,7 @@ class Bridge:
 
     def _on_readable(self, one: socket.socket) -> None:
         assert self._udp is not None
-        datagrams = self._udp.receive(one)
-        self.received += len(datagrams)
-        self._handle_all(datagrams)
+        self._handle_all(self._udp.receive(one))
 
     def _take(self, events: Iterable[Event]) -> threading.Event:
         """What agent entities say; from their threads."""
@@ -306,9 +307,9 @@ class Bridge:
     @property
     def refused(self) -> int:
         """Datagrams, records and samples that were not taken, and those that could not go out."""
-        lost = (self._udp.unsent if self._udp else 0) + (
-            self._entities.unwritten if self._entities else 0
-        )
+        assert self._udp is not None
+        assert self._entities is not None
+        lost = self._udp.unsent + self._entities.unwritten
         return sum(self.core.refused.values()) + lost
 
     # -- the end -----------------------------------------------------------------------------------

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
   evenflow bridges                     devices, messages a second, CPU, address
-  evenflow bridges ring                who follows whom on the circle, and its arcs
-  evenflow bridges drain b1            its devices go to others, it takes no more
+  evenflow bridges ring                who follows whom on the circle
+  evenflow bridges drain b1            its devices go to others
   evenflow bridges drain b1 --off      it takes devices again
   evenflow bridges --json
 """
@@ -72,7 +72,7 @@ def bridges(
     shared: Shared, *, action: str | None, name: str | None, off: bool, within: float,
     as_json: bool,
 ) -> int:  # fmt: skip
-    """List the bridges, or their ring; drain one."""
+    """List the bridges and their ring; drain one."""
     config = shared.config()
     if off and action != "drain":
         raise UsageError("--off belongs to drain: evenflow bridges drain NAME --off")

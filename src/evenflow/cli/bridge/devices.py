@@ -32,7 +32,7 @@ LOOK_S: Final = 1.5
 @click.option("--bridge", metavar="NAME", help="those of this bridge only")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 def devices(shared: Shared, *, bridge: str | None, as_json: bool) -> int:
-    """List the devices, each with its bridge and its entities."""
+    """List the devices on bridges, each with its entities."""
     config = shared.config()
     records: dict[tuple[str, str], DeviceRecord] = {}
 
