@@ -7,7 +7,8 @@ Run as a program it sets all of them up, says so, publishes at a steady rate, an
 With ``bridges``, addresses of bridges, there is a session for each device at each of them: the
 paper's baseline. Lines of JSON come out: ``{"served": N}`` whenever that changes, and at every line
 of input the counts so far. The line ``publish`` also begins to publish, once a second, where
-``publish_s`` was not given. The program ends with its input.
+``publish_s`` was not given; with ``rounds`` each publishes so often. The program ends with its
+input.
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ class Crowd:
     def __init__(self, given: dict[str, Any]) -> None:
         self._publish_s = float(given.get("publish_s", 1.0))
         self._publishing = bool(given.get("publish_s"))
+        self._rounds = int(given.get("rounds", 0))
         self._selector = selectors.DefaultSelector()
         self.sent: Counter[str] = Counter()
         self.received = 0
@@ -165,7 +167,8 @@ class Crowd:
                 member.number += 1
                 member.reading.publish(20.0, member.number)
                 self._poll(number)
-                heapq.heappush(self._publish, (due + self._publish_s, number))
+                if not self._rounds or member.number < self._rounds:
+                    heapq.heappush(self._publish, (due + self._publish_s, number))
 
     def _poll(self, number: int) -> None:
         member = self.members[number]
@@ -184,6 +187,7 @@ class Crowd:
             setup=setup,
             received=self.received,
             bridges=dict(bridges),
+            unpublished=sum(member.number < self._rounds for member in self.members),
             longest_turn_s=round(self.longest_turn_s, 3),
         )
         self.longest_turn_s = 0.0

@@ -108,9 +108,9 @@ class Stage:
         self._stack.callback(program.close)
         return program
 
-    def connect(self) -> None:
-        """Start the devices; return when all of them are served."""
-        given: dict[str, Any] = {"devices": self._devices, "heartbeat_ms": 2_000}
+    def connect(self, rounds: int) -> None:
+        """Start devices that will publish so often; return when all of them are served."""
+        given: dict[str, Any] = {"devices": self._devices, "heartbeat_ms": 2_000, "rounds": rounds}
         wanted = self._devices
         if self.mode == DDSB:
             ports = range(FIRST_PORT, FIRST_PORT + len(self._bridges))
@@ -123,11 +123,21 @@ class Stage:
             if time.monotonic() > end:
                 raise ExperimentError("bridge", f"{wanted} sessions are not there in time")
 
-    def look(self, word: str = "") -> Look:
+    def publish(self) -> None:
+        """Let every device publish at each of its bridges; return when all have."""
+        self._crowd.ask("publish")
+        end = time.monotonic() + READY_S
+        while self._crowd.ask()["unpublished"]:
+            if time.monotonic() > end:
+                raise ExperimentError("bridge", "not all devices publish in time")
+            time.sleep(0.5)
+        time.sleep(1.0)
+
+    def look(self) -> Look:
         """All figures now."""
         return Look(
             time.monotonic(),
             [one.ask() for one in self._bridges],
-            self._crowd.ask(word),
+            self._crowd.ask(),
             self._packets.ask(),
         )
