@@ -80,8 +80,7 @@ def test_a_fault_is_found() -> None:
     schedule = Schedule(1)
     schedule.go(3.0)
     world = schedule.world
-    client = (b"guid", 1, "items")
-    world.book.entries += [("b0", client, 1), ("b1", client, 1)]
+    world.book.entries += [("guid", "1", 1), ("guid", "1", 1)]
     next(iter(world.bridges.values())).agents.add((b"guid", 7))
     next(iter(world.devices.values())).core.bridge = "elsewhere"
     faults = " ".join(schedule.faults())

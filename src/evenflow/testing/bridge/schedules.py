@@ -154,8 +154,8 @@ class Schedule:
                 yield f"{bridge.name} has published {len(bridge.published)} of {len(served)}"
 
     def _items(self) -> Iterator[str]:
-        for client, number in self.world.book.repeated():
-            yield f"item {number} of {client} was accepted twice"
+        for guid, run, number in self.world.book.repeated():
+            yield f"item {number} of {guid}, run {run}, was accepted twice"
         for name, device in self.world.devices.items():
             core, items = device.core, device.items
             if items.kept:

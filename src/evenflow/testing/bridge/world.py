@@ -31,7 +31,7 @@ from evenflow.bridge.events import (
 )
 from evenflow.bridge.protocol.guid import parse_guid
 from evenflow.device.evenflow_device import ITEMS, PUBLISHER, SUBSCRIBER, DeviceCore, Entity
-from evenflow.testing.bridge.outbox import Book, Disk, Outbox
+from evenflow.testing.bridge.items import TOPIC, Book, Disk, Items
 from evenflow.testing.bridge.ring import SeenRing
 
 if TYPE_CHECKING:
@@ -71,19 +71,23 @@ class BridgeProcess:
         self.core = BridgeCore(
             name, self.ring, settings, lambda: world.rng.getrandbits(64), keys.get
         )
-        self.outbox = Outbox(name, world.disks.setdefault(name, Disk()), world.book)
+        self.items = Items(self, world.disks.setdefault(name, Disk()), world.book)
         self.agents: set[tuple[bytes, int]] = set()
         self.published: dict[bytes, tuple[int, DeviceRecord]] = {}
         """Records, each with the number of its sample."""
         self.seen: dict[tuple[int, bytes], int] = {}
         """What it has heard, by process and device."""
         self.written: list[tuple[bytes, int]] = []
-        self.disk_free = 0.0
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether this life is not over."""
+        return self.world.bridges.get(self.name) is self
 
     def tell(self, event: Event) -> None:
         """Something happens to it."""
-        if self.world.bridges.get(self.name) is not self:
-            return  # this life is over
+        if not self.is_alive:
+            return
         for action in self.core.handle(event, self.clock.show(self.world.now)):
             self._perform(action)
 
@@ -92,12 +96,15 @@ class BridgeProcess:
         match action:
             case Send(data, target):
                 world.send(self.name, str(target[0]), data)
-            case MakeEntity(guid, entity):
+            case MakeEntity(guid, entity, role, topic):
+                if role == ITEMS:
+                    assert not self.items.door.make(guid, entity, topic)
                 self.agents.add((guid, entity))
                 later = world.rng.random() * 0.05
                 world.later(later, lambda: self._made(guid, entity))
             case DropEntity(guid, entity):
                 self.agents.discard((guid, entity))
+                self.items.door.drop(guid, entity)
             case WriteSample(guid, entity, _):
                 self.written.append((guid, entity))
             case PublishRecord(record):
@@ -105,27 +112,19 @@ class BridgeProcess:
                 self.published[parse_guid(record.guid)] = (world.samples, record)
             case WithdrawRecord(record):
                 self.published.pop(parse_guid(record.guid), None)
-            case TakeItem():
-                if self.outbox.take(action) is not None:
-                    # The disk takes one after the other.
-                    self.disk_free = max(self.disk_free, world.now) + world.rng.random() * 0.01
-                    world.later(self.disk_free - world.now, lambda: self._synced(action))
-            case AskSettled():
-                world.ask(self, action)
+            case TakeItem() | AskSettled():
+                self.items.take(action)
 
     def _made(self, guid: bytes, entity: int) -> None:
         if (guid, entity) in self.agents:
             self.tell(EntityMade(guid, entity))
-
-    def _synced(self, item: TakeItem) -> None:
-        if self.world.bridges.get(self.name) is self:
-            self.tell(self.outbox.sync(item))
 
     def step(self) -> None:
         """Look at the ring, and at the time."""
         if self.ring.look(self.world.now):
             self.tell(RingChanged())
         self.tell(Timer())
+        self.items.poll()
 
 
 class DeviceProcess:
@@ -138,7 +137,7 @@ class DeviceProcess:
         self.core = DeviceCore(name, run, guid, world.keys.get(guid, b""))
         self.up = Entity(self.core, PUBLISHER, "up", TYPE, 1)
         self.down = Entity(self.core, SUBSCRIBER, "down", TYPE, 0)
-        self.items = Entity(self.core, ITEMS, "items", "", 1)
+        self.items = Entity(self.core, ITEMS, TOPIC, "", 1)
         self.core.entities += [self.up, self.down, self.items]
         self.got: list[tuple[Any, ...]] = []
         self.name = name
@@ -230,14 +229,14 @@ class World:
         elif target in self.devices:
             self.devices[target].hear(data, source)
 
-    def ask(self, asker: BridgeProcess, ask: AskSettled) -> None:
-        """A question of a bridge about a device's items, to another bridge or itself."""
-        asked = self.bridges.get(ask.bridge)
-        if asked is None or not self.connected(asker.name, ask.bridge):
-            return
-        delay = self.rng.random() * 0.05
-        answer = lambda settled: self.later(delay, lambda: asker.tell(settled))  # noqa: E731
-        self.later(delay, lambda: asked.outbox.settle(ask, answer))
+    def pass_on(self, source: str, target: str, message: object) -> None:
+        """A message of one bridge to another; lost where they do not hear one another."""
+
+        def arrive() -> None:
+            if target in self.bridges and self.connected(source, target):
+                self.bridges[target].items.hear(message)
+
+        self.later(self.rng.random() * 0.2, arrive)
 
     # -- time --------------------------------------------------------------------------------------
 
@@ -267,6 +266,7 @@ class World:
             for other in list(self.bridges.values()):
                 if one is not other and self.connected(one.name, other.name):
                     other.ring.hear(one.name, self.now)
+                    other.items.on_heard(one.name)
                     self._pass_records(one, other)
 
     @staticmethod
