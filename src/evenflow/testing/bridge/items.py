@@ -75,7 +75,7 @@ class Items:
             {TOPIC: disk.unit},
             disk.of,
             SETTINGS,
-            is_heard=lambda name: name in bridge.ring.members,
+            is_heard=lambda name: name in bridge.ring.heard,
         )
 
     def take(self, action: TakeItem | AskSettled) -> None:
@@ -100,7 +100,7 @@ class Items:
 
     @property
     def _now(self) -> float:
-        return self._bridge.clock.show(self._bridge.world.now)
+        return self._bridge.now
 
     def _perform(self, done: Iterable[Done]) -> None:
         world = self._bridge.world

@@ -32,7 +32,7 @@ from evenflow.bridge.events import (
 from evenflow.bridge.protocol.guid import parse_guid
 from evenflow.device.evenflow_device import ITEMS, PUBLISHER, SUBSCRIBER, DeviceCore, Entity
 from evenflow.testing.bridge.items import TOPIC, Book, Disk, Items
-from evenflow.testing.bridge.ring import SeenRing
+from evenflow.testing.bridge.ring import RingSeat
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,8 @@ class BridgeProcess:
         self.world = world
         self.name = name
         self.clock = world.draw_clock()
-        self.ring = SeenRing(name)
+        self.seat = RingSeat(name, world.now, self.now)
+        self.ring = self.seat.core
         keys = world.keys
         self.core = BridgeCore(
             name, self.ring, settings, lambda: world.rng.getrandbits(64), keys.get
@@ -75,9 +76,14 @@ class BridgeProcess:
         self.agents: set[tuple[bytes, int]] = set()
         self.published: dict[bytes, tuple[int, DeviceRecord]] = {}
         """Records, each with the number of its sample."""
-        self.seen: dict[tuple[int, bytes], int] = {}
+        self.seen: dict[tuple[BridgeProcess, bytes], int] = {}
         """What it has heard, by process and device."""
         self.written: list[tuple[bytes, int]] = []
+
+    @property
+    def now(self) -> float:
+        """Its clock."""
+        return self.clock.show(self.world.now)
 
     @property
     def is_alive(self) -> bool:
@@ -88,7 +94,7 @@ class BridgeProcess:
         """Something happens to it."""
         if not self.is_alive:
             return
-        for action in self.core.handle(event, self.clock.show(self.world.now)):
+        for action in self.core.handle(event, self.now):
             self._perform(action)
 
     def _perform(self, action: Action) -> None:
@@ -121,7 +127,7 @@ class BridgeProcess:
 
     def step(self) -> None:
         """Look at the ring, and at the time."""
-        if self.ring.look(self.world.now):
+        if self.seat.look(self.world.now, self.now):
             self.tell(RingChanged())
         self.tell(Timer())
         self.items.poll()
@@ -265,17 +271,18 @@ class World:
         for one in list(self.bridges.values()):
             for other in list(self.bridges.values()):
                 if one is not other and self.connected(one.name, other.name):
-                    other.ring.hear(one.name, self.now)
+                    if other.seat.hear(one.seat, self.now, other.now):
+                        other.tell(RingChanged())
                     other.items.on_heard(one.name)
                     self._pass_records(one, other)
 
     @staticmethod
     def _pass_records(one: BridgeProcess, other: BridgeProcess) -> None:
         for guid, (sample, record) in list(one.published.items()):
-            if other.seen.get((id(one), guid)) != sample:
-                other.seen[id(one), guid] = sample
+            if other.seen.get((one, guid)) != sample:
+                other.seen[one, guid] = sample
                 other.tell(RecordHeard(record))
-        gone = [key for key in other.seen if key[0] == id(one) and key[1] not in one.published]
+        gone = [key for key in other.seen if key[0] is one and key[1] not in one.published]
         for key in gone:
             del other.seen[key]
             other.tell(RecordWithdrawn(one.name, key[1]))
