@@ -66,6 +66,7 @@ def test_a_planned_handover_loses_no_sample_and_needs_no_new_setup() -> None:
     sent = 0
     for _ in range(100):
         sent += sum(device.up.publish(1, "x") for device in world.devices.values())
+        world.publish()
         world.run(0.05)
     assert list(schedule.faults()) == []
     written = sum(len(bridge.written) for bridge in world.bridges.values())
@@ -74,6 +75,7 @@ def test_a_planned_handover_loses_no_sample_and_needs_no_new_setup() -> None:
     assert all(world.devices[name].core.session == before[name] + 1 for name in moved)
     assert sent == 100 * len(world.devices)
     assert written == sent
+    assert [len(set(device.got)) for device in world.devices.values()] == [100] * 12
 
 
 def test_a_fault_is_found() -> None:

@@ -23,6 +23,7 @@ from evenflow.bridge.events import (
     RecordHeard,
     RecordWithdrawn,
     RingChanged,
+    SampleRead,
     Send,
     TakeItem,
     Timer,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 STEP_S: Final = 0.02
 BEAT_S: Final = 0.2
+DOWN: Final = 1
+"""Which entity of a device is its subscriber."""
 TYPE: Final = "Reading(count u32, text text16)"
 
 
@@ -243,6 +246,15 @@ class World:
                 self.bridges[target].items.hear(message)
 
         self.later(self.rng.random() * 0.2, arrive)
+
+    def publish(self) -> None:
+        """Somebody in the domain publishes a sample for the devices; each has another number."""
+        self.samples += 1
+        values, time = (self.samples, "down"), round(self.now * 1e9)
+        for bridge in list(self.bridges.values()):
+            for guid, entity in sorted(bridge.agents):
+                if entity == DOWN:
+                    bridge.tell(SampleRead(guid, entity, values, time))
 
     # -- time --------------------------------------------------------------------------------------
 
