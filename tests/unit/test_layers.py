@@ -119,7 +119,8 @@ SHELLS: Final = frozenset(
     slices.publisher.aio slices.publisher.intake slices.publisher.outlet
     slices.publisher.publisher slices.publisher.sending.owner_writer
     slices.publisher.sending.replayer slices.publisher.shell slices.publisher.thinning_shell
-    testing.balancer testing.cluster testing.knowledge testing.schedules
+    testing.balancer testing.bridge.schedules testing.bridge.world testing.cluster
+    testing.knowledge testing.schedules
     testing.serving_cluster testing.outages testing.planning testing.silences testing.loss.relay
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
     spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.task_times

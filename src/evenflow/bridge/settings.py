@@ -17,8 +17,9 @@ class BridgeSettings:
     """Entities of a device."""
     most_items: int = 64
     """Items of one entity that are taken and not safe."""
-    most_buffered: int = 64
-    """Samples that wait for a device that is offered to, per device."""
+    most_buffered: int = 32
+    """Samples that wait for a device that is offered to; no more than a device remembers, so that
+    it drops those that it had from its former bridge."""
     keyed_only: bool = False
     """Whether devices without a key are refused."""
     silent_periods: int = 6

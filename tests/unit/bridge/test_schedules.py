@@ -66,6 +66,7 @@ def test_a_planned_handover_loses_no_sample_and_needs_no_new_setup() -> None:
     sent = 0
     for _ in range(100):
         sent += sum(device.up.publish(1, "x") for device in world.devices.values())
+        world.publish()
         world.run(0.05)
     assert list(schedule.faults()) == []
     written = sum(len(bridge.written) for bridge in world.bridges.values())
@@ -74,14 +75,14 @@ def test_a_planned_handover_loses_no_sample_and_needs_no_new_setup() -> None:
     assert all(world.devices[name].core.session == before[name] + 1 for name in moved)
     assert sent == 100 * len(world.devices)
     assert written == sent
+    assert [len(set(device.got)) for device in world.devices.values()] == [100] * 12
 
 
 def test_a_fault_is_found() -> None:
     schedule = Schedule(1)
     schedule.go(3.0)
     world = schedule.world
-    client = (b"guid", 1, "items")
-    world.book.entries += [("b0", client, 1), ("b1", client, 1)]
+    world.book.entries += [("guid", "1", 1), ("guid", "1", 1)]
     next(iter(world.bridges.values())).agents.add((b"guid", 7))
     next(iter(world.devices.values())).core.bridge = "elsewhere"
     faults = " ".join(schedule.faults())

@@ -58,4 +58,7 @@ def lives(seed: int, seconds: float = 12.0) -> list[Life]:
         record(device, world.keys.get(device.core.guid, b"")) for device in world.devices.values()
     ]
     schedule.go(seconds)
+    for _ in range(50):  # more samples than a device remembers
+        world.publish()
+        world.run(0.04)
     return found

@@ -1,46 +1,69 @@
-"""A ring as one bridge sees it: members are those it has heard lately."""
+"""The real ring at a bridge, and what the domain does for it.
+
+The newest report and the newest table of a process reach whoever is connected with it; of one that
+was not heard for a lease the domain says that it is gone.
+"""
 
 from __future__ import annotations
 
-from hashlib import blake2b
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-HEARD_S: Final = 1.0
-"""Who is not heard for so long is not a member."""
+from evenflow.bridge.ring.core import Identity, RingCore, RingSettings
+from evenflow.bridge.ring.events import RingChanged, TellRing
+from evenflow.domain.channels import Gone
+from evenflow.model.messages import ArcTable, BridgeReport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenflow.bridge.ring.events import RingAction
+
+LEASE_S: Final = 0.8
+SETTINGS: Final = RingSettings(points=16)
 
 
-def _point(data: bytes) -> int:
-    return int.from_bytes(blake2b(data, digest_size=8).digest())
+class RingSeat:
+    """A bridge's place on the ring.
 
+    Args:
+        name: The bridge.
+        since: When its process was started, by the clock of the domain.
+        now: The time, by its own clock.
+    """
 
-class SeenRing:
-    """The plain ring of the paper, over those who are heard."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, since: float, now: float) -> None:
+        self.core = RingCore(Identity(name, since=since), SETTINGS, now)
+        self._told: list[BridgeReport | ArcTable] = []
+        self._seen: dict[RingSeat, int] = {}
+        """How many messages of each other process have come."""
         self._heard: dict[str, float] = {}
-        self.members: tuple[str, ...] = (name,)
-        self._ever = False
 
-    @property
-    def is_isolated(self) -> bool:
-        """Whether nobody is heard, although somebody was."""
-        return self._ever and len(self.members) == 1
-
-    def hear(self, name: str, now: float) -> None:
-        """Another bridge is there."""
-        self._heard[name] = now
-        self._ever = True
-
-    def look(self, now: float) -> bool:
-        """Look who is there now; return whether that has changed."""
-        there = [name for name, heard in self._heard.items() if now - heard < HEARD_S]
-        members = tuple(sorted((*there, self._name)))
-        changed, self.members = members != self.members, members
+    def hear(self, other: RingSeat, domain: float, now: float) -> bool:
+        """Another process is connected; return whether who owns what may have changed."""
+        self._heard[other.core.me.name] = domain
+        news = other._told[self._seen.get(other, 0) :]
+        self._seen[other] = len(other._told)
+        newest = {type(message): message for message in news}.values()
+        changed = False
+        for message in newest:
+            changed |= self._do(self.core.handle(message, now))
         return changed
 
-    def owner(self, guid: bytes) -> str:
-        """The successor of a device."""
-        point = _point(guid)
-        circle = sorted((_point(name.encode()), name) for name in self.members)
-        return next((name for place, name in circle if place >= point), circle[0][1])
+    def look(self, domain: float, now: float) -> bool:
+        """Miss who is silent, and do what is due; return as above."""
+        changed = False
+        for name, heard in list(self._heard.items()):
+            if domain - heard >= LEASE_S:
+                del self._heard[name]
+                changed |= self._do(self.core.handle(Gone(BridgeReport, (name,)), now))
+        return self._do(self.core.poll(now)) or changed
+
+    def _do(self, actions: Iterable[RingAction]) -> bool:
+        changed = False
+        for action in actions:
+            match action:
+                case TellRing(message):
+                    self._told.append(message)
+                case RingChanged():
+                    changed = True
+        return changed

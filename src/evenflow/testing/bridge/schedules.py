@@ -113,7 +113,9 @@ class Schedule:
             self.world.start_device(self.rng.choice(sorted(self.world.devices)))
 
     def _use(self) -> None:
-        """Devices publish."""
+        """Devices publish, and are published to."""
+        for _ in range(self.rng.randrange(4)):
+            self.world.publish()
         for device in self.world.devices.values():
             device.up.publish(1, "x")
             if self.rng.random() < 0.7:
@@ -126,6 +128,9 @@ class Schedule:
         yield from self._served()
         yield from self._agents()
         yield from self._items()
+        for name, device in self.world.devices.items():
+            if len(set(device.got)) != len(device.got):
+                yield f"{name} got a sample twice"
 
     def _served(self) -> Iterator[str]:
         for name, device in self.world.devices.items():
@@ -154,8 +159,8 @@ class Schedule:
                 yield f"{bridge.name} has published {len(bridge.published)} of {len(served)}"
 
     def _items(self) -> Iterator[str]:
-        for client, number in self.world.book.repeated():
-            yield f"item {number} of {client} was accepted twice"
+        for guid, run, number in self.world.book.repeated():
+            yield f"item {number} of {guid}, run {run}, was accepted twice"
         for name, device in self.world.devices.items():
             core, items = device.core, device.items
             if items.kept:

@@ -23,6 +23,7 @@ from evenflow.bridge.events import (
     RecordHeard,
     RecordWithdrawn,
     RingChanged,
+    SampleRead,
     Send,
     TakeItem,
     Timer,
@@ -31,8 +32,8 @@ from evenflow.bridge.events import (
 )
 from evenflow.bridge.protocol.guid import parse_guid
 from evenflow.device.evenflow_device import ITEMS, PUBLISHER, SUBSCRIBER, DeviceCore, Entity
-from evenflow.testing.bridge.outbox import Book, Disk, Outbox
-from evenflow.testing.bridge.ring import SeenRing
+from evenflow.testing.bridge.items import TOPIC, Book, Disk, Items
+from evenflow.testing.bridge.ring import RingSeat
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 STEP_S: Final = 0.02
 BEAT_S: Final = 0.2
+DOWN: Final = 1
+"""Which entity of a device is its subscriber."""
 TYPE: Final = "Reading(count u32, text text16)"
 
 
@@ -66,25 +69,35 @@ class BridgeProcess:
         self.world = world
         self.name = name
         self.clock = world.draw_clock()
-        self.ring = SeenRing(name)
+        self.seat = RingSeat(name, world.now, self.now)
+        self.ring = self.seat.core
         keys = world.keys
         self.core = BridgeCore(
             name, self.ring, settings, lambda: world.rng.getrandbits(64), keys.get
         )
-        self.outbox = Outbox(name, world.disks.setdefault(name, Disk()), world.book)
+        self.items = Items(self, world.disks.setdefault(name, Disk()), world.book)
         self.agents: set[tuple[bytes, int]] = set()
         self.published: dict[bytes, tuple[int, DeviceRecord]] = {}
         """Records, each with the number of its sample."""
-        self.seen: dict[tuple[int, bytes], int] = {}
+        self.seen: dict[tuple[BridgeProcess, bytes], int] = {}
         """What it has heard, by process and device."""
         self.written: list[tuple[bytes, int]] = []
-        self.disk_free = 0.0
+
+    @property
+    def now(self) -> float:
+        """Its clock."""
+        return self.clock.show(self.world.now)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether this life is not over."""
+        return self.world.bridges.get(self.name) is self
 
     def tell(self, event: Event) -> None:
         """Something happens to it."""
-        if self.world.bridges.get(self.name) is not self:
-            return  # this life is over
-        for action in self.core.handle(event, self.clock.show(self.world.now)):
+        if not self.is_alive:
+            return
+        for action in self.core.handle(event, self.now):
             self._perform(action)
 
     def _perform(self, action: Action) -> None:
@@ -92,12 +105,15 @@ class BridgeProcess:
         match action:
             case Send(data, target):
                 world.send(self.name, str(target[0]), data)
-            case MakeEntity(guid, entity):
+            case MakeEntity(guid, entity, role, topic):
+                if role == ITEMS:
+                    assert not self.items.door.make(guid, entity, topic)
                 self.agents.add((guid, entity))
                 later = world.rng.random() * 0.05
                 world.later(later, lambda: self._made(guid, entity))
             case DropEntity(guid, entity):
                 self.agents.discard((guid, entity))
+                self.items.door.drop(guid, entity)
             case WriteSample(guid, entity, _):
                 self.written.append((guid, entity))
             case PublishRecord(record):
@@ -105,27 +121,19 @@ class BridgeProcess:
                 self.published[parse_guid(record.guid)] = (world.samples, record)
             case WithdrawRecord(record):
                 self.published.pop(parse_guid(record.guid), None)
-            case TakeItem():
-                if self.outbox.take(action) is not None:
-                    # The disk takes one after the other.
-                    self.disk_free = max(self.disk_free, world.now) + world.rng.random() * 0.01
-                    world.later(self.disk_free - world.now, lambda: self._synced(action))
-            case AskSettled():
-                world.ask(self, action)
+            case TakeItem() | AskSettled():
+                self.items.take(action)
 
     def _made(self, guid: bytes, entity: int) -> None:
         if (guid, entity) in self.agents:
             self.tell(EntityMade(guid, entity))
 
-    def _synced(self, item: TakeItem) -> None:
-        if self.world.bridges.get(self.name) is self:
-            self.tell(self.outbox.sync(item))
-
     def step(self) -> None:
         """Look at the ring, and at the time."""
-        if self.ring.look(self.world.now):
+        if self.seat.look(self.world.now, self.now):
             self.tell(RingChanged())
         self.tell(Timer())
+        self.items.poll()
 
 
 class DeviceProcess:
@@ -138,7 +146,7 @@ class DeviceProcess:
         self.core = DeviceCore(name, run, guid, world.keys.get(guid, b""))
         self.up = Entity(self.core, PUBLISHER, "up", TYPE, 1)
         self.down = Entity(self.core, SUBSCRIBER, "down", TYPE, 0)
-        self.items = Entity(self.core, ITEMS, "items", "", 1)
+        self.items = Entity(self.core, ITEMS, TOPIC, "", 1)
         self.core.entities += [self.up, self.down, self.items]
         self.got: list[tuple[Any, ...]] = []
         self.name = name
@@ -230,14 +238,23 @@ class World:
         elif target in self.devices:
             self.devices[target].hear(data, source)
 
-    def ask(self, asker: BridgeProcess, ask: AskSettled) -> None:
-        """A question of a bridge about a device's items, to another bridge or itself."""
-        asked = self.bridges.get(ask.bridge)
-        if asked is None or not self.connected(asker.name, ask.bridge):
-            return
-        delay = self.rng.random() * 0.05
-        answer = lambda settled: self.later(delay, lambda: asker.tell(settled))  # noqa: E731
-        self.later(delay, lambda: asked.outbox.settle(ask, answer))
+    def pass_on(self, source: str, target: str, message: object) -> None:
+        """A message of one bridge to another; lost where they do not hear one another."""
+
+        def arrive() -> None:
+            if target in self.bridges and self.connected(source, target):
+                self.bridges[target].items.hear(message)
+
+        self.later(self.rng.random() * 0.2, arrive)
+
+    def publish(self) -> None:
+        """Somebody in the domain publishes a sample for the devices; each has another number."""
+        self.samples += 1
+        values, time = (self.samples, "down"), round(self.now * 1e9)
+        for bridge in list(self.bridges.values()):
+            for guid, entity in sorted(bridge.agents):
+                if entity == DOWN:
+                    bridge.tell(SampleRead(guid, entity, values, time))
 
     # -- time --------------------------------------------------------------------------------------
 
@@ -266,16 +283,18 @@ class World:
         for one in list(self.bridges.values()):
             for other in list(self.bridges.values()):
                 if one is not other and self.connected(one.name, other.name):
-                    other.ring.hear(one.name, self.now)
+                    if other.seat.hear(one.seat, self.now, other.now):
+                        other.tell(RingChanged())
+                    other.items.on_heard(one.name)
                     self._pass_records(one, other)
 
     @staticmethod
     def _pass_records(one: BridgeProcess, other: BridgeProcess) -> None:
         for guid, (sample, record) in list(one.published.items()):
-            if other.seen.get((id(one), guid)) != sample:
-                other.seen[id(one), guid] = sample
+            if other.seen.get((one, guid)) != sample:
+                other.seen[one, guid] = sample
                 other.tell(RecordHeard(record))
-        gone = [key for key in other.seen if key[0] == id(one) and key[1] not in one.published]
+        gone = [key for key in other.seen if key[0] is one and key[1] not in one.published]
         for key in gone:
             del other.seen[key]
             other.tell(RecordWithdrawn(one.name, key[1]))
