@@ -99,7 +99,9 @@ class BoundedPlanner:
         return ActionPlan((action,), reason_of(given))
 
     def gifts(self, properties: Properties) -> list[Gift]:
-        """The arcs that have to change hands; none when nobody is above the bound."""
+        """The arcs that have to change hands; none when nobody is above the bound, or who knows."""
+        if not self._view.is_settled:
+            return []
         by = self.settings.by
         if by == "devices":
             return gifts(self._view.arcs(), self.settings.factor, unit=1.0)

@@ -3,7 +3,8 @@
 Bridges tell how many devices they have on each arc. What an arc carries counts for who *owns* it,
 whoever serves its devices at the moment: so while devices are on their way to another bridge, loads
 are those that there will be, and nothing is planned twice. Arcs of a report that are none any more,
-because somebody has joined or left since, count for the arc on which they end now.
+because somebody has joined or left since, count for the arc on which they end now. That is not
+exact: so nothing is planned before every bridge has reported since the last change of who is there.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ class BridgeView:
         self.table = NO_ARCS
         """The newest that was told."""
         self._reports: dict[str, BridgeReport] = {}
+        self._since_change: set[str] = set()
+        """Who has reported since somebody joined or left."""
         self._placing = hashed()
         self._circle_of: tuple[dict[str, int], ArcTable] = ({}, NO_ARCS)
         self._circle = Circle({})
@@ -41,12 +44,22 @@ class BridgeView:
         """A bridge told of itself."""
         if report.leaving:
             self.on_gone(report.bridge)
-        else:
-            self._reports[report.bridge] = report
+            return
+        before = self._reports.get(report.bridge)
+        if before is None or before.points != report.points:
+            self._since_change.clear()
+        self._reports[report.bridge] = report
+        self._since_change.add(report.bridge)
 
     def on_gone(self, bridge: str) -> None:
         """A bridge is not heard any more."""
-        self._reports.pop(bridge, None)
+        if self._reports.pop(bridge, None) is not None:
+            self._since_change.clear()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every bridge has reported since the last one has joined or left."""
+        return self._since_change >= self._reports.keys()
 
     def on_table(self, table: ArcTable) -> None:
         """A bridge told the table that it goes by."""

@@ -112,7 +112,7 @@ class RingCore:
         self._load = ArcLoad(settings.bits)
         self._listening_until = self._report_at = now + settings.listen_s
         self._takes_part = False
-        """Whether it has listened long enough, and has not left."""
+        """Whether it has listened long enough."""
         self._draining = self._left = False
         self._known: tuple[dict[str, int], ArcTable] = ({}, NO_ARCS)
         """The members with their points, and the table, that the circle is made of."""
@@ -229,10 +229,12 @@ class RingCore:
             actions.append(RingChanged())
         others = serving if self._points else ()
         self._successor, self._predecessor = around(self.me.name, others, self._placing)
+        if not self._takes_part or (self._told is not None and self._told.leaving):
+            return actions
         word = self._word()
-        if self._takes_part and word != self._told:
+        if word != self._told:
             actions.append(self._tell(word, now))
-        if self._takes_part and self._table is not self._told_table:
+        if self._table is not self._told_table:
             actions.append(self._tell_table())
         return actions
 

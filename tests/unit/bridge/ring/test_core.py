@@ -151,6 +151,7 @@ def test_a_bridge_that_leaves_says_so_and_is_silent() -> None:
     assert one.poll(10.0) == []
     assert one.get_timer() == float("inf")
     assert told(one.handle(report("c"), 11.0)) == []
+    assert told(one.handle(arc_table({7: "b"}, 5, 1), 12.0)) == []
 
 
 @pytest.mark.parametrize(
