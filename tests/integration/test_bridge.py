@@ -67,7 +67,8 @@ STOCK = """
     number = 0
     print("ready", flush=True)
     while True:
-        for reading in reader.take(1000):
+        # What tells of a writer that is gone is no reading.
+        for reading in [one for one in reader.take(1000) if isinstance(one, Reading)]:
             print(reading.device, reading.number, reading.celsius, flush=True)
         if number < 250:
             writer.write(Command(number, "open"))
