@@ -239,6 +239,7 @@ def test_devices_and_stock_programs_talk_while_bridges_come_and_go(
         "role": "subscriber", "topic": "commands", "reliable": True,
         "type": "plant::Command(valve u8, note text40)",
     }  # fmt: skip
+    assert all(row["received"] > 0 and row["sent"] > 0 for row in rows)
     sessions = dict(field.sessions)
 
     third = plant.bridge("b3")

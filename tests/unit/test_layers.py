@@ -82,9 +82,9 @@ SHELLS: Final = frozenset(
     autonomic.execute.operator_order autonomic.execute.service
     autonomic.monitor.sensors autonomic.rates autonomic.rates.station
     autonomic.knowledge.history autonomic.knowledge.journal
-    bridge.shell.bridge bridge.shell.domain_port bridge.shell.entities bridge.shell.handing
-    bridge.shell.items bridge.shell.keys bridge.shell.ring_turns bridge.shell.sensors
-    bridge.shell.udp
+    bridge.shell.bridge bridge.shell.counting bridge.shell.domain_port bridge.shell.entities
+    bridge.shell.handing bridge.shell.items bridge.shell.keys bridge.shell.ring_turns
+    bridge.shell.sensors bridge.shell.udp
     config config.loading
     device.evenflow_device
     mobile.client.aio mobile.client.blocking mobile.client.disk mobile.client.shell

@@ -148,6 +148,7 @@ BRIDGES: Final = _kept("bridges", messages.BridgeReport, 1, liveliness=True)
 ARCS: Final = _kept("arcs", messages.ArcTable, 1)
 DEVICES: Final = _kept("devices", messages.DeviceRecord, 1)
 """Disposed when a bridge has let the device go."""
+DEVICE_COUNTS: Final = Channel("evenflow/device-counts", messages.DeviceCounts)
 
 CONTROL: Final = (
     EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
@@ -156,6 +157,7 @@ CONTROL: Final = (
     WRITER_REQUESTS, GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS, SETTLE_ANSWERS,
     NODE_OUTCOMES, MAIL, MAIL_RECEIPTS, SEND_REQUESTS, SEND_REPLIES, MAILBOXES, GROUP_REQUESTS,
     GROUP_MEMBERS, REVOCATIONS, USES, SEPARATIONS, BRIDGES, ARCS, DEVICES,
+    DEVICE_COUNTS,
 )  # fmt: skip
 """All channels but those of the items."""
 

@@ -48,6 +48,7 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.Mail: (("nodes", "numbers", "previous"),),
     messages.MailReceipt: (("nodes", "received"),),
     messages.NodeOutcome: (("topics", "left"),),
+    messages.DeviceCounts: (("guids", "received", "sent", "lost"),),
     messages.DeviceRecord: (("roles", "reliable", "topics", "types"),),
     messages.BridgeReport: (("arcs", "arc_devices"),),
     messages.ArcTable: (("arcs", "takers"),),

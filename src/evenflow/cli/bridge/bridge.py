@@ -21,6 +21,7 @@ from evenflow.bridge.protocol.kinds import MOST_BRIDGE
 from evenflow.bridge.ring.core import RingSettings
 from evenflow.bridge.settings import BridgeSettings
 from evenflow.bridge.shell.bridge import Bridge
+from evenflow.bridge.shell.counting import CountTeller
 from evenflow.bridge.shell.executors import bridge_executors
 from evenflow.bridge.shell.items import DeviceItems
 from evenflow.bridge.shell.keys import FILE, DeviceKeys
@@ -159,6 +160,7 @@ async def _run(
         makers = {kind: EXECUTORS.get(kind) for kind in EXECUTORS}
         own = bridge_executors(running.order, lambda: running.ring.arcs)
         with (
+            CountTeller(running, participant),
             Agent(process_of(running.name), config, participant, bridge_sensors(running)),
             ExecutorService(
                 Surroundings(process_of(running.name), config), participant, {**makers, **own}

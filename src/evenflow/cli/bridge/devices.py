@@ -12,20 +12,23 @@ from rich.table import Table
 
 from evenflow.bridge.protocol.kinds import Role
 from evenflow.cli.options import Shared, command
-from evenflow.domain.channels import DEVICES, Gone
+from evenflow.domain.channels import DEVICE_COUNTS, DEVICES, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.listener import Listener
-from evenflow.model.messages import DeviceRecord
+from evenflow.model.messages import DeviceCounts, DeviceRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 EXAMPLES = """\
-  evenflow devices                     name, bridge, entities, where it is
+  evenflow devices                     bridge, entities, messages, address
   evenflow devices --bridge b1         those of one bridge
   evenflow devices --json
 """
 LOOK_S: Final = 1.5
+COUNTED: Final = ("received", "sent", "lost")
+Counts = tuple[int, int, int]
+"""Samples from a device, to it, and lost, in its session."""
 
 
 @command("devices", examples=EXAMPLES)
@@ -35,16 +38,26 @@ def devices(shared: Shared, *, bridge: str | None, as_json: bool) -> int:
     """List the devices on bridges, each with its entities."""
     config = shared.config()
     records: dict[tuple[str, str], DeviceRecord] = {}
+    counts: dict[tuple[str, str], Counts] = {}
 
     def hear(message: Any) -> None:
-        if isinstance(message, DeviceRecord):
-            records[message.bridge, message.guid] = message
-        elif isinstance(message, Gone):
-            records.pop(message.key, None)
+        match message:
+            case DeviceRecord():
+                records[message.bridge, message.guid] = message
+            case DeviceCounts():
+                figures = zip(message.received, message.sent, message.lost, strict=True)
+                for guid, some in zip(message.guids, figures, strict=True):
+                    counts[message.bridge, guid] = some
+            case Gone():
+                records.pop(message.key, None)
 
     with Participant(config.domain) as participant:
-        Listener(participant, [DEVICES], hear).listen(LOOK_S)
-    rows = [row for row in map(as_row, newest(records.values())) if bridge in (None, row["bridge"])]
+        Listener(participant, [DEVICES, DEVICE_COUNTS], hear).listen(LOOK_S)
+    rows = [
+        as_row(record, counts.get((record.bridge, record.guid)))
+        for record in newest(records.values())
+        if bridge in (None, record.bridge)
+    ]
     show(rows, as_json=as_json)
     return 0
 
@@ -59,8 +72,9 @@ def newest(records: Iterable[DeviceRecord]) -> list[DeviceRecord]:
     return sorted(found.values(), key=lambda one: (one.name, one.guid))
 
 
-def as_row(record: DeviceRecord) -> dict[str, Any]:
-    """A device as the listing shows it."""
+def as_row(record: DeviceRecord, counts: Counts | None) -> dict[str, Any]:
+    """A device as the listing shows it; without counts where its bridge told none in time."""
+    received, sent, lost = counts or (None, None, None)
     entities = zip(record.roles, record.reliable, record.topics, record.types, strict=True)
     return {
         "device": record.name,
@@ -69,6 +83,9 @@ def as_row(record: DeviceRecord) -> dict[str, Any]:
         "session": record.session,
         "address": record.address,
         "heartbeat_ms": record.heartbeat_ms,
+        "received": received,
+        "sent": sent,
+        "lost": lost,
         "entities": [
             {
                 "role": _role(role),
@@ -93,9 +110,11 @@ def show(rows: list[dict[str, Any]], *, as_json: bool) -> None:
     if not rows:
         print("no device is served in this domain")
         return
-    table = Table("device", "bridge", "session", "entities", "address", box=SIMPLE)
+    columns = ("device", "bridge", "entities", "from it", "to it", "lost", "address")
+    table = Table(*columns, box=SIMPLE)
     for row in rows:
         entities = "\n".join(f"{one['role']} {one['topic']}" for one in row["entities"])
-        table.add_row(row["device"], row["bridge"], str(row["session"]), entities, row["address"])
+        counts = ["-" if row[key] is None else f"{row[key]:,}" for key in COUNTED]
+        table.add_row(row["device"], row["bridge"], entities, *counts, row["address"])
     Console().print(table)
     print(f"{len(rows):,} devices")

@@ -49,6 +49,7 @@ message            from -> to              meaning
 ``GroupRequest``   any process -> mailbox  which mobile nodes are in this group?
 ``GroupMembers``   mailbox -> who asked    these are
 ``Revocation``     operator, door -> doors a token is not valid any more
+``DeviceCounts``   bridge -> who looks    what its devices have sent and got
 ``DeviceRecord``   bridge -> everybody     it serves a device; what another needs to go on
 ``WriterUse``      process -> controller   how full its writers of a topic are
 ``SeparationReport`` process -> all        which separation is in effect, and what it left out
@@ -87,7 +88,7 @@ from evenflow.model.messages.balancing import (
     SliceLoads,
 )
 from evenflow.model.messages.bridge import ArcTable, BridgeReport
-from evenflow.model.messages.devices import DeviceRecord
+from evenflow.model.messages.devices import DeviceCounts, DeviceRecord
 from evenflow.model.messages.edge import SettleAnswer, SettleRequest
 from evenflow.model.messages.ending import (
     CutAnswer,
@@ -136,6 +137,7 @@ __all__ = [
     "ConsumerCommit",
     "CutAnswer",
     "CutStage",
+    "DeviceCounts",
     "DeviceRecord",
     "EpochClose",
     "EventNotice",

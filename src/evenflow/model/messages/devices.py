@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from evenflow.model.wire import KeyText, Kind, Number, Text, Texts, U8s
+from evenflow.model.wire import KeyText, Kind, Number, Numbers, Text, Texts, U8s
 
 SessionNumber = Annotated[int, Kind("uint32", most=(1 << 32) - 2)]
 """One below the largest: there is always a next one to offer."""
@@ -41,3 +41,17 @@ class DeviceRecord:
     """For each entity: the name of its topic."""
     types: Texts
     """For each entity: its type in one line; empty for items."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCounts:
+    """What some devices of a bridge have sent and got in their sessions."""
+
+    bridge: Text
+    guids: Texts
+    received: Numbers
+    """For each device: samples that came from it."""
+    sent: Numbers
+    """Samples to it."""
+    lost: Numbers
+    """Samples that did not arrive, as far as is known."""
