@@ -35,6 +35,7 @@ LAYERS: Final = (
     {"cli", "console", "fleet", "apps", "__main__", "__init__"},
     {"durable"},
     {"spark", "mobile", "bridge", "qos", "overlay"},
+    {"edge"},
     {"slices"},
     {"autonomic", "balance", "access"},
     {"domain"},
@@ -93,11 +94,11 @@ SHELLS: Final = frozenset(
     qos.plain qos.plain.reader qos.plain.writer
     durable.archiver durable.live durable.reader
     durable.spark durable.spark_options durable.spark_reading
-    mobile.gateway.shell.disk mobile.gateway.shell.domain_port mobile.gateway.shell.executors
-    mobile.gateway.shell.gateway mobile.gateway.shell.handover_history mobile.gateway.shell.links
-    mobile.gateway.shell.elastic_folders mobile.gateway.shell.marks
-    mobile.gateway.shell.starting mobile.gateway.shell.twin_check
-    mobile.gateway.shell.sensors mobile.gateway.shell.topics mobile.gateway.shell.unit_writer
+    edge.shell.disk edge.shell.marks edge.shell.topics edge.shell.twin_check edge.shell.unit_writer
+    mobile.gateway.shell.domain_port mobile.gateway.shell.elastic_folders
+    mobile.gateway.shell.executors mobile.gateway.shell.gateway
+    mobile.gateway.shell.handover_history mobile.gateway.shell.links
+    mobile.gateway.shell.sensors mobile.gateway.shell.starting
     overlay.broker.broker overlay.broker.disk overlay.broker.full_disk overlay.broker.local
     overlay.broker.move_history
     overlay.client.aio overlay.client.blocking overlay.client.link overlay.protocol.connection
@@ -253,6 +254,7 @@ def test_module_keeps_to_its_layer(module: str) -> None:
         ("durable.archiver", "import pyspark"),
         ("bridge.node", "import pyspark"),
         ("mobile.gateway.core", "from evenflow.bridge import ring"),
+        ("edge.uplink", "from evenflow.mobile.link import frames"),
         ("qos.controller", "from evenflow.overlay import Client"),
         ("console.server", "from evenflow.testing import books"),
         ("mobile.groups", "import qh3"),

@@ -119,9 +119,9 @@ GATEWAYS: Final = _kept("gateways", messages.GatewayReport, 1, liveliness=True)
 ATTACHMENTS: Final = _kept("attachments", messages.Attachment, 1)
 POSITIONS: Final = Channel("evenflow/positions", messages.Positions)
 SETTLE_REQUESTS: Final = _kept("settle-requests", messages.SettleRequest, 64)
-"""Partition: the gateway that is asked."""
+"""Partition: the door that is asked."""
 SETTLE_ANSWERS: Final = _kept("settle-answers", messages.SettleAnswer, 64)
-"""Partition: the gateway that asked."""
+"""Partition: the door that asked."""
 NODE_OUTCOMES: Final = _kept("node-outcomes", messages.NodeOutcome, 64)
 """Partition: the gateway that ordered it."""
 MAIL: Final = Channel("evenflow/mail", messages.Mail, blocking_s=0.05)

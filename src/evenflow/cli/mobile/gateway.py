@@ -23,9 +23,12 @@ from evenflow.autonomic.execute.service import ExecutorService
 from evenflow.cli.options import Shared, command
 from evenflow.cli.values import seconds
 from evenflow.clock import SystemClock
-from evenflow.domain.channels import is_node
+from evenflow.domain.channels import GATEWAYS, is_node
 from evenflow.domain.cyclone import Participant
+from evenflow.edge.shell.topics import door_topics
+from evenflow.edge.shell.twin_check import TwinCheck
 from evenflow.errors import ConfigError
+from evenflow.mobile.gateway.neighbours import presence_of
 from evenflow.mobile.gateway.settings import GatewaySettings
 from evenflow.mobile.gateway.shell.executors import gateway_executors
 from evenflow.mobile.gateway.shell.gateway import Gateway
@@ -39,8 +42,6 @@ from evenflow.mobile.gateway.shell.starting import (
     StopExecutor,
 )
 from evenflow.mobile.gateway.shell.tokens import TokenAdmission
-from evenflow.mobile.gateway.shell.topics import gateway_topics
-from evenflow.mobile.gateway.shell.twin_check import TwinCheck
 from evenflow.mobile.link.address import parse_link_address
 from evenflow.mobile.link.connection import Credentials, Limits
 
@@ -106,12 +107,12 @@ def gateway(
     for address in advertise:
         if not parse_link_address(address, "--advertise").port:
             raise ConfigError("--advertise", address, "must have the port that nodes reach")
-    topics = gateway_topics(config)
+    topics = door_topics(config, "gateway.topics", config.gateway.topics)
     folder = config.access_folder
     tokens = public_key(folder)
     credentials = Credentials(str(folder / SERVER_FILE), str(folder / SERVER_KEY))
     with Participant(config.domain) as participant:
-        TwinCheck(name, participant).refuse_second()
+        TwinCheck(name, participant, GATEWAYS, presence_of).refuse_second()
         clock = SystemClock()
         revocations = Revocations(folder, participant)
         admission = TokenAdmission(

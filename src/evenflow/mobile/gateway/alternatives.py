@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evenflow.edge.sessions import Stage
 from evenflow.mobile.gateway.events import Send
-from evenflow.mobile.gateway.sessions import Stage
 from evenflow.mobile.link import frames
 
 if TYPE_CHECKING:
     from evenflow.mobile.gateway.events import Action
     from evenflow.mobile.gateway.neighbours import Neighbours
-    from evenflow.mobile.gateway.sessions import Sessions
+    from evenflow.mobile.gateway.sessions import NodeSessions
 
 LATER_S: Final = 1.0
 
@@ -29,7 +29,7 @@ class AlternativesNews:
         out: Where actions go.
     """
 
-    def __init__(self, sessions: Sessions, neighbours: Neighbours, out: list[Action]) -> None:
+    def __init__(self, sessions: NodeSessions, neighbours: Neighbours, out: list[Action]) -> None:
         self._sessions = sessions
         self._neighbours = neighbours
         self._out = out

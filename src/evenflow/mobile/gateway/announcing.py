@@ -13,17 +13,18 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenflow.mobile.gateway.events import Withdraw, Write
-from evenflow.mobile.gateway.sessions import Stage
+from evenflow.edge.actions import Write
+from evenflow.edge.sessions import Stage
+from evenflow.mobile.gateway.events import Withdraw
 from evenflow.model.messages import Attachment, GatewayReport, Positions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evenflow.edge.twins import Life
     from evenflow.mobile.gateway.events import Action
-    from evenflow.mobile.gateway.sessions import Session, Sessions
+    from evenflow.mobile.gateway.sessions import NodeSession, NodeSessions
     from evenflow.mobile.gateway.settings import GatewaySettings
-    from evenflow.mobile.gateway.twins import Life
 
 CHANGE_S: Final = 0.1
 MOST_POSITIONS: Final = 1_000
@@ -63,7 +64,7 @@ class Announcing:
         self,
         name: str,
         addresses: tuple[str, ...],
-        sessions: Sessions,
+        sessions: NodeSessions,
         settings: GatewaySettings,
         condition: Callable[[], Condition],
         life: Life,
@@ -89,23 +90,24 @@ class Announcing:
         """Something changed that a report tells."""
         self._report_due = min(self._report_due, max(now, self._told_at + CHANGE_S))
 
-    def attach(self, session: Session, wall: float) -> None:
+    def attach(self, session: NodeSession, wall: float) -> None:
         """A node is attached, or its attributes have changed."""
         self._attachment(session, wall, attached=True)
 
-    def detach(self, session: Session, wall: float) -> None:
+    def detach(self, session: NodeSession, wall: float) -> None:
         """A node is attached here no more."""
-        self._moved.pop(session.node, None)
+        self._moved.pop(session.client, None)
         self._attachment(session, wall, attached=False)
 
-    def _attachment(self, session: Session, wall: float, *, attached: bool) -> None:
+    def _attachment(self, session: NodeSession, wall: float, *, attached: bool) -> None:
         attributes = session.attributes if attached else "{}"
         session.announced = attached
-        told = Attachment(self._name, session.node, session.connection, attached, attributes, wall)
+        node, connection = session.client, session.connection
+        told = Attachment(self._name, node, connection, attached, attributes, wall)
         self._out.append(Write(told))
-        self._gone.pop(session.node, None)
+        self._gone.pop(node, None)
         if not attached:
-            self._gone[session.node] = (wall, told)
+            self._gone[node] = (wall, told)
 
     def withdraw_gone(self, wall: float) -> None:
         """Tell no more of nodes that have left long ago, or of the longest gone of too many."""
@@ -116,10 +118,10 @@ class Announcing:
             del self._gone[told.node]
             self._out.append(Withdraw(told))
 
-    def on_moved(self, session: Session) -> None:
+    def on_moved(self, session: NodeSession) -> None:
         """A node has said where it is."""
         if session.place is not None:
-            self._moved[session.node] = session.place
+            self._moved[session.client] = session.place
 
     # -- by time -----------------------------------------------------------------------------------
 
@@ -147,7 +149,7 @@ class Announcing:
         return GatewayReport(
             self._name,
             self._addresses,
-            self._sessions.nodes,
+            self._sessions.clients,
             self._settings.most_nodes,
             condition.draining,
             condition.forgotten,

@@ -2,11 +2,10 @@
 
 Events go in, actions come out (:mod:`evenflow.mobile.gateway.events`). Each idea has a module: who
 is behind which link (:mod:`~.sessions`), who is let in and how a client is ended (:mod:`~.door`),
-items into units and ``Safe`` (:mod:`~.uplink`), how far other gateways are (:mod:`~.settling`),
 messages to nodes (:mod:`~.downlink`), handovers of plans (:mod:`~.handovers`), the other gateways
-(:mod:`~.neighbours`, :mod:`~.alternatives`, :mod:`~.twins`), what everybody is told
-(:mod:`~.announcing`), and memory (:mod:`~.room`). Here what comes is handed to the part it
-concerns.
+(:mod:`~.neighbours`, :mod:`~.alternatives`) and what everybody is told (:mod:`~.announcing`). How
+items are accepted is the same at every door (:mod:`evenflow.edge.acceptance`). Here what comes is
+handed to the part it concerns.
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from evenflow.edge.acceptance import Acceptance
+from evenflow.edge.sessions import CLOSED, Stage
 from evenflow.mobile.gateway.alternatives import AlternativesNews
 from evenflow.mobile.gateway.announcing import Announcing, Condition
 from evenflow.mobile.gateway.door import Door, Parts
@@ -35,12 +36,9 @@ from evenflow.mobile.gateway.events import (
     UnitSynced,
 )
 from evenflow.mobile.gateway.handovers import Handovers
-from evenflow.mobile.gateway.neighbours import Neighbours
-from evenflow.mobile.gateway.room import Room
-from evenflow.mobile.gateway.sessions import Session, Sessions, Stage
-from evenflow.mobile.gateway.settling import Settling
-from evenflow.mobile.gateway.twins import Life, Twins
-from evenflow.mobile.gateway.uplink import Uplink
+from evenflow.mobile.gateway.neighbours import Neighbours, presence_of
+from evenflow.mobile.gateway.sessions import NodeSession
+from evenflow.mobile.gateway.telling import InFrames
 from evenflow.mobile.link import frames
 from evenflow.model.messages import (
     Attachment,
@@ -53,8 +51,10 @@ from evenflow.model.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
+    from evenflow.edge.settling import MarksOf
+    from evenflow.edge.twins import Life
     from evenflow.mobile.gateway.admission import Admission
     from evenflow.mobile.gateway.events import Action, Event
     from evenflow.mobile.gateway.settings import GatewaySettings
@@ -83,7 +83,7 @@ class GatewayCore:
         name: str,
         addresses: tuple[str, ...],
         newest_units: Mapping[str, int],
-        marks: Callable[[str, str], Mapping[str, int]],
+        marks: MarksOf,
         admission: Admission,
         settings: GatewaySettings,
         *,
@@ -96,64 +96,60 @@ class GatewayCore:
         self._out: list[Action] = []
         self._wall = 0.0
         self._wall_at = 0.0
-        self.sessions = Sessions()
-        self.neighbours = Neighbours(name)
         self._mailboxes: set[str] = set()
-        out, sessions = self._out, self.sessions
-        self.room = Room(sessions, settings.in_flight_bytes, settings.buffer_bytes, out)
-        self.uplink = Uplink(newest_units, sessions, self.room, settings, out)
-        self.settling = Settling(
+        self.neighbours = Neighbours(name)
+        self.acceptance: Acceptance[NodeSession] = Acceptance(
+            "gateway",
             name,
-            sessions,
-            self.uplink,
+            newest_units,
             marks,
-            self.neighbours.is_known,
+            settings,
+            InFrames(self._out),
+            is_known=self.neighbours.is_known,
             forgotten=forgotten,
-            ask_s=settings.settle_s,
-            out=out,
+            life=life,
         )
+        self.sessions = self.acceptance.sessions
+        out, sessions = self._out, self.sessions
         self.downlink = Downlink(name, sessions, settings, self._mailboxes.__contains__, out)
         self.handovers = Handovers(name, sessions, self.neighbours.is_known, out)
         self.draining = Draining(sessions, self.handovers, self.neighbours, settings.drain_per_s)
-        self.alternatives = AlternativesNews(sessions, self.neighbours, out)
-        self.twins = Twins(life or Life(), out)
         self.draining.turn(on=retiring, retire=retiring, now=0.0)
+        self.alternatives = AlternativesNews(sessions, self.neighbours, out)
+        own_life = self.acceptance.twins.life
         self.announcing = Announcing(
-            name, addresses, sessions, settings, self._condition, self.twins.life, out
+            name, addresses, sessions, settings, self._condition, own_life, out
         )
         parts = Parts(
-            sessions,
-            self.room,
-            self.uplink,
-            self.settling,
-            self.downlink,
-            self.draining,
-            self.neighbours,
-            self.twins,
-            self.announcing,
+            self.acceptance, self.downlink, self.draining, self.neighbours, self.announcing
         )
+        self.door = Door(name, parts, admission, settings, self.wall, out)
         self._timed = (
-            self.uplink,
+            self.acceptance.uplink,
             self.downlink,
             self.handovers,
             self.draining,
             self.alternatives,
         )
-        self.door = Door(name, parts, admission, marks, settings, self.wall, out)
 
     def _condition(self) -> Condition:
-        awaits = self.settling.awaited | self.neighbours.lost
+        awaits = self.acceptance.settling.awaited | self.neighbours.lost
         return Condition(
             self.draining.on,
             self.draining.retiring,
-            tuple(sorted(self.settling.forgotten)),
+            tuple(sorted(self.acceptance.settling.forgotten)),
             tuple(sorted(awaits)),
         )
 
     @property
+    def held(self) -> int:
+        """Bytes of items that are not safe, and of messages that are not acknowledged."""
+        return self.acceptance.room.held + self.downlink.held
+
+    @property
     def is_empty(self) -> bool:
         """Whether no node is here, and nothing of any is on its way to the disk."""
-        return self.sessions.is_empty and self.uplink.is_idle and self.settling.is_idle
+        return self.acceptance.is_empty
 
     # -- events ------------------------------------------------------------------------------------
 
@@ -165,13 +161,14 @@ class GatewayCore:
                 if session is not None:
                     self._on_frame(session, frame, now)
             case LinkOpened(link, transport, peer):
-                self.sessions.open(Session(link, transport, peer, now, now))
+                self.sessions.open(NodeSession(link, transport, peer, now, now))
             case LinkLost(link):
                 session = self.sessions.by_link.get(link)
                 if session is not None:
                     self.door.remove(session, now)
             case UnitSynced(topic, unit):
-                self._on_synced(topic, unit, now)
+                for session in self.acceptance.on_synced(topic, unit):
+                    self.door.welcome(session, now)
             case Heard(message):
                 self._on_heard(message, now)
             case TimeOfDay():
@@ -199,7 +196,7 @@ class GatewayCore:
                 self.neighbours.started = gateways
                 self.announcing.on_changed(now)
             case Forget(gateway):
-                self.settling.forget((gateway,))
+                self.acceptance.settling.forget((gateway,))
                 self.announcing.on_changed(now)
 
     def deadline(self) -> float:
@@ -212,7 +209,7 @@ class GatewayCore:
         return due
 
     def _tend(self, now: float) -> None:
-        self.uplink.emit(now)
+        self.acceptance.uplink.emit(now)
         self.downlink.tell(now)
         self.draining.go_on(now)
         self.handovers.go_on(now)
@@ -225,7 +222,7 @@ class GatewayCore:
 
     # -- frames of clients -------------------------------------------------------------------------
 
-    def _on_frame(self, session: Session, frame: FromNode, now: float) -> None:
+    def _on_frame(self, session: NodeSession, frame: FromNode, now: float) -> None:
         session.heard = now
         if isinstance(frame, frames.Hello):
             if session.stage is Stage.GREETING:
@@ -236,7 +233,7 @@ class GatewayCore:
             self.door.close(session, "the client says goodbye", now)
         elif isinstance(frame, frames.Ping):
             self._out.append(Send(session.link, frames.Pong()))
-        elif session.stage in (Stage.GREETING, Stage.ARRIVING):
+        elif session.stage in CLOSED:
             kind = type(frame).__name__
             self.door.end(session, "out of place", f"{kind} before Welcome", now)
         else:
@@ -244,13 +241,13 @@ class GatewayCore:
             if wrong:
                 self.door.end(session, "out of place", wrong, now)
 
-    def _on_attached_frame(self, session: Session, frame: FromNode, now: float) -> str:
+    def _on_attached_frame(self, session: NodeSession, frame: FromNode, now: float) -> str:
         """A frame of a client that was let in; return what is wrong with it."""
         match frame:
-            case frames.Items():
-                return self.uplink.take(session, frame, now)
-            case frames.Settle():
-                return self.settling.ask(session, frame, now)
+            case frames.Items(topic, first, times, payloads):
+                return self.acceptance.uplink.take(session, topic, first, times, payloads, now)
+            case frames.Settle(other, topic):
+                return self.acceptance.settling.ask(session, other, topic, now)
             case frames.Received(mailbox, number):
                 self.downlink.acknowledge(session, {mailbox: number}, now)
             case frames.Attributes(attributes):
@@ -265,14 +262,7 @@ class GatewayCore:
                 self.handovers.on_frame(session, frame)
         return ""
 
-    # -- the disk, the domain, the time ------------------------------------------------------------
-
-    def _on_synced(self, topic: str, unit: int, now: float) -> None:
-        for node, run in self.uplink.on_synced(topic, unit, now):
-            self.settling.answer_ready(node, run)
-            session = self.sessions.of_node(node)
-            if session is not None and session.stage is Stage.ARRIVING:
-                self.door.let_in(session, now)
+    # -- the domain, the time ----------------------------------------------------------------------
 
     def _on_heard(self, message: Message, now: float) -> None:
         match message:
@@ -280,13 +270,11 @@ class GatewayCore:
                 self._mailboxes.add(message.mailbox)
                 self.downlink.pass_on(message, now, self.wall(now))
             case SettleRequest():
-                if self.twins.are_near(now):
-                    return  # it may be about the other one's disk; it is repeated
-                fenced = self.settling.on_request(message)
+                fenced = self.acceptance.on_request(message, now)
                 if fenced is not None:
                     self.door.end(fenced, "replaced", "the node goes on at another gateway", now)
             case SettleAnswer():
-                self.settling.on_answer(message)
+                self.acceptance.settling.on_answer(message)
             case NodeOutcome():
                 self.handovers.on_outcome(message)
             case Attachment():
@@ -297,11 +285,11 @@ class GatewayCore:
                 self._mailboxes.add(message.mailbox)
 
     def _on_report(self, report: GatewayReport, now: float) -> None:
-        self.settling.forget(report.forgotten)
+        self.acceptance.settling.forget(report.forgotten)
         if report.gateway == self.name:
-            self.twins.hear(report, now)
+            self.acceptance.twins.hear(presence_of(report), now)
         if self.neighbours.hear(report):
-            self.settling.on_gateway_heard(report.gateway, now)
+            self.acceptance.settling.on_door_heard(report.gateway, now)
 
     def _on_attachment(self, attachment: Attachment, now: float) -> None:
         """A node is at another gateway, by a newer connection: here it only finishes."""
@@ -310,7 +298,8 @@ class GatewayCore:
         self.handovers.on_attached_elsewhere(attachment, now)
         session = self.sessions.attached(attachment.node)
         if session is not None and attachment.connection > session.connection:
-            self.sessions.send_elsewhere(session, now + self._settings.leave_s)
+            self.sessions.send_elsewhere(session)
+            session.leaves_at = now + self._settings.leave_s
             self.downlink.drop(session, now)
             self.announcing.detach(session, self.wall(now))
             self.announcing.on_changed(now)
@@ -328,5 +317,5 @@ class GatewayCore:
             elif session.stage is Stage.ELSEWHERE and now >= session.leaves_at:
                 self.door.end(session, "left", "the node is at another gateway", now)
         self.announcing.withdraw_gone(told.wall)
-        if self.settling.repeat(now):
+        if self.acceptance.settling.repeat(now):
             self.announcing.on_changed(now)

@@ -14,7 +14,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from evenflow.mobile.gateway.events import Send, Write
+from evenflow.edge.actions import Write
+from evenflow.mobile.gateway.events import Send
 from evenflow.mobile.link.frames import Message
 from evenflow.model.messages import MailReceipt
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from evenflow.mobile.gateway.events import Action
-    from evenflow.mobile.gateway.sessions import Session, Sessions
+    from evenflow.mobile.gateway.sessions import NodeSession, NodeSessions
     from evenflow.mobile.gateway.settings import GatewaySettings
     from evenflow.model.messages import Mail
 
@@ -50,7 +51,7 @@ class Downlink:
     def __init__(
         self,
         name: str,
-        sessions: Sessions,
+        sessions: NodeSessions,
         settings: GatewaySettings,
         is_mailbox: Callable[[str], bool],
         out: list[Action],
@@ -84,7 +85,7 @@ class Downlink:
             self.passed_on += 1
             self._out.append(Send(session.link, message))
 
-    def _takes(self, session: Session, mail: Mail, number: int, previous: int) -> bool:
+    def _takes(self, session: NodeSession, mail: Mail, number: int, previous: int) -> bool:
         waiting = session.mail.get(mail.mailbox, {})
         if not session.receives:
             return False
@@ -95,7 +96,7 @@ class Downlink:
         fits = session.mail_bytes == 0 or session.mail_bytes + size <= self._settings.mail_bytes
         return fits and self.held + size <= self._settings.mail_buffer_bytes
 
-    def _hold(self, session: Session, mailbox: str, number: int, size: int) -> None:
+    def _hold(self, session: NodeSession, mailbox: str, number: int, size: int) -> None:
         waiting = session.mail.setdefault(mailbox, {})
         added = size - waiting.get(number, 0)
         waiting[number] = size
@@ -107,7 +108,7 @@ class Downlink:
         self._returned.setdefault(mailbox, set()).add(node)
         self._gather(now)
 
-    def acknowledge(self, session: Session, received: Mapping[str, int], now: float) -> None:
+    def acknowledge(self, session: NodeSession, received: Mapping[str, int], now: float) -> None:
         """A node has everything of some mailboxes up to some numbers."""
         for mailbox, number in received.items():
             self._note(session, mailbox, number)
@@ -118,20 +119,20 @@ class Downlink:
                 self.held -= size
             if self._is_mailbox(mailbox):
                 known = self._received.setdefault(mailbox, {})
-                known[session.node] = max(number, known.get(session.node, 0))
+                known[session.client] = max(number, known.get(session.client, 0))
                 self._gather(now)
 
     @staticmethod
-    def _note(session: Session, mailbox: str, number: int) -> None:
+    def _note(session: NodeSession, mailbox: str, number: int) -> None:
         known = session.received
         if mailbox in known or len(known) < MOST_MAILBOXES:
             known[mailbox] = max(number, known.get(mailbox, 0))
 
-    def drop(self, session: Session, now: float) -> None:
+    def drop(self, session: NodeSession, now: float) -> None:
         """A node is here no more: what it has not acknowledged goes back."""
         for mailbox, waiting in session.mail.items():
             if waiting:
-                self._give_back(mailbox, session.node, now)
+                self._give_back(mailbox, session.client, now)
         session.mail.clear()
         self.held -= session.mail_bytes
         session.mail_bytes = 0

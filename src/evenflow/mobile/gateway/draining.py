@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evenflow.edge.sessions import Stage
 from evenflow.mobile.gateway.events import HandoverOrder
-from evenflow.mobile.gateway.sessions import Stage
 
 if TYPE_CHECKING:
     from evenflow.mobile.gateway.handovers import Handovers
     from evenflow.mobile.gateway.neighbours import Neighbours
-    from evenflow.mobile.gateway.sessions import Sessions
+    from evenflow.mobile.gateway.sessions import NodeSessions
 
 GRACE_S: Final = 2.0
 """How long a plan may take to come."""
@@ -35,7 +35,11 @@ class Draining:
     """
 
     def __init__(
-        self, sessions: Sessions, handovers: Handovers, neighbours: Neighbours, pace_per_s: float
+        self,
+        sessions: NodeSessions,
+        handovers: Handovers,
+        neighbours: Neighbours,
+        pace_per_s: float,
     ) -> None:
         self.on = False
         self.retiring = False
@@ -63,7 +67,7 @@ class Draining:
             return
         addresses = self._neighbours.alternatives
         going = self._handovers.going
-        here = [one.node for one in self._sessions if one.stage is Stage.ATTACHED]
+        here = [one.client for one in self._sessions if one.stage is Stage.ATTACHED]
         nodes = [node for node in here if node not in going]
         within = ROUND_S + len(nodes) / self._pace
         self._next = now + within

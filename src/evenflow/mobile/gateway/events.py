@@ -1,7 +1,8 @@
 """What happens to a gateway, and what it does about it.
 
 Events go into :class:`~evenflow.mobile.gateway.core.GatewayCore`, actions come out; the shell
-performs them in their order.
+performs them in their order. Those that every door has are in :mod:`evenflow.edge.actions`; what
+those tell a client is a frame here.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from evenflow.edge.actions import Accept, Complain, GiveUp, Pause, Remember, Resume, Write
 
+if TYPE_CHECKING:
     from evenflow.mobile.link.frames import FromGateway, FromNode
     from evenflow.model.messages import Attachment
     from evenflow.model.wire import Message
@@ -156,68 +157,6 @@ class CloseLink:
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
-    """Do not read from this link: there is no room for what it sends."""
-
-    link: int
-
-
-@dataclass(frozen=True, slots=True)
-class Resume:
-    """Read from this link again."""
-
-    link: int
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Items of one frame, as far as they are news."""
-
-    node: str
-    run: str
-    link: int
-    first: int
-    """Number of the first item."""
-    times: tuple[int, ...]
-    payloads: tuple[bytes, ...]
-    size: int
-    """Bytes that are held for it."""
-
-    @property
-    def last(self) -> int:
-        """Number of the last item."""
-        return self.first + len(self.payloads) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """How far the items of a node's run are accepted, and how far they were before."""
-
-    number: int
-    before: int
-
-
-@dataclass(frozen=True, slots=True)
-class Accept:
-    """Write the marks down, then the unit; tell when it is synced (:class:`UnitSynced`)."""
-
-    topic: str
-    unit: int
-    chunks: tuple[Chunk, ...]
-    marks: Mapping[tuple[str, str], Mark]
-    """By node and run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """A message to the domain."""
-
-    message: Message
-    to: str = ""
-    """Partition: the gateway or mailbox it is for; empty for everybody."""
-
-
-@dataclass(frozen=True, slots=True)
 class HandoverReceipt:
     """What came of one node's handover."""
 
@@ -247,27 +186,6 @@ class Ordered:
     ok: bool
     reason: str
     receipts: tuple[HandoverReceipt, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Remember:
-    """Write down which gateways were given up."""
-
-    forgotten: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Complain:
-    """Something is wrong that an operator must mend."""
-
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class GiveUp:
-    """This gateway must not go on."""
-
-    why: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from evenflow.mobile.gateway.events import HandoverReceipt, Ordered, Send, Write
+from evenflow.edge.actions import Write
+from evenflow.mobile.gateway.events import HandoverReceipt, Ordered, Send
 from evenflow.mobile.link.frames import Handover
 from evenflow.model.messages import NodeOutcome
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenflow.mobile.gateway.events import Action, HandoverOrder
-    from evenflow.mobile.gateway.sessions import Session, Sessions
+    from evenflow.mobile.gateway.sessions import NodeSession, NodeSessions
     from evenflow.mobile.link.frames import Outcome
     from evenflow.model.messages import Attachment
 
@@ -78,7 +79,7 @@ class Handovers:
     def __init__(
         self,
         name: str,
-        sessions: Sessions,
+        sessions: NodeSessions,
         is_known: Callable[[str], bool],
         out: list[Action],
     ) -> None:
@@ -134,11 +135,11 @@ class Handovers:
 
     # -- what comes of it --------------------------------------------------------------------------
 
-    def on_frame(self, session: Session, frame: Outcome) -> None:
+    def on_frame(self, session: NodeSession, frame: Outcome) -> None:
         """A node here says what came of an order, of this gateway or of another."""
         outcome = NodeOutcome(
             self._name,
-            session.node,
+            session.client,
             frame.order,
             frame.ok,
             frame.reason,

@@ -10,11 +10,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evenflow.edge.twins import Life, Presence
+
 if TYPE_CHECKING:
     from evenflow.model.messages import GatewayReport
 
 MOST_ADDRESSES: Final = 64
 """As a frame can carry."""
+
+
+def presence_of(report: GatewayReport) -> Presence:
+    """What a report says about its gateway's process."""
+    life = Life(report.since, report.host, report.pid)
+    return Presence("gateway", report.gateway, life, report.addresses)
 
 
 class Neighbours:

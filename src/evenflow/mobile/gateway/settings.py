@@ -5,22 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evenflow.edge.settings import EdgeSettings
+
 if TYPE_CHECKING:
     from evenflow.config import GatewayConfig
 
 
 @dataclass(frozen=True, slots=True)
-class GatewaySettings:
+class GatewaySettings(EdgeSettings):
     """Bounds and times; ``[gateway]`` of the configuration."""
 
-    linger_s: float = 0.01
-    """How long items gather until they are a unit."""
-    unit_bytes: int = 4 << 20
-    """A unit with as much is not added to."""
-    in_flight_bytes: int = 1 << 20
-    """Items of one client that are not safe yet; beyond it the client is not read."""
-    buffer_bytes: int = 64 << 20
-    """The same, of all clients together."""
     mail_bytes: int = 256 << 10
     """Messages to one node that it has not acknowledged; beyond it they go back."""
     mail_buffer_bytes: int = 64 << 20
@@ -31,8 +25,6 @@ class GatewaySettings:
     """Seconds of silence after which a client shows that it is there."""
     hello_s: float = 10.0
     """How long a link may say nothing at first."""
-    settle_s: float = 1.0
-    """How often another gateway is asked again."""
     report_s: float = 1.0
     """How often the gateway says that it is there."""
     positions_s: float = 0.2

@@ -38,8 +38,8 @@ message            from -> to              meaning
 ``GatewayReport``  gateway -> everybody    where mobile nodes reach it, and how many it has
 ``Attachment``     gateway -> everybody    a mobile node is attached here, or was
 ``Positions``      gateway -> everybody    where mobile nodes are
-``SettleRequest``  gateway -> gateway      how far have you accepted the items of a node?
-``SettleAnswer``   gateway -> gateway      up to this number, and no further
+``SettleRequest``  door -> door            how far have you accepted the items of a client?
+``SettleAnswer``   door -> door            up to this number, and no further
 ``NodeOutcome``    gateway -> gateway      what came of a handover that the other has ordered
 ``Mail``           mailbox -> gateway      a message to mobile nodes that are attached there
 ``MailReceipt``    gateway -> mailbox      which nodes have it, which have to be tried again
@@ -55,7 +55,7 @@ message            from -> to              meaning
 
 They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,
 :mod:`~.serving` (topics that consumers read), :mod:`~.ending` (of writers), :mod:`~.balancing`,
-:mod:`~.autonomic`, :mod:`~.mobile`, :mod:`~.access` and :mod:`~.qos`.
+:mod:`~.autonomic`, :mod:`~.edge`, :mod:`~.mobile`, :mod:`~.access` and :mod:`~.qos`.
 
 Items travel in :class:`evenflow.model.sample.Sample`. Every message may be lost, repeated, delayed
 or reordered: each carries what makes it safe to handle late or twice (a term, a number, a
@@ -81,6 +81,7 @@ from evenflow.model.messages.balancing import (
     Refusal,
     SliceLoads,
 )
+from evenflow.model.messages.edge import SettleAnswer, SettleRequest
 from evenflow.model.messages.ending import (
     CutAnswer,
     CutStage,
@@ -103,8 +104,6 @@ from evenflow.model.messages.mobile import (
     Positions,
     SendReply,
     SendRequest,
-    SettleAnswer,
-    SettleRequest,
 )
 from evenflow.model.messages.qos import SeparationReport, WriterUse
 from evenflow.model.messages.serving import (

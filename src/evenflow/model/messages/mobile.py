@@ -70,33 +70,6 @@ class Positions:
 
 
 @dataclass(frozen=True, slots=True)
-class SettleRequest:
-    """How far have you accepted a node's items? From now on, accept none of older connections."""
-
-    gateway: Text
-    """Who asks."""
-    node: Text
-    run: Text
-    connection: Number
-    """The node's connection at who asks."""
-    topic: Text
-
-
-@dataclass(frozen=True, slots=True)
-class SettleAnswer:
-    """Up to this number, and no further."""
-
-    gateway: Text
-    """Who answers."""
-    node: Text
-    run: Text
-    connection: Number
-    """As in the request."""
-    topic: Text
-    number: Number
-
-
-@dataclass(frozen=True, slots=True)
 class NodeOutcome:
     """What a node says of a handover; from the gateway where it is to the one that ordered it."""
 

@@ -11,7 +11,7 @@ from evenflow.mobile.client.core import ClientCore
 from evenflow.mobile.client.inbox import Inbox
 from evenflow.mobile.client.reaching import Patience
 from evenflow.testing.invariants import Violation
-from evenflow.testing.mobile.world import Process
+from evenflow.testing.virtual_time import Process
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

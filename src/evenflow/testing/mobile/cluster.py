@@ -18,14 +18,16 @@ from evenflow.testing.invariants import Violation
 from evenflow.testing.mobile.client import SimClient
 from evenflow.testing.mobile.domain import SimDomain
 from evenflow.testing.mobile.gateway import SimGateway
+from evenflow.testing.mobile.link import SimLink
 from evenflow.testing.mobile.mailbox import SimMailbox
-from evenflow.testing.mobile.world import SimLink, VirtualTime
+from evenflow.testing.virtual_time import VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evenflow.edge.actions import Accept
     from evenflow.mobile.gateway.settings import GatewaySettings
-    from evenflow.testing.mobile.world import Process
+    from evenflow.testing.virtual_time import Process
 
 
 class _Ends:
@@ -219,10 +221,10 @@ class MobileCluster:
         """A gateway tells the domain something."""
         self.domain.write(gateway, message, to)
 
-    def on_accepted(self, gateway: SimGateway, unit: events.Accept) -> None:
+    def on_accepted(self, gateway: SimGateway, unit: Accept) -> None:
         """A unit is on disk: from now on it is delivered, whatever happens."""
         for chunk in unit.chunks:
-            items = self.accepted.setdefault((chunk.node, unit.topic), [])
+            items = self.accepted.setdefault((chunk.client, unit.topic), [])
             items += [(gateway.name, payload) for payload in chunk.payloads]
 
     # -- the end -----------------------------------------------------------------------------------
@@ -292,10 +294,8 @@ class MobileCluster:
         for gateway in self.gateways.values():
             core = gateway.core
             assert core is not None
-            if core.room.held or core.downlink.held:
-                raise Violation(
-                    f"{gateway.name} holds {core.room.held} and {core.downlink.held} bytes"
-                )
+            if core.held:
+                raise Violation(f"{gateway.name} holds {core.held} bytes")
 
 
 def _difference(published: list[bytes], found: list[tuple[str, bytes]]) -> str:

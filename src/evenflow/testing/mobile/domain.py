@@ -18,7 +18,7 @@ from evenflow.model.messages import Attachment, GatewayReport, MailboxReport
 from evenflow.testing.network import travelled
 
 if TYPE_CHECKING:
-    from evenflow.testing.mobile.world import Process, VirtualTime
+    from evenflow.testing.virtual_time import Process, VirtualTime
 
 SILENCE_S = 1.0
 LOOK_S = 0.25

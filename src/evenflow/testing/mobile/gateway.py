@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from evenflow.edge import actions
 from evenflow.mobile.gateway import events
 from evenflow.mobile.gateway.admission import Verdict
 from evenflow.mobile.gateway.core import GatewayCore
-from evenflow.testing.invariants import Violation
-from evenflow.testing.mobile.world import Process
+from evenflow.testing.edge.disk import SimDisk
+from evenflow.testing.virtual_time import Process
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,35 +25,6 @@ if TYPE_CHECKING:
 
 TOPICS = ("items", "logs")
 TIME_OF_DAY_S = 0.5
-
-
-class GatewayDisk:
-    """Marks and the newest unit of each topic, kept as the real one keeps them."""
-
-    def __init__(self) -> None:
-        self.marks: dict[tuple[str, str, str], tuple[int, int, int]] = {}
-        """By node, run and topic: number, unit, number before."""
-        self.units = dict.fromkeys(TOPICS, -1)
-        self.forgotten: tuple[str, ...] = ()
-
-    def write_marks(self, unit: events.Accept) -> None:
-        """The marks of a unit are synced."""
-        for (node, run), mark in unit.marks.items():
-            self.marks[node, run, unit.topic] = (mark.number, unit.unit, mark.before)
-
-    def recover(self) -> None:
-        """Take back the marks of units that the outbox does not have."""
-        for (node, run, topic), (_, unit, before) in list(self.marks.items()):
-            newest = self.units[topic]
-            if unit > newest + 1:
-                raise Violation(f"a mark of unit {unit}, the outbox has {newest}")
-            if unit > newest:
-                self.marks[node, run, topic] = (before, newest, before)
-
-    def of(self, node: str, run: str) -> dict[str, int]:
-        """How far a run of a node is accepted."""
-        found = {topic: self.marks.get((node, run, topic), (0, 0, 0))[0] for topic in TOPICS}
-        return {topic: number for topic, number in found.items() if number}
 
 
 class Everybody:
@@ -71,7 +43,7 @@ class SimGateway(Process):
         Process.__init__(self, name)
         self.world = world
         self.settings = settings
-        self.disk = GatewayDisk()
+        self.disk = SimDisk(TOPICS)
         self.core: GatewayCore | None = None
         self.address = f"quic://{name}:1"
         self._paused: dict[int, deque[Any]] = {}
@@ -134,17 +106,17 @@ class SimGateway(Process):
             case events.CloseLink(link, reason, retry):
                 self._links.discard(link)
                 self.world.hang_up(link, reason, retry=retry)
-            case events.Pause(link):
+            case actions.Pause(link):
                 self._paused.setdefault(link, deque())
-            case events.Resume(link):
+            case actions.Resume(link):
                 self._read_again(link)
-            case events.Accept():
+            case actions.Accept():
                 self._write(action)
-            case events.Write(message, to):
+            case actions.Write(message, to):
                 self.world.write(self, message, to)
             case events.Withdraw(attachment):
                 self.world.domain.withdraw(self, attachment)
-            case events.Remember(forgotten):
+            case actions.Remember(forgotten):
                 self.disk.forgotten = forgotten
             case events.HandoverReceipt():
                 self.receipts.append(action)
@@ -181,7 +153,7 @@ class SimGateway(Process):
 
     # -- the disk ----------------------------------------------------------------------------------
 
-    def _write(self, unit: events.Accept) -> None:
+    def _write(self, unit: actions.Accept) -> None:
         self.lost_units += 1
         time, slow = self.world.time, self.world.slow_disk()
 

@@ -12,11 +12,11 @@ from evenflow.mobile.mailbox.delivery import Post
 from evenflow.mobile.mailbox.settings import MailboxSettings
 from evenflow.model.messages import Attachment, GatewayReport, Mail, SendRequest
 from evenflow.testing.mail.models import SimDisk
-from evenflow.testing.mobile.world import Process
+from evenflow.testing.virtual_time import Process
 
 if TYPE_CHECKING:
     from evenflow.testing.mobile.domain import SimDomain
-    from evenflow.testing.mobile.world import VirtualTime
+    from evenflow.testing.virtual_time import VirtualTime
 
 NAME = "m1~000001"
 TICK_S = 0.25

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from evenflow.edge.actions import Accept, Write
 from evenflow.mobile.gateway.admission import Verdict
 from evenflow.mobile.gateway.core import GatewayCore
 from evenflow.mobile.gateway.events import (
-    Accept,
     CloseLink,
     FrameCame,
     Heard,
@@ -18,7 +18,6 @@ from evenflow.mobile.gateway.events import (
     TimeOfDay,
     Timer,
     UnitSynced,
-    Write,
 )
 from evenflow.mobile.gateway.settings import GatewaySettings
 from evenflow.mobile.link import frames
@@ -26,8 +25,8 @@ from evenflow.mobile.link import frames
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from evenflow.edge.twins import Life
     from evenflow.mobile.gateway.events import Action, Event
-    from evenflow.mobile.gateway.twins import Life
 
 RUN = "0123456789abcdef"
 OTHER_RUN = "fedcba9876543210"
@@ -103,12 +102,12 @@ class Harness:
         for (node, run), mark in unit.marks.items():
             self.marks[node, run][unit.topic] = mark.number
         for chunk in unit.chunks:
-            self.accepted[chunk.node, chunk.run, unit.topic] += chunk.payloads
+            self.accepted[chunk.client, chunk.run, unit.topic] += chunk.payloads
 
     def settle(self) -> list[Action]:
         """Time passes and the disk works, until nothing is on its way."""
         actions = []
-        while not self.core.uplink.is_idle:
+        while not self.core.acceptance.uplink.is_idle:
             actions += self.wait()
             actions += self.sync()
         return actions

@@ -12,14 +12,13 @@ import pytest
 from hypothesis import settings
 from tests.unit.mobile.gateway.harness import OTHER_RUN, RUN, WALL, Harness, hello
 
+from evenflow.edge.actions import Pause, Resume
 from evenflow.mobile.gateway.events import (
     CloseLink,
     Drain,
     LinkLost,
     LinkOpened,
     NotHeard,
-    Pause,
-    Resume,
     TimeOfDay,
 )
 from evenflow.mobile.link import frames
@@ -151,12 +150,12 @@ def test_the_core_stays_whole_and_within_its_bounds(seed):
     for _ in range(FRAMES):
         attack.strike()
         assert all(one.held <= EACH + frame for one in gateway.core.sessions)
-        assert gateway.core.room.held <= ALL + frame * (len(links) + 1)
+        assert gateway.core.acceptance.room.held <= ALL + frame * (len(links) + 1)
         assert len(gateway.core.sessions.by_link) == len(links)
         gateway.log.clear()
     for link in list(links):
         gateway.handle(LinkLost(link, "over"))
     gateway.settle()
-    assert gateway.core.room.held == 0
+    assert gateway.core.acceptance.room.held == 0
     assert gateway.core.downlink.held == 0
-    assert gateway.core.sessions.nodes == 0
+    assert gateway.core.sessions.clients == 0

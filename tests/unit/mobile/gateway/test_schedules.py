@@ -48,7 +48,7 @@ def test_a_given_up_gateway_holds_nobody_up():
     cluster.time.calm = True
     cluster.time.run(5.0)
     (client,) = cluster.clients.values()
-    first = next(one for one in cluster.gateways.values() if one.core and one.core.sessions.nodes)
+    first = next(one for one in cluster.gateways.values() if one.core and one.core.sessions.clients)
     other = next(one for one in cluster.gateways.values() if one is not first)
     client.publish("items", b"unsettled")
     first.kill()

@@ -15,9 +15,10 @@ from tests.unit.mobile.gateway.harness import (
     written,
 )
 
+from evenflow.edge.actions import Complain, GiveUp
+from evenflow.edge.twins import NEAR_S, Life
 from evenflow.mobile.gateway.announcing import GONE_S
-from evenflow.mobile.gateway.events import Complain, GiveUp, TimeOfDay, Withdraw
-from evenflow.mobile.gateway.twins import NEAR_S, Life
+from evenflow.mobile.gateway.events import TimeOfDay, Withdraw
 from evenflow.mobile.link import frames
 from evenflow.model.messages import (
     Attachment,
@@ -54,7 +55,7 @@ def test_a_bad_token_is_refused_for_good():
     assert ended is not None
     assert not ended.retry
     assert gateway.core.door.refused["denied"] == 1
-    assert gateway.core.sessions.nodes == 0
+    assert gateway.core.sessions.clients == 0
 
 
 def test_of_two_connections_the_larger_counts():
@@ -163,7 +164,7 @@ def test_a_node_that_is_attached_elsewhere_may_finish_here_and_is_ended_after_a_
     assert closed(actions, link) is None
     assert [one.attached for one in written(actions, Attachment)] == [False]
     assert sent(gateway.settle(), link) == [frames.Safe("items", 1)]
-    assert gateway.core.sessions.nodes == 0
+    assert gateway.core.sessions.clients == 0
     gateway.now += 10.0
     assert closed(gateway.handle(TimeOfDay(WALL, frozenset())), link) is not None
 
@@ -173,7 +174,7 @@ def test_an_older_attachment_elsewhere_changes_nothing():
     gateway.attach(connection=3)
     gateway.hear(Attachment("g2", "car-1", 2, True, "{}", WALL))
     gateway.hear(Attachment("g2", "car-1", 9, False, "{}", WALL))
-    assert gateway.core.sessions.nodes == 1
+    assert gateway.core.sessions.clients == 1
 
 
 def _report(*life, where="quic://elsewhere:1"):

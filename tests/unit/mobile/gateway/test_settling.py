@@ -1,9 +1,11 @@
-"""How far another gateway is: asked, answered when it is on disk, and never by an older word."""
+"""How far another gateway is: asked by frames, answered by messages of the domain.
+
+Which answers hold is tested in ``tests/unit/edge``.
+"""
 
 from __future__ import annotations
 
 from tests.unit.mobile.gateway.harness import (
-    OTHER_RUN,
     RUN,
     WALL,
     Harness,
@@ -38,48 +40,6 @@ def test_an_answer_waits_for_the_disk_and_ends_the_older_connection():
     assert gateway.accepted["car-1", RUN, "items"] == [b"a", b"b"]
 
 
-def test_after_the_answer_the_older_connection_is_not_let_in():
-    gateway = Harness()
-    (answer,) = written(gateway.hear(asked(connection=7)), SettleAnswer)
-    assert answer.number == 0
-    late = gateway.attach(connection=6)
-    assert closed(gateway.log, late) is not None
-
-
-def test_a_repeated_request_is_answered_again_and_the_same():
-    gateway = Harness()
-    gateway.marks["car-1", RUN]["items"] = 5
-    first = written(gateway.hear(asked()), SettleAnswer)
-    assert first == written(gateway.hear(asked()), SettleAnswer)
-
-
-def test_a_request_of_an_older_connection_is_not_answered():
-    """The node has come back since: it sends more, and an answer would not hold."""
-    gateway = Harness()
-    gateway.attach(connection=3)
-    assert not written(gateway.hear(asked(connection=2)), SettleAnswer)
-    assert gateway.core.sessions.nodes == 1
-
-
-def test_a_request_about_another_run_is_answered_whatever_the_numbers_of_this_one():
-    """A client that lost its memory may number from the clock, and that may have been ahead."""
-    gateway = Harness()
-    gateway.marks["car-1", RUN]["items"] = 5
-    ahead = gateway.attach(connection=1_000_000, run=OTHER_RUN)
-    actions = gateway.hear(asked(connection=2))
-    assert [one.number for one in written(actions, SettleAnswer)] == [5]
-    assert closed(actions, ahead) is None
-
-
-def test_a_request_that_waits_for_the_disk_is_not_answered_when_the_node_came_back():
-    gateway = Harness()
-    link = gateway.attach(connection=1)
-    gateway.publish(link, 1, b"a")
-    gateway.hear(asked(connection=2))
-    gateway.attach(connection=3)
-    assert not written(gateway.settle(), SettleAnswer)
-
-
 def test_a_question_is_asked_when_the_other_gateway_is_heard_and_repeated():
     gateway = Harness()
     link = gateway.attach(connection=4)
@@ -95,7 +55,7 @@ def test_a_question_is_asked_when_the_other_gateway_is_heard_and_repeated():
     assert written(gateway.hear(report("g2")), SettleRequest) == heard
 
 
-def test_an_answer_goes_to_the_connection_that_asked_and_once():
+def test_an_answer_goes_to_the_connection_that_asked():
     gateway = Harness()
     gateway.hear(report("g2"))
     link = gateway.attach(connection=4)
@@ -104,15 +64,6 @@ def test_an_answer_goes_to_the_connection_that_asked_and_once():
     good = SettleAnswer("g2", "car-1", RUN, 4, "items", 9)
     assert sent(gateway.hear(good), link) == [frames.Settled("g2", "items", 9)]
     assert not sent(gateway.hear(good), link)
-
-
-def test_an_answer_is_not_passed_on_to_a_newer_connection():
-    gateway = Harness()
-    gateway.hear(report("g2"))
-    gateway.say(gateway.attach(connection=4), frames.Settle("g2", "items"))
-    new = gateway.attach(connection=5)
-    gateway.say(new, frames.Settle("g2", "items"))
-    assert not sent(gateway.hear(SettleAnswer("g2", "car-1", RUN, 4, "items", 9)), new)
 
 
 def test_what_a_given_up_gateway_had_is_sent_again():
@@ -131,21 +82,11 @@ def test_what_a_given_up_gateway_had_is_sent_again():
 def test_who_is_given_up_is_known_everywhere_and_takes_no_more_nodes():
     gateway = Harness()
     gateway.hear(report("g2", forgotten=("g1", "g7")))
-    assert gateway.core.settling.forgotten == {"g1", "g7"}
+    assert gateway.core.acceptance.settling.forgotten == {"g1", "g7"}
     link = gateway.attach()
     refused = closed(gateway.log, link)
     assert refused is not None
     assert refused.retry
-
-
-def test_about_this_gateway_it_says_what_it_said_in_welcome():
-    gateway = Harness()
-    gateway.marks["car-1", RUN]["items"] = 3
-    link = gateway.attach()
-    gateway.publish(link, 4, b"x")
-    gateway.settle()
-    answer = sent(gateway.say(link, frames.Settle("g1", "items")), link)
-    assert answer == [frames.Settled("g1", "items", 3)]
 
 
 def test_too_many_questions_end_the_connection():

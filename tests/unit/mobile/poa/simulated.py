@@ -17,7 +17,7 @@ from evenflow.mobile.poa.manager import PoaManager
 from evenflow.mobile.poa.planner import ALTERNATIVES, GatewayPlanner
 from evenflow.model.messages import Attachment, GatewayReport
 from evenflow.testing.invariants import Violation
-from evenflow.testing.mobile.world import Process
+from evenflow.testing.virtual_time import Process
 
 if TYPE_CHECKING:
     from evenflow.autonomic.execute.actions import Action

@@ -69,4 +69,4 @@ def test_everything_once_and_in_order_and_gateways_even_in_the_end(seed: int) ->
     held = {post.name: set(post.nodes) for post in manager.manager.view.posts()}
     for name, gateway in cluster.gateways.items():
         assert gateway.core is not None
-        assert gateway.core.sessions.nodes == len(held[name])
+        assert gateway.core.sessions.clients == len(held[name])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from evenflow.domain.cyclone import Participant, Writer
-    from evenflow.mobile.gateway.events import Write
+    from evenflow.edge.actions import Write
     from evenflow.model.wire import Message
 
     Take = Callable[[list[Heard | NotHeard]], threading.Event]

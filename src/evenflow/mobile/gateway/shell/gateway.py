@@ -1,8 +1,9 @@
 """A gateway at work: its core between links and domain.
 
 One asyncio loop has the links and the :class:`~evenflow.mobile.gateway.core.GatewayCore`; whatever
-waits has a thread: the disk one for each topic (`unit_writer`), the domain two (`domain_port`).
-They talk to the loop by ``call_soon_threadsafe``, and each hands over one thing at a time.
+waits has a thread: the disk one for each topic (`evenflow.edge.shell.unit_writer`), the domain two
+(`domain_port`). They talk to the loop by ``call_soon_threadsafe``, and each hands over one thing at
+a time.
 """
 
 from __future__ import annotations
@@ -17,34 +18,28 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from evenflow.clock import SystemClock
+from evenflow.edge.actions import Accept, Complain, GiveUp, Pause, Remember, Resume, Write
+from evenflow.edge.shell.disk import DoorDisk
+from evenflow.edge.twins import Life
 from evenflow.errors import DomainError, StorageError
 from evenflow.mobile.gateway.core import GatewayCore
 from evenflow.mobile.gateway.events import (
-    Accept,
     CloseLink,
-    Complain,
     Drain,
     FrameCame,
-    GiveUp,
     HandoverReceipt,
     LinkLost,
     LinkOpened,
     Ordered,
-    Pause,
-    Remember,
-    Resume,
     Send,
     TimeOfDay,
     Timer,
     UnitSynced,
     Withdraw,
-    Write,
 )
-from evenflow.mobile.gateway.shell.disk import GatewayDisk
 from evenflow.mobile.gateway.shell.domain_port import DomainPort
 from evenflow.mobile.gateway.shell.elastic_folders import ElasticFolders
 from evenflow.mobile.gateway.shell.links import Link, act
-from evenflow.mobile.gateway.twins import Life
 from evenflow.mobile.link import connection as link_errors
 from evenflow.mobile.link.address import with_ports
 from evenflow.mobile.link.listening import listen
@@ -113,7 +108,7 @@ class Gateway:
         self._problem = ""
         self.on_ordered: Callable[[Ordered], object] = lambda _: None
         """Told what came of handover orders; in the loop's thread."""
-        self._disk = GatewayDisk(folder, topics, config, participant)
+        self._disk = DoorDisk(folder, topics, config, participant)
         self._folders = ElasticFolders(name, folder)
         self._folders.begin()
 
@@ -298,12 +293,12 @@ class Gateway:
     @property
     def nodes(self) -> int:
         """Nodes that are attached."""
-        return self.core.sessions.nodes
+        return self.core.sessions.clients
 
     @property
     def items(self) -> int:
         """Items accepted since start."""
-        return self.core.uplink.items
+        return self.core.acceptance.uplink.items
 
     @property
     def uncommitted(self) -> int:

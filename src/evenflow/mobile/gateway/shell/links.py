@@ -13,7 +13,8 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from evenflow.mobile.gateway.events import CloseLink, Pause, Resume, Send
+from evenflow.edge.actions import Pause, Resume
+from evenflow.mobile.gateway.events import CloseLink, Send
 from evenflow.mobile.gateway.outgoing import Outgoing
 from evenflow.mobile.link.connection import LinkLost
 

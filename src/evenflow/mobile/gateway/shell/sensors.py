@@ -28,5 +28,5 @@ def gateway_sensors(
         "mobile_nodes": lambda: float(gateway.nodes),
         "mobile_items_s": items_s,
         "mobile_outbox_items": lambda: float(gateway.uncommitted),
-        "mobile_held_bytes": lambda: float(gateway.core.room.held + gateway.core.downlink.held),
+        "mobile_held_bytes": lambda: float(gateway.core.held),
     }

@@ -191,7 +191,7 @@ class StopExecutor:
         core = self._gateway.core
         if not core.draining.retiring:
             return f"{core.name} is not retiring: a plan has to drain it first"
-        nodes = core.sessions.nodes
+        nodes = core.sessions.clients
         return f"{core.name} has {nodes} nodes" if nodes else ""
 
 

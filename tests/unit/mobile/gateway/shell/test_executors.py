@@ -9,7 +9,6 @@ import pytest
 from evenflow.autonomic.execute.executors import ExecutorHost, Surroundings
 from evenflow.autonomic.knowledge.history import History
 from evenflow.config import Config
-from evenflow.errors import ConfigError
 from evenflow.mobile.gateway.events import (
     AlternativesOrder,
     Drain,
@@ -20,7 +19,6 @@ from evenflow.mobile.gateway.events import (
 )
 from evenflow.mobile.gateway.shell.executors import gateway_executors
 from evenflow.mobile.gateway.shell.handover_history import HandoverHistory
-from evenflow.mobile.gateway.shell.topics import gateway_topics
 from evenflow.model.messages import ActionOrder
 
 
@@ -88,17 +86,6 @@ def test_what_cannot_be_understood_is_refused_in_words(kind, args, reason):
     assert not outcome.ok
     assert reason in outcome.reason
     assert orders.told == []
-
-
-def test_topics_whose_slices_follow_from_sender_id_or_time_can_be_published_to(tmp_path):
-    file = tmp_path / "evenflow.toml"
-    file.write_text(
-        '[topics.a]\n[topics.b]\nassignment = "geo:lat,lon"\n[topics.c]\nassignment = "modulo:id"\n'
-    )
-    assert gateway_topics(Config.load(file)) == ("a", "c")
-    assert gateway_topics(Config.load(file, {"gateway.topics": ["c"]})) == ("c",)
-    with pytest.raises(ConfigError, match="needs an assignment by sender, id or time"):
-        gateway_topics(Config.load(file, {"gateway.topics": ["b"]}))
 
 
 def test_a_handover_order_is_a_deed_of_the_history_with_its_figures(tmp_path):

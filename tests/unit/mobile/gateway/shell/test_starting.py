@@ -179,13 +179,13 @@ def test_a_gateway_ends_only_when_it_retires_and_nobody_and_nothing_is_left() ->
 def test_a_retiring_gateway_says_so_and_takes_no_nodes() -> None:
     gateway = Harness("g1+1", retiring=True)
     gateway.attach()
-    assert gateway.core.sessions.nodes == 0
+    assert gateway.core.sessions.clients == 0
     gateway.wait(1.0)
     report = written(gateway.log, GatewayReport)[-1]
     assert (report.draining, report.retiring) == (True, True)
     gateway.handle(Drain(on=False))
     gateway.attach(connection=2)
-    assert gateway.core.sessions.nodes == 1
+    assert gateway.core.sessions.clients == 1
 
 
 def test_a_gateway_says_which_of_those_it_has_started_are_lost(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How far each node's items are accepted, on disk: the marks of all topics in one SQLite file.
+"""How far each client's items are accepted, on disk: the marks of all topics in one SQLite file.
 
 The marks of a unit are written and synced before the unit itself goes to the outbox, with the
 unit's number and the marks before it. So after a crash between the two the marks are one step
@@ -7,7 +7,7 @@ back to what it was before (:meth:`Marks.recover`). One unit of a topic is on it
 a mark is never more than one step ahead; one that is shows that marks and outbox do not belong
 together.
 
-The marks of a node's former run are deleted when they are as old as ``KEEP_S`` and it has had
+The marks of a client's former run are deleted when they are as old as ``KEEP_S`` and it has had
 another run since: nobody sends its items again.
 """
 
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from evenflow.mobile.gateway.events import Mark
+    from evenflow.edge.actions import Client, Mark
 
 KEEP_S: Final = 30 * 86_400.0
+# On disk a client is called node and a door gateway: files were made before there were others.
 _TABLES: Final = """
     CREATE TABLE IF NOT EXISTS marks (
         node TEXT NOT NULL, run TEXT NOT NULL, topic TEXT NOT NULL,
@@ -40,7 +41,7 @@ _TABLES: Final = """
 
 
 class Marks(Closing):
-    """The marks of one gateway; any thread may ask.
+    """The marks of one door; any thread may ask.
 
     Args:
         file: The database; made when it is not there.
@@ -83,7 +84,7 @@ class Marks(Closing):
                     str(self._file),
                     f"knows unit {ahead} of topic {topic!r}, the outbox beside it only"
                     f" {newest_unit}: they do not belong together. Put back the folder whole, or"
-                    " start a gateway of another name",
+                    " begin under another name",
                 )
             done = self._execute(
                 "UPDATE marks SET number = before, unit = ? WHERE topic = ? AND unit > ?",
@@ -91,17 +92,15 @@ class Marks(Closing):
             )
             return done.rowcount
 
-    def write(
-        self, topic: str, unit: int, marks: Mapping[tuple[str, str], Mark], wall: float
-    ) -> None:
+    def write(self, topic: str, unit: int, marks: Mapping[Client, Mark], wall: float) -> None:
         """Write the marks of a unit and sync.
 
         Raises:
             StorageError: The disk is full or has failed.
         """
         rows = [
-            (node, run, topic, mark.number, unit, mark.before, wall)
-            for (node, run), mark in marks.items()
+            (client, run, topic, mark.number, unit, mark.before, wall)
+            for (client, run), mark in marks.items()
         ]
         with self._writing:
             try:
@@ -111,11 +110,11 @@ class Marks(Closing):
             except sqlite3.Error as error:
                 raise StorageError(str(self._file), f"cannot be written: {error}") from None
 
-    def of(self, node: str, run: str) -> dict[str, int]:
-        """How far a run of a node is accepted, by topic."""
+    def of(self, client: str, run: str) -> dict[str, int]:
+        """How far a run of a client is accepted, by topic."""
         with self._reading:
             found = self._reader.execute(
-                "SELECT topic, number FROM marks WHERE node = ? AND run = ?", (node, run)
+                "SELECT topic, number FROM marks WHERE node = ? AND run = ?", (client, run)
             )
             return {topic: number for topic, number in found if number}
 
@@ -130,18 +129,18 @@ class Marks(Closing):
             )
             return done.rowcount
 
-    # -- gateways that were given up ---------------------------------------------------------------
+    # -- doors that were given up ------------------------------------------------------------------
 
     def forgotten(self) -> list[str]:
-        """Gateways that an operator has given up."""
+        """Doors that an operator has given up."""
         with self._reading:
             return [name for (name,) in self._reader.execute("SELECT gateway FROM forgotten")]
 
-    def forget(self, gateways: Iterable[str]) -> None:
-        """Remember that gateways were given up."""
+    def forget(self, doors: Iterable[str]) -> None:
+        """Remember that doors were given up."""
         with self._writing:
-            for gateway in gateways:
-                self._execute("INSERT OR IGNORE INTO forgotten VALUES (?)", (gateway,))
+            for door in doors:
+                self._execute("INSERT OR IGNORE INTO forgotten VALUES (?)", (door,))
 
     def _execute(self, statement: str, values: tuple[object, ...]) -> sqlite3.Cursor:
         try:

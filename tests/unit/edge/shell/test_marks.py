@@ -7,12 +7,12 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.unit.mobile.gateway.harness import OTHER_RUN, RUN
+from tests.unit.edge.harness import OTHER_RUN, RUN
 
+from evenflow.edge.actions import Accept, Chunk, Mark
+from evenflow.edge.shell.marks import KEEP_S, Marks
+from evenflow.edge.shell.unit_writer import columns_of
 from evenflow.errors import StorageError
-from evenflow.mobile.gateway.events import Accept, Chunk, Mark
-from evenflow.mobile.gateway.shell.marks import KEEP_S, Marks
-from evenflow.mobile.gateway.shell.unit_writer import columns_of
 from evenflow.slices.outbox.outbox import Outbox
 from evenflow.slices.outbox.state import Identity, Progress
 
@@ -24,7 +24,7 @@ TOPIC = "items"
 
 def unit(number: int, last: int, before: int, node: str = "car-1") -> Accept:
     payloads = tuple(b"%d" % n for n in range(before + 1, last + 1))
-    chunk = Chunk(node, RUN, 1, before + 1, tuple(range(len(payloads))), payloads, 100)
+    chunk = Chunk(node, RUN, node, 1, before + 1, tuple(range(len(payloads))), payloads, 100)
     return Accept(TOPIC, number, (chunk,), {(node, RUN): Mark(last, before)})
 
 
@@ -155,9 +155,9 @@ def test_a_file_that_is_no_database_is_refused_in_words(tmp_path):
 
 def test_columns_of_a_unit_name_sender_number_time_and_payload_of_each_item():
     chunks = (
-        Chunk("car-1", RUN, 1, 5, (10, 11), (b"a", b"b"), 0),
-        Chunk("car-2", RUN, 2, 1, (20,), (b"c",), 0),
-        Chunk("car-1", RUN, 1, 7, (12,), (b"",), 0),
+        Chunk("guid-1", RUN, "car-1", 1, 5, (10, 11), (b"a", b"b"), 0),
+        Chunk("guid-2", RUN, "car-2", 2, 1, (20,), (b"c",), 0),
+        Chunk("guid-1", RUN, "car-1", 1, 7, (12,), (b"",), 0),
     )
     columns = columns_of(chunks)
     assert columns["payloads"].to_pylist() == [b"a", b"b", b"c", b""]

@@ -2,7 +2,7 @@
 
 One thread for each topic. A publisher whose outbox is full, because nobody commits, is tried again
 until there is room: nothing of the unit is on disk meanwhile, and its clients are not read.
-Columns are made here, in a thread of the topic: frame by frame, without touching single items.
+Columns are made here, in a thread of the topic: chunk by chunk, without touching single items.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evenflow.clock import Clock
-    from evenflow.mobile.gateway.events import Accept, Chunk
-    from evenflow.mobile.gateway.shell.marks import Marks
+    from evenflow.edge.actions import Accept, Chunk
+    from evenflow.edge.shell.marks import Marks
     from evenflow.slices.publisher.publisher import Publisher
 
 LOOK_S: Final = 1.0
-"""How often a unit that waits looks whether the gateway ends."""
+"""How often a unit that waits looks whether the door ends."""
 _log = logging.getLogger(__name__)
 
 
 def columns_of(chunks: Sequence[Chunk]) -> dict[str, Any]:
     """The items of a unit as :meth:`Publisher.publish_unit` wants them; ids are their numbers."""
     counts = np.fromiter((len(one.payloads) for one in chunks), np.int64, len(chunks))
-    names = dict.fromkeys(one.node for one in chunks)
+    names = dict.fromkeys(one.sender for one in chunks)
     places = {name: place for place, name in enumerate(names)}
-    indices = np.fromiter((places[one.node] for one in chunks), np.int32, len(chunks))
+    indices = np.fromiter((places[one.sender] for one in chunks), np.int32, len(chunks))
     firsts = np.fromiter((one.first for one in chunks), np.int64, len(chunks))
     begins = np.cumsum(counts) - counts
     total = int(counts.sum())
@@ -94,12 +94,12 @@ class UnitWriter(Closing):
             while (unit := self._queue.get()) is not None:
                 if self._write(unit):
                     self._on_synced(unit.topic, unit.unit)
-        except BaseException as failure:  # noqa: BLE001 - a gateway without it accepts nothing
+        except BaseException as failure:  # noqa: BLE001 - a door without it accepts nothing
             _log.exception("units of topic %r cannot be written", self._publisher.topic)
             self._on_failed(failure)
 
     def _write(self, unit: Accept) -> bool:
-        """Write marks and unit; False when the gateway ends before it is safe."""
+        """Write marks and unit; False when the door ends before it is safe."""
         self._marks.write(unit.topic, unit.unit, unit.marks, self._clock.wall())
         columns = columns_of(unit.chunks)
         while not self._published(unit.unit, columns):
@@ -115,7 +115,7 @@ class UnitWriter(Closing):
             self._publisher.publish_unit(unit, timeout=LOOK_S, **columns)
         except PublishTimeout as full:
             if not self.is_blocked:
-                _log.warning("nodes must wait: %s", full)
+                _log.warning("clients must wait: %s", full)
             self.is_blocked = True
             return False
         self.is_blocked = False

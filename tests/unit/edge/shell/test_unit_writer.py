@@ -8,26 +8,29 @@ from queue import Queue
 from typing import Any
 
 import pytest
-from tests.unit.mobile.gateway.harness import RUN
+from tests.unit.edge.harness import RUN
 
 from evenflow.clock import SystemClock
+from evenflow.edge.actions import Accept, Chunk, Mark
+from evenflow.edge.shell.unit_writer import UnitWriter
 from evenflow.errors import PublishTimeout, StorageError
-from evenflow.mobile.gateway.events import Accept, Chunk, Mark
-from evenflow.mobile.gateway.shell.unit_writer import UnitWriter
 
 FIRST_UNIT = """
 import sys
 from types import SimpleNamespace
-from evenflow.mobile.gateway.events import Chunk
-from evenflow.mobile.gateway.shell.unit_writer import UnitWriter, columns_of
+from evenflow.edge.actions import Chunk
+from evenflow.edge.shell.unit_writer import UnitWriter, columns_of
 
 with UnitWriter(SimpleNamespace(topic="items"), None, None, print, print):
     loaded = set(sys.modules)
-    columns_of((Chunk("car-1", "run", 1, 1, (5,), (b"a",), 10),))
+    columns_of((Chunk("car-1", "run", "car-1", 1, 1, (5,), (b"a",), 10),))
     print(*sorted(set(sys.modules) - loaded))
 """
 UNIT = Accept(
-    "items", 3, (Chunk("car-1", RUN, 1, 1, (5,), (b"a",), 10),), {("car-1", RUN): Mark(1, 0)}
+    "items",
+    3,
+    (Chunk("car-1", RUN, "car-1", 1, 1, (5,), (b"a",), 10),),
+    {("car-1", RUN): Mark(1, 0)},
 )
 
 

@@ -1,20 +1,22 @@
 """Memory for items that are not safe yet: so much for each client, so much for all.
 
 A client that has used its share, or that sends while the whole is used up, is not read from
-(:class:`~evenflow.mobile.gateway.events.Pause`); its link then tells it to wait. It is read again
-when half of its share is free, and an eighth of the whole. What was read is never dropped, so the
-memory in use is at most the bound and one frame of each client.
+(:class:`~evenflow.edge.actions.Pause`); its link then tells it to wait. It is read again when half
+of its share is free, and an eighth of the whole. What was read is never dropped, so the memory in
+use is at most the bound and one frame of each client.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evenflow.mobile.gateway.events import Pause, Resume
+from evenflow.edge.actions import Pause, Resume
 
 if TYPE_CHECKING:
-    from evenflow.mobile.gateway.events import Action
-    from evenflow.mobile.gateway.sessions import Session, Sessions
+    from collections.abc import Mapping
+
+    from evenflow.edge.actions import Out
+    from evenflow.edge.sessions import Session
 
 RESUME_SHARE: Final = 8
 """All are read again when one part in so many is free."""
@@ -24,14 +26,14 @@ class Room:
     """What is held, and who waits for room.
 
     Args:
-        sessions: The clients.
+        by_link: The sessions.
         each: Bytes for one client.
         total: Bytes for all.
         out: Where actions go.
     """
 
-    def __init__(self, sessions: Sessions, each: int, total: int, out: list[Action]) -> None:
-        self._sessions = sessions
+    def __init__(self, by_link: Mapping[int, Session], each: int, total: int, out: Out) -> None:
+        self._by_link = by_link
         self._each = each
         self._total = total
         self._out = out
@@ -51,7 +53,7 @@ class Room:
     def give_back(self, link: int, size: int) -> None:
         """It is safe."""
         self.held -= size
-        session = self._sessions.by_link.get(link)
+        session = self._by_link.get(link)
         if session is not None:
             session.held -= size
 

@@ -1,14 +1,19 @@
-"""Items on their way into units, and how far each node's items are accepted.
+"""Items on their way into units, and how far each client's items are accepted.
 
-Items of all nodes of a topic gather for a moment and become a *unit*. The unit is written down with
-the new *marks* (how far each of its nodes is accepted); when that is synced the nodes are told
-``Safe``. One unit of a topic is on its way to the disk at a time: while the disk works the next one
-gathers, so a slow disk makes units larger. That is also what makes recovery simple: a mark is that
-of the newest unit in the outbox, or one step ahead of it.
+Items of all clients of a topic gather for a moment and become a *unit*. The unit is written down
+with the new *marks* (how far each of its clients is accepted); when that is synced the clients are
+told that they are safe. One unit of a topic is on its way to the disk at a time: while the disk
+works the next one gathers, so a slow disk makes units larger. That is also what makes recovery
+simple: a mark is that of the newest unit in the outbox, or one step ahead of it.
 
 On one link the items of a topic follow one another without gaps. The first may be any that is not
-accepted here: those before it may have gone to other gateways. What is accepted already, or taken
-on this link, is dropped.
+accepted here: those before it may have gone to other doors. What is accepted already, or taken on
+this link, is dropped.
+
+Datagrams get lost and overtake one another. So over such a link a client says with its items which
+is the first (``begin``): the first that comes may be a later one, and those before it would be
+taken for another door's. And what comes again is answered, for the word that it is safe may be
+lost.
 """
 
 from __future__ import annotations
@@ -17,24 +22,19 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from evenflow.mobile.gateway.events import Accept, Chunk, Mark, Send
-from evenflow.mobile.gateway.sessions import Stage
-from evenflow.mobile.link.frames import Safe
+from evenflow.edge.actions import Accept, Chunk, Mark, TellSafe
+from evenflow.edge.sessions import CLOSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from evenflow.mobile.gateway.events import Action
-    from evenflow.mobile.gateway.room import Room
-    from evenflow.mobile.gateway.sessions import Session, Sessions
-    from evenflow.mobile.gateway.settings import GatewaySettings
-    from evenflow.mobile.link.frames import Items
+    from evenflow.edge.actions import Client, Out
+    from evenflow.edge.room import Room
+    from evenflow.edge.sessions import Session
+    from evenflow.edge.settings import EdgeSettings
 
 ITEM_BYTES: Final = 128
 """What an item costs besides its payload."""
-
-Client = tuple[str, str]
-"""A node and its run."""
 
 
 @dataclass(slots=True)
@@ -63,8 +63,8 @@ class Uplink:
     """The pipelines of all topics.
 
     Args:
-        newest_units: The topics that nodes may publish to, with the newest unit in the outbox.
-        sessions: The clients.
+        newest_units: The topics that clients may publish to, with the newest unit in the outbox.
+        by_client: The session of each client that counts.
         room: Memory for items.
         settings: Bounds and times.
         out: Where actions go.
@@ -73,18 +73,18 @@ class Uplink:
     def __init__(
         self,
         newest_units: Mapping[str, int],
-        sessions: Sessions,
+        by_client: Mapping[str, Session],
         room: Room,
-        settings: GatewaySettings,
-        out: list[Action],
+        settings: EdgeSettings,
+        out: Out,
     ) -> None:
         self._pipelines = {topic: Pipeline(unit + 1) for topic, unit in newest_units.items()}
-        self._sessions = sessions
+        self._by_client = by_client
         self._room = room
         self._settings = settings
         self._out = out
         self._unsafe: Counter[str] = Counter()
-        """Chunks of each node that are not safe, of all its runs."""
+        """Chunks of each client that are not safe, of all its runs."""
         self.items = 0
         """Items accepted."""
         self.repeated = 0
@@ -92,34 +92,67 @@ class Uplink:
 
     # -- in ----------------------------------------------------------------------------------------
 
-    def take(self, session: Session, frame: Items, now: float) -> str:
-        """Take items of a client; return what is wrong with them, in words, or nothing."""
-        if frame.topic not in session.topics:
-            return f"this token may not publish to topic {frame.topic}"
-        topic = frame.topic
+    def take(
+        self,
+        session: Session,
+        topic: str,
+        first: int,
+        times: tuple[int, ...],
+        payloads: tuple[bytes, ...],
+        now: float,
+        begin: int | None = None,
+    ) -> str:
+        """Take items of a client; return what is wrong with them, in words, or nothing.
+
+        Args:
+            session: Whose they are.
+            topic: Where they go.
+            first: Number of the first.
+            times: Microseconds since 1970, of each.
+            payloads: What is in each.
+            now: The time.
+            begin: The first item of the topic that the client sends over this link; None where the
+                link loses nothing and keeps order: it is the first that comes.
+        """
+        if session.stage in CLOSED:
+            return f"this client {session.stage.value}"
+        if topic not in session.topics:
+            return f"this client may not publish to topic {topic}"
+        accepted = session.accepted.get(topic, 0)
         newest = session.taken.get(topic)
-        if newest is not None and frame.first > newest + 1:
-            return f"item {frame.first} of {topic} came after {newest}: numbers must follow"
-        known = session.accepted.get(topic, 0) if newest is None else newest
-        old = min(max(0, known + 1 - frame.first), len(frame.payloads))
-        self.repeated += old
-        # A frame of old items alone changes nothing; what it has is no beginning either.
-        if old == len(frame.payloads):
-            return ""
-        first, payloads = frame.first + old, frame.payloads[old:]
+        if newest is None and begin is not None:
+            newest = max(begin - 1, accepted)
+        if newest is not None and first > newest + 1:
+            return f"item {first} of {topic} came after {newest}: numbers must follow"
+        known = accepted if newest is None else newest
+        if first <= known:
+            old = min(known + 1 - first, len(payloads))
+            self.repeated += old
+            # Old items alone change nothing; what is in them is no beginning either.
+            if old == len(payloads):
+                if begin is not None and first <= accepted:
+                    self._out.append(TellSafe(session.link, topic, accepted))
+                return ""
+            first, times, payloads = first + old, times[old:], payloads[old:]
         size = sum(map(len, payloads)) + ITEM_BYTES * len(payloads)
         chunk = Chunk(
-            session.node, session.run, session.link, first, frame.times[old:], payloads, size
+            session.client,
+            session.run,
+            session.sender,
+            session.link,
+            first,
+            times,
+            payloads,
+            size,
         )
         session.taken[topic] = chunk.last
-        self._gather(self._pipelines[topic], chunk, session.accepted.get(topic, 0), now)
+        self._gather(self._pipelines[topic], chunk, accepted, now)
         self._room.take(session, size)
-        self.emit(now)
         return ""
 
     def _gather(self, pipeline: Pipeline, chunk: Chunk, accepted: int, now: float) -> None:
-        client = (chunk.node, chunk.run)
-        self._unsafe[chunk.node] += 1
+        client = (chunk.client, chunk.run)
+        self._unsafe[chunk.client] += 1
         if not pipeline.gathered:
             pipeline.since = now
         pipeline.gathered.append(chunk)
@@ -153,7 +186,7 @@ class Uplink:
         numbers: dict[Client, int] = {}
         while pipeline.gathered and size < self._settings.unit_bytes:
             chunk = pipeline.gathered.popleft()
-            client = (chunk.node, chunk.run)
+            client = (chunk.client, chunk.run)
             chunks.append(chunk)
             size += chunk.size
             numbers[client] = chunk.last
@@ -167,8 +200,8 @@ class Uplink:
         unit, pipeline.next_unit = pipeline.next_unit, pipeline.next_unit + 1
         return Accept(topic, unit, tuple(chunks), marks)
 
-    def on_synced(self, topic: str, unit: int, now: float) -> list[Client]:
-        """A unit is safe: tell the nodes; return those who had items in it."""
+    def on_synced(self, topic: str, unit: int) -> Iterable[Client]:
+        """A unit is safe: tell the clients; return those who had items in it."""
         pipeline = self._pipelines[topic]
         done = pipeline.in_flight
         assert done is not None
@@ -177,9 +210,9 @@ class Uplink:
         for chunk in done.chunks:
             self.items += len(chunk.payloads)
             self._room.give_back(chunk.link, chunk.size)
-            self._unsafe[chunk.node] -= 1
-            if not self._unsafe[chunk.node]:
-                del self._unsafe[chunk.node]
+            self._unsafe[chunk.client] -= 1
+            if not self._unsafe[chunk.client]:
+                del self._unsafe[chunk.client]
         for client, mark in done.marks.items():
             if client in pipeline.waiting:
                 pipeline.accepted[client] = mark.number
@@ -187,23 +220,22 @@ class Uplink:
                 del pipeline.accepted[client]
             self._tell(client, topic, mark.number)
         self._room.resume()
-        self.emit(now)
-        return list(done.marks)
+        return done.marks
 
     def _tell(self, client: Client, topic: str, number: int) -> None:
-        node, run = client
-        session = self._sessions.of_node(node)
+        name, run = client
+        session = self._by_client.get(name)
         if session is None or session.run != run:
             return
-        if session.stage in (Stage.ATTACHED, Stage.ELSEWHERE):
+        if session.stage not in CLOSED:
             session.accepted[topic] = number
-            self._out.append(Send(session.link, Safe(topic, number)))
+            self._out.append(TellSafe(session.link, topic, number))
 
     # -- questions ---------------------------------------------------------------------------------
 
     @property
     def topics(self) -> Iterable[str]:
-        """Topics that nodes may publish to."""
+        """Topics that clients may publish to."""
         return self._pipelines.keys()
 
     @property
@@ -211,11 +243,11 @@ class Uplink:
         """Whether every item that was taken is safe."""
         return all(not p.gathered and p.in_flight is None for p in self._pipelines.values())
 
-    def has(self, node: str, run: str, topic: str) -> bool:
-        """Whether items of a client are on their way to the disk."""
+    def has(self, client: str, run: str, topic: str) -> bool:
+        """Whether items of a client's run are on their way to the disk."""
         pipeline = self._pipelines.get(topic)
-        return pipeline is not None and pipeline.has((node, run))
+        return pipeline is not None and pipeline.has((client, run))
 
-    def has_any(self, node: str) -> bool:
-        """Whether items of a node are on their way to the disk, of whichever run."""
-        return node in self._unsafe
+    def has_any(self, client: str) -> bool:
+        """Whether items of a client are on their way to the disk, of whichever run."""
+        return client in self._unsafe

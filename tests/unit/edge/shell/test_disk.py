@@ -1,10 +1,10 @@
-"""What a gateway has on disk."""
+"""What a door has on disk."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from evenflow.mobile.gateway.shell.disk import unserved
+from evenflow.edge.shell.disk import unserved
 
 
 def test_outboxes_of_topics_that_are_not_served_are_found(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""What a gateway has on disk: marks, and an outbox for each topic, opened together.
+"""What a door has on disk: marks, and an outbox for each topic, opened together.
 
-The folder belongs to one process at a time (the outboxes are locked) and to one name: other
-gateways settle with it by its name, so it goes on under the same name with the same folder.
+The folder belongs to one process at a time (the outboxes are locked) and to one name: other doors
+settle with it by its name, so it goes on under the same name with the same folder.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import logging
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final
 
+from evenflow.edge.shell.marks import Marks
+from evenflow.edge.shell.unit_writer import UnitWriter
 from evenflow.errors import DeliveryTimeout
-from evenflow.mobile.gateway.shell.marks import Marks
-from evenflow.mobile.gateway.shell.unit_writer import UnitWriter
 from evenflow.slices.publisher.publisher import Publisher
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evenflow.clock import Clock
     from evenflow.config import Config
     from evenflow.domain.cyclone import Participant
-    from evenflow.mobile.gateway.events import Accept
+    from evenflow.edge.actions import Accept
 
 _log = logging.getLogger(__name__)
 OUTBOX: Final = "outbox."
@@ -35,12 +35,12 @@ def unserved(folder: Path, topics: Sequence[str]) -> list[str]:
     return sorted(set(there) - set(topics))
 
 
-class GatewayDisk:
-    """The marks and publishers of a gateway.
+class DoorDisk:
+    """The marks and publishers of a door.
 
     Args:
         folder: Where they are.
-        topics: Topics that nodes may publish to.
+        topics: Topics that clients may publish to.
         config: The configuration.
         participant: The process's place in the domain.
 
@@ -58,8 +58,8 @@ class GatewayDisk:
         self._cleanup = ExitStack()
         for topic in unserved(folder, topics):
             _log.warning(
-                "there is an outbox of topic %r, which is not served: what this gateway has"
-                " accepted for it and not sent is not sent before gateway.topics names it again",
+                "there is an outbox of topic %r, which is not served: what was accepted for it and"
+                " not sent is not sent before it is served again",
                 topic,
             )
         with self._cleanup:

@@ -1,0 +1,1 @@
+"""What a door has on disk, and the threads that write it."""

@@ -1,0 +1,1 @@
+"""Doors and their clients in one process, under virtual time."""
