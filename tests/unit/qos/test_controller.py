@@ -302,3 +302,24 @@ def test_a_use_below_nothing_is_refused(numbers: tuple[int, int, int, int]) -> N
 def test_a_part_without_limit_does_not_count(use: Use, ratio: float) -> None:
     assert use.ratio == ratio
     assert Controller(ControllerSettings()).observe([use], 0.0).performance == ratio
+
+
+def test_a_writer_without_any_limit_does_not_count() -> None:
+    controller = Controller(ControllerSettings())
+    unlimited = [Use(f"u{number}", 50, 0, 50, 0) for number in range(9)]
+    decision = controller.observe([*filled(0.95), *unlimited], 0.0)
+    assert (decision.performance, decision.overloaded) == (0.95, True)
+    assert controller.observe(unlimited, 1.0).performance == 0.0
+
+
+@given(settings_of_any_kind, st.floats(0.0, 1e6))
+def test_it_goes_on_from_what_another_has_set(
+    settings: ControllerSettings, separation_s: float
+) -> None:
+    controller = Controller(settings)
+    controller.resume(separation_s, 0.0)
+    decision = controller.observe(filled(0.0), 0.0)
+    assert problems(settings.policies, decision.separation_s) == []
+    assert decision.separation_s <= settings.separation_most_s
+    if not settings.returns or (settings.holds and settings.calm_s > 0.0):
+        assert (decision.level > 0) is (separation_s > 0.0 and controller.switches > 0)

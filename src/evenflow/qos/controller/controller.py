@@ -14,8 +14,9 @@ their limits together, so that neither counter outweighs the other by its size.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenflow.qos.consistency import largest_separation
 from evenflow.qos.controller.holding import Hold
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from evenflow.qos.controller.load_levels import Point
     from evenflow.qos.controller.settings import ControllerSettings
     from evenflow.qos.use import Use
+
+ROUNDING: Final = 1e-9
+"""A separation is a level's, whatever was lost by rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +83,16 @@ class Controller:
         """The separation of level K as it is now."""
         return self._tuned_separation.most_s
 
+    def resume(self, separation_s: float, now: float) -> None:
+        """Go on from a separation that another controller has set; at most from the largest."""
+        step = self.separation_most_s / self.levels
+        level = min(math.ceil(separation_s / step - ROUNDING), self.levels)
+        self._hold.begin(level, now)
+        self._apply(level)
+
     def observe(self, uses: Sequence[Use], now: float) -> Decision:
-        """Take how full the writers are, and decide."""
+        """Take how full the writers are, and decide; one that has no limit is never full."""
+        uses = [use for use in uses if use.used_most or use.kept_most]
         performance = sum(use.ratio for use in uses) / len(uses) if uses else 0.0
         self._overloaded = self._is_overload(performance)
         learned = self._learn(uses)
@@ -115,7 +127,7 @@ class Controller:
             self._tuned_separation.note(overloaded=self._overloaded, now=now)
 
     def _apply(self, level: int) -> None:
-        wanted = level * (self.separation_most_s / self.levels)
+        wanted = min(level * (self.separation_most_s / self.levels), self.separation_most_s)
         if wanted > self._largest_s:
             if not self.settings.fits:
                 return

@@ -34,6 +34,10 @@ class Hold:
         self._highest_below = 0
         """The highest level that was asked for since then."""
 
+    def begin(self, level: int, now: float) -> None:
+        """A level is in effect already."""
+        self._reach(level, now)
+
     def follow(self, wanted: int, now: float) -> int:
         """Take the level that is asked for now; return the one in effect."""
         if wanted > self.level:
