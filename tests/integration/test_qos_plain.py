@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import os
 import random
 import signal
@@ -252,6 +253,34 @@ def test_a_topic_that_is_never_thinned(domain: Participant) -> None:
             reader.set_separation(0.1)
         reader.set_separation(0.0)
         assert reader.separation_s == 0.0
+
+
+@pytest.mark.parametrize("absurd", [math.nan, math.inf, -1.0, 1e300, 1e10])
+def test_a_separation_that_is_no_time_is_refused_and_the_reader_goes_on(
+    domain: Participant, eventually: Callable[..., None], absurd: float
+) -> None:
+    with PlainWriter(domain, LIVE) as writer, PlainReader(domain, LIVE) as reader:
+        with pytest.raises(QosError, match="the separation is"):
+            reader.set_separation(absurd)
+        with pytest.raises(QosError, match="the separation is"):
+            PlainReader(domain, LIVE, separation_s=absurd)
+        eventually(writer.matched)
+        writer.write(Place("a", 1))
+        eventually(lambda: len(reader.take()) == 1)
+        assert (reader.separation_s, reader.changes) == (0.0, 0)
+
+
+def test_a_closed_writer_is_not_full(domain: Participant, python: Callable[..., Any],
+    eventually: Callable[..., None],
+) -> None:  # fmt: skip
+    with PlainWriter(domain, LIMITED, block_s=0.05) as writer:
+        reader = python(READER, domain.config.id, "limited")
+        assert reader.stdout.readline() == "up\n"
+        eventually(writer.matched)
+        with pytest.raises(WriterFull):
+            write(writer, 1_000)
+        assert writer.use().ratio == 1.0
+    assert (writer.use().used, writer.use().used_most) == (0, 0)
 
 
 def test_what_is_closed_says_so(domain_config: DomainConfig) -> None:

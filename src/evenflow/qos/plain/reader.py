@@ -23,7 +23,6 @@ from evenflow.domain.typed import TypedReader
 from evenflow.errors import ClosedError, QosError
 from evenflow.qos.consistency import largest_separation
 from evenflow.qos.plain.succession import Stamp, Succession
-from evenflow.qos.plain.topic import Thin
 from evenflow.qos.plain.writer import quality_of
 
 if TYPE_CHECKING:
@@ -80,11 +79,11 @@ class PlainReader(Closing):
         """Change the separation; one that the policies do not allow becomes the largest they do.
 
         Raises:
-            QosError: The topic is never thinned.
+            QosError: The topic is never thinned, or it is no time.
         """
-        if separation_s > 0.0 and self.topic.thin is Thin.NEVER:
-            raise QosError(self.topic.name, ["the topic is never thinned"])
-        wanted = max(0.0, min(separation_s, largest_separation(self.topic.policies)))
+        wanted = min(separation_s, largest_separation(self.topic.policies))
+        if faults := self.topic.problems(wanted):
+            raise QosError(self.topic.name, faults)
         with self._lock:
             self._check_open()
             if wanted != self._separation_s:

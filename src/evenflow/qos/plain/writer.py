@@ -144,8 +144,10 @@ class PlainWriter(Closing):
                 self._changed.wait_for(lambda: self._closed or self._waiting, PAUSE_S)
 
     def use(self) -> Use:
-        """How full the writer is now: what the controller reads."""
+        """How full the writer is now: what the controller reads. A closed one has no limits."""
         with self._changed:
+            if self._closed:
+                return Use(self.name, 0, 0, 0, 0)
             return Use(
                 self.name,
                 used=self._holdings.used,
