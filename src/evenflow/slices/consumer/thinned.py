@@ -1,10 +1,11 @@
 """How many items publishers left out, as a consumer hears it with their epochs.
 
-``EpochClose.thinned`` counts from the start of a writer to the end of an epoch. So what was left
-out up to a *position* is known as exactly as the position itself, and a count over a stream can be
-corrected by it. A publisher that is started again with its outbox is the same writer and counts
-from 0: what its earlier lives have told, and was heard here, is added. What was never heard (a
-consumer that is started later, a writer that was cut) is not counted.
+``EpochClose.thinned`` counts from the start of a writer to the end of an epoch, also across restarts
+of a publisher with an outbox; its goodbye has all that it ever left out. So what was left out up to
+a *position* is known as exactly as the position itself, and a count over a stream can be corrected
+by it. A count never falls: a close that comes late, or of a former writer that repeats its end,
+changes nothing. What was never heard (a writer that ended before a consumer was started, what a
+writer left out between its last epoch and a cut) is not counted.
 """
 
 from __future__ import annotations
@@ -19,26 +20,21 @@ if TYPE_CHECKING:
 class _Writer:
     """One writer: how many it has left out up to the end of some epochs."""
 
-    __slots__ = ("_before", "_epoch", "_last", "_steps", "settled")
+    __slots__ = ("_steps", "settled")
 
     def __init__(self) -> None:
         self.settled = 0
         self._steps: list[tuple[int, int]] = [(0, 0)]
-        self._epoch = self._last = self._before = 0
 
     @property
     def newest(self) -> int:
         return self._steps[-1][1]
 
     def on_close(self, epoch: int, thinned: int) -> None:
-        if epoch <= self._epoch:
-            return
-        self._epoch = epoch
-        if thinned < self._last:
-            self._before += self._last
-        self._last = thinned
-        if self._before + thinned != self.newest:
-            self._steps.append((epoch, self._before + thinned))
+        if thinned > self.newest and epoch >= self._steps[-1][0]:
+            if epoch == self._steps[-1][0]:
+                del self._steps[-1]
+            self._steps.append((epoch, thinned))
 
     def settle(self, epoch: int) -> None:
         while len(self._steps) > 1 and self._steps[1][0] <= epoch:

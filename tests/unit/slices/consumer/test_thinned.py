@@ -34,14 +34,16 @@ def test_it_is_exact_up_to_an_epoch_that_was_heard(
     assert counts.heard == max(told.values())
 
 
-def test_a_publisher_that_is_started_again_counts_from_0() -> None:
+def test_a_goodbye_has_what_no_epoch_has_told() -> None:
     counts = ThinnedCounts()
     counts.on_close(close(1, 5, 10))
-    counts.on_close(close(1, 6, 0))
-    counts.on_close(close(1, 7, 4))
-    assert counts.heard == 14
-    counts.settle(Position({1: 6}))
-    assert counts.settled == 10
+    counts.settle(Position({1: 5}))
+    counts.on_close(close(1, 5, 14))
+    assert (counts.heard, counts.settled) == (14, 10)
+    counts.settle(Position({1: 5}))
+    assert counts.settled == 14
+    counts.forget(1)
+    assert (counts.heard, counts.settled) == (14, 14)
 
 
 def test_a_former_writer_that_repeats_its_end_changes_nothing() -> None:

@@ -17,7 +17,13 @@ from evenflow.autonomic.rates import Target, take_part
 from evenflow.config import Config
 from evenflow.domain import channels
 from evenflow.errors import ClosedError, PublishTimeout
-from evenflow.model.messages import ActionOrder, ActionOutcome, SeparationReport, WriterUse
+from evenflow.model.messages import (
+    ActionOrder,
+    ActionOutcome,
+    Commit,
+    SeparationReport,
+    WriterUse,
+)
 from evenflow.slices.publisher.publisher import Publisher
 
 from .fakes import LIMIT_S, FakeParticipant
@@ -153,6 +159,34 @@ def test_what_was_thinned_is_told_with_the_epochs(domain: FakeParticipant) -> No
         told = domain.of(channels.EPOCHS).written
         until(lambda: told[-1].epoch >= 1)
         assert (told[-1].items, told[-1].thinned) == (1, 4)
+
+
+def test_the_goodbye_tells_what_was_left_out_after_the_last_epoch(domain: FakeParticipant) -> None:
+    with opened(domain) as publisher:
+        assert order(domain, 1, LONG_S).ok
+        assert publisher.publish(b"x", sender="a")
+        told = domain.of(channels.EPOCHS).written
+        until(lambda: told[-1].epoch >= 1)
+        assert publisher.publish_many([b"x"] * 5, senders="a") == 0
+        slices = np.flatnonzero(publisher._core.retention.newest).tolist()
+        domain.say(
+            channels.COMMITS, Commit("items", publisher.writer, "n", "", tuple(slices), (1,), (1,))
+        )
+        publisher.close(LIMIT_S)
+        assert (told[-1].closing, told[-1].items, told[-1].thinned) == (True, 1, 5)
+
+
+def test_what_was_left_out_is_counted_across_restarts(tmp_path: Path) -> None:
+    for total in (4, 8, 12):
+        domain = FakeParticipant(readers=1)
+        with opened(domain, outbox=tmp_path / "outbox") as publisher:
+            assert order(domain, 1, LONG_S).ok
+            assert publisher.publish_many([b"x"] * 5, senders="a") == 1
+            told = domain.of(channels.EPOCHS).written
+            until(lambda: told[-1].thinned == total)  # noqa: B023
+            assert publisher._outbox is not None
+            assert publisher._outbox.state.thinned == total, "on disk before it is told"
+            assert publisher.stats.thinned == 4
 
 
 def test_a_topic_that_is_never_thinned_has_nothing_to_thin_it_by(domain: FakeParticipant) -> None:
