@@ -91,7 +91,7 @@ def _numbers(policies: Policies, separation_s: float) -> Iterator[str]:
         "max_samples_per_instance": policies.max_samples_per_instance,
     }
     for name, count in counts.items():
-        if not isinstance(count, int) or not 0 <= count <= MOST:
+        if not 0 <= count <= MOST or count % 1:
             yield f"{name} is {count}: it is a whole number, 0 (no limit) to {MOST}"
 
 

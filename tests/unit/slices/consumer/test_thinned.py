@@ -61,3 +61,32 @@ def test_writers_that_leave_nothing_out_cost_nothing() -> None:
     for epoch in range(100):
         counts.on_close(close(1, epoch, 0))
     assert not counts._writers
+
+
+CLOSES = st.lists(st.tuples(st.integers(1, 2), st.integers(0, 5)), max_size=30)
+
+
+@given(CLOSES, st.lists(st.integers(0, 30), max_size=4, unique=True).map(sorted))
+def test_what_is_noted_with_positions_never_falls_and_survives_restarts(
+    steps: list[tuple[int, int]], restarts: list[int]
+) -> None:
+    """As a query notes it in its log: each batch has a start and an end."""
+    counts, totals, epochs = ThinnedCounts(), {1: 0, 2: 0}, {1: 0, 2: 0}
+    position, noted = Position(), {0: 0}
+    for number, (writer, step) in enumerate(steps):
+        epochs[writer] += 1
+        totals[writer] += step
+        counts.on_close(close(writer, epochs[writer], totals[writer]))
+        if number in restarts:
+            counts = ThinnedCounts()
+            if number % 2:  # heard before it is recalled
+                counts.on_close(close(writer, epochs[writer], totals[writer]))
+            counts.recall(noted, position)
+            counts.on_close(close(writer, epochs[writer], totals[writer]))
+        before, position = sum(noted.values()), Position(epochs)
+        noted = counts.up_to(position)
+        assert sum(noted.values()) >= before
+        counts.settle(position)
+    for writer, epoch in epochs.items():
+        counts.on_close(close(writer, epoch, totals[writer]))  # closes are repeated
+    assert sum(counts.up_to(position).values()) == sum(totals.values())
