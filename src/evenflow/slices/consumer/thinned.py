@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 ENDED: Final = 0
 """In place of a writer: all that have ended."""
+MOST_OVER: Final = 1_000
+"""Writers that have ended and are remembered."""
 
 
 class _Writer:
@@ -61,23 +63,28 @@ class ThinnedCounts:
 
     def __init__(self) -> None:
         self._writers: dict[int, _Writer] = {}
+        self._over: dict[int, _Writer] = {}
+        """Those that have ended last: they may be heard once more."""
         self._ended = 0
+        """Items left out by all that ended before."""
 
     @property
     def heard(self) -> int:
         """Items left out, as far as they were heard of."""
-        return self._ended + sum(one.newest for one in self._writers.values())
+        return self._of_ended() + sum(one.newest for one in self._writers.values())
 
     @property
     def settled(self) -> int:
         """Items left out up to the position that was committed last."""
-        return self._ended + sum(one.settled for one in self._writers.values())
+        return self._of_ended() + sum(one.settled for one in self._writers.values())
 
     def on_close(self, close: EpochClose) -> None:
         """A writer closed an epoch."""
-        if close.thinned or close.writer in self._writers:
-            writer = self._writers.setdefault(close.writer, _Writer())
-            writer.on_close(close.epoch, close.thinned)
+        known = self._writers.get(close.writer) or self._over.get(close.writer)
+        if known is None and close.thinned:
+            known = self._writers[close.writer] = _Writer()
+        if known is not None:
+            known.on_close(close.epoch, close.thinned)
 
     def settle(self, position: Position) -> None:
         """Everything up to a position is committed."""
@@ -88,7 +95,7 @@ class ThinnedCounts:
     def up_to(self, position: Position) -> dict[int, int]:
         """Items left out up to a position, by writer."""
         found = {w: one.up_to(position[w]) for w, one in self._writers.items()}
-        return {ENDED: self._ended, **found}
+        return {ENDED: self._of_ended(), **found}
 
     def recall(self, left_out: Mapping[int, int], position: Position) -> None:
         """Go on from what was left out up to a position, as an earlier life has noted it.
@@ -107,6 +114,10 @@ class ThinnedCounts:
 
     def forget(self, writer: int) -> None:
         """A writer has ended, and everybody has all of it."""
-        one = self._writers.pop(writer, None)
-        if one is not None:
-            self._ended += one.newest
+        if writer in self._writers:
+            self._over[writer] = self._writers.pop(writer)
+        if len(self._over) > MOST_OVER:
+            self._ended += self._over.pop(next(iter(self._over))).newest
+
+    def _of_ended(self) -> int:
+        return self._ended + sum(one.newest for one in self._over.values())

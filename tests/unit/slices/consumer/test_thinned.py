@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evenflow.model.ids import Position
 from evenflow.model.messages import EpochClose
-from evenflow.slices.consumer.thinned import ThinnedCounts
+from evenflow.slices.consumer.thinned import MOST_OVER, ThinnedCounts
 
 
 def close(writer: int, epoch: int, thinned: int) -> EpochClose:
@@ -61,6 +61,18 @@ def test_writers_that_leave_nothing_out_cost_nothing() -> None:
     for epoch in range(100):
         counts.on_close(close(1, epoch, 0))
     assert not counts._writers
+
+
+def test_one_that_has_ended_and_is_heard_once_more_counts_once() -> None:
+    counts = ThinnedCounts()
+    for writer in range(1, 2 * MOST_OVER):
+        counts.on_close(close(writer, 5, 1))
+        counts.forget(writer)
+        counts.on_close(close(writer, 4, 0))
+        counts.on_close(close(writer, 5, 2))
+    assert counts.heard == counts.settled == sum(counts.up_to(Position()).values())
+    assert counts.heard == 2 * (2 * MOST_OVER - 1)
+    assert len(counts._over) == MOST_OVER
 
 
 CLOSES = st.lists(st.tuples(st.integers(1, 2), st.integers(0, 5)), max_size=30)
