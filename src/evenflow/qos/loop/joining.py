@@ -61,7 +61,7 @@ def join(domain: Participant, config: Config, *endpoints: PlainReader | PlainWri
 
 def _use_of(writer: PlainWriter) -> Callable[[], Usage]:
     def look() -> Usage:
-        use = writer.use()
+        use = writer.standing()
         return Usage(use.name, use.used, use.used_most, use.kept, use.kept_most)
 
     return look
