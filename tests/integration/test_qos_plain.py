@@ -106,7 +106,7 @@ def test_used_is_what_cyclone_itself_says(
 ) -> None:
     port, plain_xml = free_ports(1)[0], cyclone.cyclone_xml
 
-    def with_monitor(config: DomainConfig, *, apart: bool = False) -> str:
+    def with_monitor(config: DomainConfig, *, apart: cyclone.Apart = cyclone.Apart.NO) -> str:
         return plain_xml(config, apart=apart).replace(
             "<AckDelay>", f"<MonitorPort>{port}</MonitorPort><AckDelay>"
         )

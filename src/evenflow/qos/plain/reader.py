@@ -18,7 +18,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from evenflow.closing import Closing
-from evenflow.domain.cyclone import Participant
+from evenflow.domain.cyclone import Apart, Participant
 from evenflow.domain.typed import TypedReader
 from evenflow.errors import ClosedError, QosError
 from evenflow.qos.consistency import largest_separation
@@ -51,7 +51,8 @@ class PlainReader(Closing):
             raise QosError(topic.name, faults)
         self.topic = topic
         self._domain = domain
-        self._place = Participant(domain.config, apart=True) if topic.bounded else domain
+        apart = topic.bounded
+        self._place = Participant(domain.config, apart=Apart.READERS) if apart else domain
         self._waiter = self._place.waiter()
         self._lock = Lock()
         self._succession = Succession(durable=topic.durable)

@@ -13,8 +13,9 @@ whether all is acknowledged by now. So ``used`` is what is not *known* to be ack
 low, and too high by what was written since it was asked last. Cyclone asks its readers to
 acknowledge when a writer has paused for 8 ms, and otherwise when half of the bytes are out that it
 allows (15 to 250 kB, it adapts). So a fast writer without pauses has samples in use whoever reads
-them, and one at its limit, which pauses, gets room in about 20 ms. What the controller reads is
-therefore what *stays* in use (:mod:`.standing`). Cyclone's debug monitor has the same number and is
+them, and one at its limit, which pauses, gets room in about 20 ms. A writer with resource limits
+is therefore *apart* (:mod:`evenflow.domain.cyclone`), where a pause of 1.6 ms is enough, and what
+the controller reads is what *stays* in use (:mod:`.standing`). Cyclone's debug monitor has the same number and is
 not used: its socket listens on all interfaces.
 """
 
@@ -26,6 +27,7 @@ from threading import Condition, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.closing import Closing
+from evenflow.domain.cyclone import Apart, Participant
 from evenflow.domain.typed import Quality, TypedWriter
 from evenflow.errors import ClosedError, WriterFull
 from evenflow.qos.plain.holdings import Holdings
@@ -35,7 +37,6 @@ from evenflow.qos.use import Use
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from evenflow.domain.cyclone import Participant
     from evenflow.qos.plain.topic import PlainTopic
 
 PAUSE_S: Final = 0.005
@@ -75,7 +76,9 @@ class PlainWriter(Closing):
         self.name = name or topic.name
         self._domain = domain
         self._block_s = block_s
-        self._writer = TypedWriter(domain, topic.name, topic.type, quality_of(topic))
+        apart = topic.bounded
+        self._place = Participant(domain.config, apart=Apart.WRITERS) if apart else domain
+        self._writer = TypedWriter(self._place, topic.name, topic.type, quality_of(topic))
         self._holdings = Holdings(topic.policies, durable=topic.durable)
         self._standing = Standing(time.monotonic())
         self._changed = Condition()
@@ -198,6 +201,8 @@ class PlainWriter(Closing):
         self._asking.join()
         self._writer.close()
         self._domain.dismiss(self)
+        if self._place is not self._domain:
+            self._place.close()
 
 
 def quality_of(topic: PlainTopic) -> Quality:
