@@ -323,3 +323,15 @@ def test_it_goes_on_from_what_another_has_set(
     assert decision.separation_s <= settings.separation_most_s
     if not settings.returns or (settings.holds and settings.calm_s > 0.0):
         assert (decision.level > 0) is (separation_s > 0.0 and controller.switches > 0)
+
+
+@pytest.mark.parametrize("parts", [(True, True), (True, False), (False, True)])
+@pytest.mark.parametrize("clustered", Clustered)
+def test_whichever_counters_there_are_the_fullest_is_level_k(
+    parts: tuple[bool, bool], clustered: Clustered
+) -> None:
+    has_used, has_kept = parts
+    use = Use("w", LIMIT, LIMIT * has_used, LIMIT, LIMIT * has_kept)
+    controller = Controller(ControllerSettings(levels=4, clustered=clustered))
+    for time in range(100):
+        assert controller.observe([use], float(time)).level == 4

@@ -9,7 +9,8 @@ does not go with the policies becomes the largest that does; hysteresis; the way
 parameters that tune themselves.
 
 A point of the clustering is (samples managed, samples kept) of all writers together, in units of
-their limits together, so that neither counter outweighs the other by its size.
+their limits together, so that neither counter outweighs the other by its size. Where only one of
+the two has a limit it stands for both.
 """
 
 from __future__ import annotations
@@ -148,7 +149,9 @@ def point_of(uses: Sequence[Use]) -> Point:
         if use.kept_most:
             kept += use.kept
             kept_most += use.kept_most
-    return used / used_most if used_most else 0.0, kept / kept_most if kept_most else 0.0
+    both = [part / most for part, most in ((used, used_most), (kept, kept_most)) if most]
+    # The part without a limit does not count, and must not look empty beside the other.
+    return both[0], both[-1]
 
 
 def first_centres(settings: ControllerSettings) -> list[Point]:

@@ -15,8 +15,8 @@ acknowledge when a writer has paused for 8 ms, and otherwise when half of the by
 allows (15 to 250 kB, it adapts). So a fast writer without pauses has samples in use whoever reads
 them, and one at its limit, which pauses, gets room in about 20 ms. A writer with resource limits
 is therefore *apart* (:mod:`evenflow.domain.cyclone`), where a pause of 1.6 ms is enough, and what
-the controller reads is what *stays* in use (:mod:`.standing`). Cyclone's debug monitor has the same number and is
-not used: its socket listens on all interfaces.
+the controller reads is what *stays* in use (:mod:`.standing`). Cyclone's debug monitor has the same
+number and is not used: its socket listens on all interfaces.
 """
 
 from __future__ import annotations
