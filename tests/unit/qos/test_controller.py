@@ -335,3 +335,47 @@ def test_whichever_counters_there_are_the_fullest_is_level_k(
     controller = Controller(ControllerSettings(levels=4, clustered=clustered))
     for time in range(100):
         assert controller.observe([use], float(time)).level == 4
+
+
+class Plant:
+    """A topic whose load needs a level for good: below it a buffer fills, from it on it empties.
+
+    Args:
+        needs: The level.
+        fill_s: How long the buffer takes to fill at full rate.
+    """
+
+    def __init__(self, needs: int, fill_s: float) -> None:
+        self.needs, self.fill_s, self.used = needs, fill_s, 0.0
+        self.controller = Controller(ControllerSettings(levels=4))
+        self.level = self.switches = self.full_s = self.now = 0
+        self.loaded = True
+
+    def run(self, seconds: int) -> None:
+        for _ in range(seconds):
+            excess = (self.needs - self.level) / self.needs if self.loaded else -1.0
+            step = excess if excess > 0 else -1.0
+            self.used = min(1.0, max(0.0, self.used + step / self.fill_s))
+            self.full_s += self.used >= 1.0
+            decision = self.controller.observe(
+                [Use("w", round(self.used * LIMIT), LIMIT, 0, 0)], float(self.now)
+            )
+            self.switches += decision.level != self.level
+            self.level = decision.level
+            self.now += 1
+
+
+@pytest.mark.parametrize("needs", [1, 2, 3, 4])
+@pytest.mark.parametrize("fill_s", [2.0, 5.0, 20.0, 60.0, 300.0, 1_200.0])
+def test_a_topic_that_is_overloaded_for_good_is_neither_full_nor_does_it_flutter(
+    needs: int, fill_s: float
+) -> None:
+    plant = Plant(needs, fill_s)
+    plant.run(3_600)
+    plant.switches = plant.full_s = 0
+    plant.run(3_600)
+    assert plant.switches <= 120
+    assert plant.full_s <= 60
+    plant.loaded = False
+    plant.run(400 + round(fill_s))
+    assert plant.level == 0, "the load is gone"

@@ -60,7 +60,7 @@ class Controller:
         self.load_levels = LoadLevels(
             first_centres(settings), settings.forgetting, settings.resolution
         )
-        self._hold = Hold(settings.calm_s)
+        self._hold = Hold(settings.calm_s, settings.margin)
         self._tuned_ratio = TunedRatio(settings.performance_ratio)
         self._tuned_levels = TunedLevels(settings.levels)
         self._tuned_separation = TunedSeparation(settings.separation_most_s, settings.calm_s)
@@ -100,7 +100,10 @@ class Controller:
         self._tune(performance, now)
         calm = 0 if self.settings.returns else self._level
         wanted = learned if self._overloaded else calm
-        self._apply(self._hold.follow(wanted, now) if self.settings.holds else wanted)
+        if self.settings.holds:
+            most = self.levels if self._overloaded else None
+            wanted = self._hold.follow(wanted, now, performance, most)
+        self._apply(wanted)
         return Decision(performance, self._overloaded, self._level, self._separation_s)
 
     def _is_overload(self, performance: float) -> bool:
