@@ -44,8 +44,8 @@ MOST_BLOCKED_S: Final = 0.1
 FASTER: Final = 10
 POSITIONS: Final = PlainTopic("qos/positions", Position, Policies(max_samples=LIMIT))
 ALARMS: Final = PlainTopic("qos/alarms", Position, thin=Thin.NEVER)
-SETTINGS: Final = ControllerSettings(performance_ratio=0.4, levels=4, separation_most_s=0.4)
-"""An overload from 80 of 200 samples on. Up to 110 are out at times when nobody holds them up."""
+SETTINGS: Final = ControllerSettings(performance_ratio=0.15, levels=4, separation_most_s=0.4)
+"""An overload from 30 of 200 samples on: up to 15 are out when nobody holds them up."""
 
 
 def measure(given: Given, progress: Progress) -> dict[str, Any]:
