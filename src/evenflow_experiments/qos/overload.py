@@ -73,7 +73,7 @@ def run(given: Given, seconds: float, *, adaptive: bool) -> dict[str, Any]:
         for helper in [reader, *writers]:
             helper.answer()
         started = min(all_answer(writers, "start"))
-        separation, early = 0.0, None
+        separation, largest, early = 0.0, 0.0, None
         while time.time() < started + seconds:
             time.sleep(OBSERVE_S)
             if early is None and time.time() >= started + FIRST_S:
@@ -82,6 +82,7 @@ def run(given: Given, seconds: float, *, adaptive: bool) -> dict[str, Any]:
             decision = controller.observe(uses, time.monotonic())
             if adaptive and decision.separation_s != separation:
                 separation = reader.ask(decision.separation_s)
+                largest = max(largest, separation)
         stats = all_answer(writers, "end")
         time.sleep(1.0)
         (_, delays), (alarms, _) = reader.ask("end")
@@ -97,6 +98,7 @@ def run(given: Given, seconds: float, *, adaptive: bool) -> dict[str, Any]:
         "delay_ms_p99": round(1000 * ordered[int(len(ordered) * 0.99)], 1),
         "samples_per_s": round(len(ordered) / (seconds - FIRST_S), 1),
         "separation_ms": round(1000 * separation),
+        "largest_separation_ms": round(1000 * largest),
         "alarms_lost": sum(one[1].written for one in stats) - len(set(alarms)),
     }
 
