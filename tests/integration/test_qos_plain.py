@@ -25,6 +25,7 @@ from evenflow.model.messages import MoveReply
 from evenflow.processes import free_ports
 from evenflow.qos.consistency import Policies
 from evenflow.qos.plain import PlainReader, PlainTopic, PlainWriter, Thin
+from evenflow.qos.plain import reader as plain_reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -272,6 +273,26 @@ def test_a_separation_that_is_no_time_is_refused_and_the_reader_goes_on(
         writer.write(Place("a", 1))
         eventually(lambda: len(reader.take()) == 1)
         assert (reader.separation_s, reader.changes) == (0.0, 0)
+
+
+def test_changes_take_over_no_more_than_a_bound_while_nobody_takes(
+    domain: Participant, eventually: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plain_reader, "MOST_WAITING", 100)
+    with PlainWriter(domain, LIVE) as writer, PlainReader(domain, LIVE) as reader:
+        eventually(writer.matched)
+
+        def change() -> None:
+            for number in range(20):
+                write(writer, 30)
+                reader.set_separation(0.0 if number % 2 else 1e-6)
+
+        with pytest.raises(QosError, match="samples wait to be taken"):
+            change()
+        assert len(reader.take(1_000)) <= 130
+        change_again = 0.5
+        reader.set_separation(change_again)
+        assert reader.separation_s == change_again
 
 
 def test_a_closed_writer_is_not_full(domain: Participant, python: Callable[..., Any],

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.closing import Closing
 from evenflow.domain.cyclone import Apart, Participant
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
     from evenflow.domain.typed import Taken
     from evenflow.qos.plain.topic import PlainTopic
+
+MOST_WAITING: Final = 10_000
+"""So many samples may wait, outside of DDS and its limits, that changes have taken over."""
 
 
 class PlainReader(Closing):
@@ -80,7 +83,8 @@ class PlainReader(Closing):
         """Change the separation; one that the policies do not allow becomes the largest they do.
 
         Raises:
-            QosError: The topic is never thinned, or it is no time.
+            QosError: The topic is never thinned, it is no time, or so many samples wait that earlier
+                changes have taken over (:data:`MOST_WAITING`).
         """
         wanted = min(separation_s, largest_separation(self.topic.policies))
         if faults := self.topic.problems(wanted):
@@ -88,6 +92,9 @@ class PlainReader(Closing):
         with self._lock:
             self._check_open()
             if wanted != self._separation_s:
+                if len(self._waiting) >= MOST_WAITING:
+                    faults = [f"{len(self._waiting)} samples wait to be taken: take them first"]
+                    raise QosError(self.topic.name, faults)
                 self._succeed(wanted)
         self._waiter.wake()
 
