@@ -83,8 +83,8 @@ class PlainReader(Closing):
         """Change the separation; one that the policies do not allow becomes the largest they do.
 
         Raises:
-            QosError: The topic is never thinned, it is no time, or so many samples wait that earlier
-                changes have taken over (:data:`MOST_WAITING`).
+            QosError: The topic is never thinned, it is no time, or too many samples wait that
+                earlier changes have taken over (:data:`MOST_WAITING`).
         """
         wanted = min(separation_s, largest_separation(self.topic.policies))
         if faults := self.topic.problems(wanted):
