@@ -6,10 +6,10 @@ asked for may not be enough: while writers are full and stay so, it rises by one
 **Down.** A fall is a trial: the load that comes with one level less may be too much again, soon or,
 where there is much to fill, late. So it goes down one level at a time: the first fall after a
 *patience*, the next ones after ``calm_s`` each in which the use has not grown. If a level is asked
-for again after a fall (a relapse), the fall was too early: the patience doubles, up to a bound. So
-a constant load that needs a level tries the one below ever more seldom, and a load that ends costs
-the long patience only once. The patience is short again when full rate has lasted as long as the
-longest.
+for again, and either soon or without that the use ever became less, the falls were too early (a
+relapse): the patience doubles, up to a bound. So a constant load that needs a level tries the one
+below ever more seldom. A load that went down and comes back is another matter: the patience is
+short again. A load that ends costs the long patience only once.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import math
 from typing import Final
 
 MOST_DOUBLINGS: Final = 5
+SOON: Final = 2.0
+"""A relapse within so many patiences is one, whatever the use was."""
 
 
 class Hold:
@@ -44,11 +46,8 @@ class Hold:
         """The highest level that was asked for since then."""
         self._use_then = 1.0
         """The use at the beginning of the trial."""
-
-    @property
-    def longest_s(self) -> float:
-        """The longest patience."""
-        return self._calm_s * 2.0**MOST_DOUBLINGS
+        self._use_before = self._least_use = 1.0
+        """The use at the first of several falls, and the least since."""
 
     def begin(self, level: int, now: float) -> None:
         """A level is in effect already."""
@@ -64,6 +63,7 @@ class Hold:
             most: The highest level there is.
         """
         wanted = max(wanted, self._pressed(now, use, most))
+        self._least_use = min(self._least_use, use)
         if wanted > self.level:
             self._rise(wanted, now)
         elif wanted == self.level:
@@ -97,14 +97,17 @@ class Hold:
         return not grows
 
     def _rise(self, wanted: int, now: float) -> None:
-        if self._falling and self.level == 0 and now - self._fell_at >= self.longest_s:
-            self.patience_s = self._calm_s
-        elif self._falling:
-            self.patience_s = min(self.patience_s * 2, self.longest_s)
+        if self._falling:
+            soon = now - self._fell_at < SOON * self.patience_s
+            relapse = soon or self._least_use >= self._use_before - self._margin
+            longer_s = min(self.patience_s * 2, self._calm_s * 2.0**MOST_DOUBLINGS)
+            self.patience_s = longer_s if relapse else self._calm_s
         self._reach(wanted, now)
         self._falling = False
 
     def _fall(self, now: float, use: float) -> None:
+        if not self._falling:
+            self._use_before = self._least_use = use
         self._reach(max(self.level - 1, self._highest_below), now)
         self._falling = True
         self._fell_at, self._use_then = now, use
