@@ -21,6 +21,10 @@ __all__ = ["EXPERIMENTS"]
 EXPERIMENTS: Registry[click.Command] = Registry(
     "experiment",
     {
+        "bridge": Later(
+            "evenflow_experiments.bridge.experiment:bridge",
+            "devices on bridges: how even, how many move (C-DDSB)",
+        ),
         "codec": Later(
             "evenflow_experiments.slices.codec:codec",
             "items per second: stock codec, ours, and batches",

@@ -307,6 +307,32 @@ def test_what_is_withdrawn_is_gone_and_late_comers_do_not_hear_of_it(
     assert collect(reader, 1) == [back]
 
 
+def test_what_is_disposed_is_told_from_what_is_heard_no_more(
+    participant: Participant, collect: Callable[..., list[Any]]
+) -> None:
+    def attachment(node: str) -> Attachment:
+        return Attachment("g1", node, 1, True, "{}", 0.0)
+
+    reader, writer = (
+        participant.reader(channels.ATTACHMENTS),
+        participant.writer(channels.ATTACHMENTS),
+    )
+    over, left = attachment("over"), attachment("left")
+    writer.write(over)
+    writer.write(left)
+    assert collect(reader, 2) == [over, left]
+    writer.dispose(over)
+    assert collect(reader, 1) == [Gone(Attachment, ("g1", "over"), disposed=True)]
+    late = participant.reader(channels.ATTACHMENTS)
+    assert collect(late, 1) == [left], "and nothing of what is over"
+    writer.write(over)
+    assert collect(reader, 1) == [over], "it is back"
+    assert collect(late, 1) == [over]
+    writer.close()
+    gone = sorted(collect(reader, 2), key=lambda one: one.key)
+    assert gone == [Gone(Attachment, ("g1", "left")), Gone(Attachment, ("g1", "over"))]
+
+
 def test_who_comes_late_is_given_the_newest_of_every_page(
     participant: Participant, collect: Callable[..., list[Any]]
 ) -> None:

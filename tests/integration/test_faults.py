@@ -50,7 +50,7 @@ def is_open(hosts: Hosts, sender: str, receiver: str) -> bool:
         f"    s.sendto(b'heard', ('{hosts.addresses[receiver]}', 7000)); time.sleep(0.1)"
     )
     with subprocess.Popen(
-        [*hosts._enter(receiver), sys.executable, "-c", listen],
+        [*hosts.enter(receiver), sys.executable, "-c", listen],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

@@ -78,6 +78,7 @@ def test_it_ends_by_itself_with_clean_books_and_nobody_left(start: Callable[...,
     job.read_until("items  ")
     assert job.read_to_the_end() == 0, job.text
     assert "lost      0\nrepeated  0\n" in job.text
+    assert re.search(r"devices \d+/\d+  ", job.text), "devices are at both bridges"
     items = re.search(r"items +(\S+) published, (\S+) committed, (\S+) in Spark", job.text)
     assert items, job.text
     published, committed, kept = items.groups()

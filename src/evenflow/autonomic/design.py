@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenflow.autonomic.analyze.balancer_events import BalancerEvent
+from evenflow.autonomic.analyze.bridge_events import PLACE as BRIDGES_PLACE
+from evenflow.autonomic.analyze.bridge_events import BridgeEvent
 from evenflow.autonomic.analyze.distributed_events import Aggregate, CompositeDetector, Quorum
 from evenflow.autonomic.analyze.gateway_events import FLEET, PLACE, GatewayEvent
 from evenflow.autonomic.analyze.local_events import EventDefinition, EventDetector, Phase
@@ -20,6 +22,7 @@ from evenflow.autonomic.analyze.qos_events import PLACE as QOS_PLACE
 from evenflow.autonomic.analyze.qos_events import QosEvent
 from evenflow.autonomic.monitor.monitors import OperationRanges
 from evenflow.autonomic.monitor.properties import (
+    BRIDGE,
     BROKER,
     GATEWAY,
     MACHINE,
@@ -81,7 +84,7 @@ def design(config: Config, companions: Iterable[Companion] = ()) -> Design:
     """
     others = tuple(companions)
     given = {name: place for companion in others for name, place in companion.places.items()}
-    known = (*MACHINE, *NODE, *BROKER, *QUERY, *GATEWAY, *MAILBOX, *RATE)
+    known = (*MACHINE, *NODE, *BROKER, *QUERY, *GATEWAY, *MAILBOX, *BRIDGE, *RATE)
     properties = tuple(dict.fromkeys((*known, *config.monitor.ranges)))
     bounds = {**DEFAULT_RANGES, **config.monitor.ranges}
     groups = {EVERYBODY: "*", **{group.name: group.nodes for group in config.groups}}
@@ -157,9 +160,10 @@ def _own_rules(config: Config) -> list[Rule]:
 def _rule(rule: RuleConfig, config: Config) -> Rule:
     events = [event.name for event in config.events]
     events += [own.event for own in _own_rules(config)]
-    events += [each.value for each in (*GatewayEvent, *QosEvent)]
+    events += [each.value for each in (*GatewayEvent, *BridgeEvent, *QosEvent)]
     _known("rules.event", rule.event, events)
-    _known("rules.planner", rule.planner, [*_places(config), PLACE, FLEET, QOS_PLACE])
+    places = [*_places(config), PLACE, FLEET, BRIDGES_PLACE, QOS_PLACE]
+    _known("rules.planner", rule.planner, places)
     settings = _for_topic(rule.planner, rule.by, rule.settings, config)
     return Rule(rule.event, rule.planner, Verb(rule.verb), Phase(rule.phase), settings, rule.by)
 

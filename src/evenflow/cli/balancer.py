@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from evenflow.bridge.balancing.manager import RingManager
 from evenflow.cli.options import Shared, command
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import seconds
@@ -33,11 +34,16 @@ nothing, and one of them goes on some seconds after the leader is gone.
 def balancer(shared: Shared, left: float | None) -> int:
     """Assign slices to nodes and move them, or stand by while another balancer does.
 
-    Gateways of mobile nodes are kept even, and topics thinned, by the same loop.
+    Gateways of mobile nodes and bridges of devices are kept even, and topics thinned, by the same
+    loop.
     """
     config = shared.config()
     stop = StopSignal()
-    companions: list[Companion] = [PoaManager(config.monitor.ranges), QosCompanion(config.qos)]
+    companions: list[Companion] = [
+        PoaManager(config.monitor.ranges),
+        QosCompanion(config.qos),
+        RingManager(),
+    ]
     with Balancer(config=config, companions=companions) as running:
         topics = ", ".join(f"{topic.name} ({topic.slices} slices)" for topic in config.topics)
         told = ""

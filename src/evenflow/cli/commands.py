@@ -81,9 +81,14 @@ COMMANDS: Registry[click.Command] = Registry(
             "evenflow.cli.archive:archive", "keep durable topics in the overlay store"
         ),
         "balancer": Later("evenflow.cli.balancer:balancer", "assign slices to nodes and move them"),
+        "bridge": Later("evenflow.cli.bridge.bridge:bridge", "let devices without DDS in"),
+        "bridges": Later(
+            "evenflow.cli.bridge.bridges:bridges", "list the bridges and their ring; drain one"
+        ),
         "broker": Later("evenflow.cli.broker:broker", "store topics as part of the overlay"),
         "config": Later("evenflow.cli.config:config", "check the configuration and print it"),
         "consumers": Later("evenflow.cli.consumers:consumers", "list who reads a served topic"),
+        "devices": Later("evenflow.cli.bridge.devices:devices", "list the devices on bridges"),
         "fleet": Later(
             "evenflow.cli.mobile.fleet:fleet",
             "drive simulated vehicles that report as mobile nodes",

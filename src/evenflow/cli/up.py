@@ -1,9 +1,9 @@
 """``evenflow up``: everything on this machine at once, with a live table.
 
-A balancer, serving nodes, two gateways with a fleet of simulated vehicles, a mailbox, Spark, and
-the fleet's pipeline (:mod:`evenflow.fleet`). The end waits until Spark has committed every report;
-then the reports in Spark's own table are counted, so the summary says what really came out, and the
-exit code tells whether a report was lost or repeated.
+A balancer, serving nodes, two gateways with a fleet of simulated vehicles, a mailbox, two bridges
+with devices, Spark, and the fleet's pipeline (:mod:`evenflow.fleet`). The end waits until Spark has
+committed every report; then the reports in Spark's own table are counted, so the summary says what
+really came out, and the exit code tells whether a report was lost or repeated.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ While it runs, look and interfere from another terminal:
   evenflow consumers
   evenflow gateways
   evenflow gateways drain gateway-1
+  evenflow bridges
+  evenflow devices
   evenflow slices move --from node-1 --to node-2 --count 10
   evenflow history
 
@@ -100,18 +102,21 @@ LINE_S: Final = 5.0
     default=DEFAULT.skew,
     help="one vehicle in twenty reports N times as often (1)",
 )
+@click.option(
+    "--devices", metavar="N", type=COUNT, default=DEFAULT.devices, help="devices at bridges (50)"
+)
 @click.option("--slices", metavar="N", type=COUNT, help="slices of the topic (as configured: 100)")
 @click.option("--cores", metavar="N", type=COUNT, default=DEFAULT.cores, help="Spark's cores (2)")
 @click.option("--for", "duration", metavar="TIME", type=seconds, help="stop by itself, as in 60s")
 def up(
     shared: Shared, nodes: int, vehicles: int, rate: float, troubles: float, skew: int,
-    slices: int | None, cores: int, duration: float | None,
+    devices: int, slices: int | None, cores: int, duration: float | None,
 ) -> int:  # fmt: skip
     """Run everything on this machine, with a live table, and tell in the end how it went."""
     stop = StopSignal(then=signal.default_int_handler)
     config = configured(shared, slices)
     check_free(config)
-    numbers = Numbers(nodes, vehicles, rate, troubles, cores, skew)
+    numbers = Numbers(nodes, vehicles, rate, troubles, cores, skew, devices)
     with (
         tempfile.TemporaryDirectory("", "evenflow-up-", ignore_cleanup_errors=True) as folder,
         LocalFleet(config, config.topics[0].name, numbers, Path(folder)) as fleet,

@@ -150,6 +150,7 @@ class Watch:
             f"lag {fleet.uncommitted:,}",
             f"slices {slices or '-'}",
             f"CPU {'/'.join(_percent(self._cpu[node]) for node in sorted(nodes)) or '-'} %",
+            f"devices {self._served() or '-'}",
             f"moves {self.moves}",
             f"alerts {books.found} of {books.planted}",
         ]
@@ -187,7 +188,9 @@ class Watch:
         grid.add_column()
         balancer = "" if self._view.balancer else ", no balancer yet"
         grid.add_row(
-            "evenflow", f"domain {self._domain}, topic {fleet.topic}{balancer}, {self._clock()}"
+            "evenflow",
+            f"domain {self._domain}, topic {fleet.topic}{balancer}, {self._devices()},"
+            f" {self._clock()}",
         )
         attached = "/".join(f"{count:,}" for count in fleet.radios.attached().values())
         grid.add_row(
@@ -203,6 +206,14 @@ class Watch:
             f"{books.found} of {books.planted} found, {books.answers} answers{trip}",
         )
         return grid
+
+    def _devices(self) -> str:
+        served = self._served() or "none yet"
+        return f"{self._fleet.numbers.devices:,} devices ({served} at bridges)"
+
+    def _served(self) -> str:
+        """How many devices each bridge serves."""
+        return "/".join(f"{count:,}" for count in self._fleet.thermometers.served().values())
 
     def _clock(self) -> str:
         minutes, seconds = divmod(int(self.seconds), 60)

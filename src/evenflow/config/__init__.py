@@ -5,6 +5,7 @@
 """
 
 from evenflow.config.access_section import AccessConfig
+from evenflow.config.bridge_section import BridgeConfig
 from evenflow.config.gateway_section import GatewayConfig
 from evenflow.config.loading import Config
 from evenflow.config.loop_sections import (
@@ -30,6 +31,7 @@ from evenflow.config.sections import (
 __all__ = [
     "AccessConfig",
     "BalancerConfig",
+    "BridgeConfig",
     "Config",
     "DomainConfig",
     "ElasticConfig",

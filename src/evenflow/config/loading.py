@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenflow.config.access_section import AccessConfig
+from evenflow.config.bridge_section import BridgeConfig
 from evenflow.config.gateway_section import GatewayConfig
 from evenflow.config.loop_sections import (
     ElasticConfig,
@@ -50,7 +51,7 @@ COMMAND_LINE = "command line"
 
 _SINGLE: tuple[type[Section], ...] = (
     DomainConfig, PublisherConfig, NodeConfig, BalancerConfig, MonitorConfig, HistoryConfig,
-    ElasticConfig, StoreConfig, AccessConfig, GatewayConfig, MailboxConfig, QosConfig,
+    ElasticConfig, StoreConfig, AccessConfig, GatewayConfig, MailboxConfig, QosConfig, BridgeConfig,
 )  # fmt: skip
 _NAMED: tuple[type[Section], ...] = (
     TopicConfig, GroupConfig, EventConfig, PlannerConfig, MobileGroupConfig,
@@ -76,6 +77,7 @@ class Config:
     gateway: GatewayConfig = field(default_factory=GatewayConfig)
     mailbox: MailboxConfig = field(default_factory=MailboxConfig)
     qos: QosConfig = field(default_factory=QosConfig)
+    bridge: BridgeConfig = field(default_factory=BridgeConfig)
     groups: tuple[GroupConfig, ...] = ()
     events: tuple[EventConfig, ...] = ()
     planners: tuple[PlannerConfig, ...] = ()
@@ -135,6 +137,12 @@ class Config:
     def gateway_folder(self) -> Path:
         """Where gateways keep marks and outboxes, apart for each domain."""
         folder = (self.file.parent if self.file else Path()) / self.gateway.state_dir
+        return folder / f"domain-{self.domain.id}"
+
+    @property
+    def bridge_folder(self) -> Path:
+        """Where bridges keep marks and outboxes, apart for each domain."""
+        folder = (self.file.parent if self.file else Path()) / self.bridge.state_dir
         return folder / f"domain-{self.domain.id}"
 
     @property
@@ -218,6 +226,8 @@ class Config:
             access=_section(AccessConfig, "access", tables),
             gateway=_section(GatewayConfig, "gateway", tables),
             mailbox=_section(MailboxConfig, "mailbox", tables),
+            qos=_section(QosConfig, "qos", tables),
+            bridge=_section(BridgeConfig, "bridge", tables),
             groups=_named(GroupConfig, tables),
             events=_named(EventConfig, tables),
             planners=_planners(tables),

@@ -10,6 +10,7 @@
 :mod:`~.flow`             how much may be under way
 :mod:`~.endpoints`        writers and readers
 :mod:`~.typed`            writers and readers of types that are not ours
+:mod:`~.agents`           writers and readers of types declared at run time
 :mod:`~.cyclone`          the participant and its waiters: the door for the shells
 ========================  ===================================================================
 

@@ -62,6 +62,8 @@ class Gone:
     """Type of the channel's messages."""
     key: tuple[Any, ...]
     """The values of the type's key fields, in their order."""
+    disposed: bool = False
+    """Whether a writer has said so (:meth:`Writer.dispose`), and is not merely heard no more."""
 
 
 def data(topic: str) -> Channel:
@@ -142,13 +144,18 @@ USES: Final = _kept("uses", messages.WriterUse, 1, liveliness=True)
 """The monitor topic: one writer a process, read by the controller alone."""
 SEPARATIONS: Final = _kept("separations", messages.SeparationReport, 1, liveliness=True)
 
+BRIDGES: Final = _kept("bridges", messages.BridgeReport, 1, liveliness=True)
+ARCS: Final = _kept("arcs", messages.ArcTable, 1)
+DEVICES: Final = _kept("devices", messages.DeviceRecord, 1)
+"""Disposed when a bridge has let the device go."""
+
 CONTROL: Final = (
     EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
     REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
     ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS, PENDING_CUTS,
     WRITER_REQUESTS, GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS, SETTLE_ANSWERS,
     NODE_OUTCOMES, MAIL, MAIL_RECEIPTS, SEND_REQUESTS, SEND_REPLIES, MAILBOXES, GROUP_REQUESTS,
-    GROUP_MEMBERS, REVOCATIONS, USES, SEPARATIONS,
+    GROUP_MEMBERS, REVOCATIONS, USES, SEPARATIONS, BRIDGES, ARCS, DEVICES,
 )  # fmt: skip
 """All channels but those of the items."""
 

@@ -50,7 +50,7 @@ _APART: Final = 1_000
 """Added to a domain's id, which is at most 230, for each other place of the process in it."""
 
 
-_making_topics: Final = threading.Lock()
+_making_topics: Final = threading.RLock()
 
 
 class Participant(Closing):
@@ -131,18 +131,22 @@ class Participant(Closing):
             self._check_open()
             topic = self._topics.get(name)
             if topic is None:
-                try:
-                    with _making_topics:
-                        topic = Topic(self.entity, name, type_)
-                except (DDSException, TypeError) as error:
-                    raise DomainError(f"topic {name}", str(error)) from None
-                self._topics[name] = topic
+                topic = self._topics[name] = self.make_topic(name, type_)
         if topic.data_type is not type_:
             raise DomainError(
                 f"topic {name}",
                 f"this process has it open with the type {topic.data_type.__name__} already",
             )
         return topic
+
+    def make_topic(self, name: str, type_: type[Any]) -> Topic[Any]:
+        """Make a DDS topic that its maker deletes, before the participant goes."""
+        try:
+            # Several participants of a process must not make the same type at the same time.
+            with _making_topics:
+                return Topic(self.entity, name, type_)
+        except (DDSException, TypeError) as error:
+            raise DomainError(f"topic {name}", str(error)) from None
 
     def host(self, guest: Closing) -> None:
         """Close something that stands on this participant before the participant goes."""
@@ -165,14 +169,9 @@ class Participant(Closing):
         self._check_open()
         topic = self._topics.get(channel.name)
         if topic is None:
-            try:
-                # Several participants of a process must not make the same type at the same time.
-                with _making_topics:
-                    struct = idl_type(channel.message_type)
-                    topic = Topic(self.entity, channel.name, struct)
-            except DDSException as error:
-                raise DomainError(f"topic {channel.name}", str(error)) from None
-            self._topics[channel.name] = topic
+            with _making_topics:
+                struct = idl_type(channel.message_type)
+                topic = self._topics[channel.name] = self.make_topic(channel.name, struct)
         return topic
 
     def _check_open(self) -> None:

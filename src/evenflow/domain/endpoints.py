@@ -25,7 +25,12 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from cyclonedds._clayer import ddspy_take, ddspy_unregister_instance, ddspy_write
+from cyclonedds._clayer import (
+    ddspy_dispose,
+    ddspy_take,
+    ddspy_unregister_instance,
+    ddspy_write,
+)
 from cyclonedds.core import DDSException, InstanceState, ReadCondition, SampleState, ViewState
 from cyclonedds.internal import dds_c_t
 from cyclonedds.pub import DataWriter, Publisher
@@ -136,6 +141,18 @@ class Writer:
         code = ddspy_unregister_instance(self._ref, self._codec.encode(message))
         if code not in (0, DDSException.DDS_RETCODE_PRECONDITION_NOT_MET):  # it is not told of
             raise self._failure("withdraw", code)
+
+    def dispose(self, message: Message) -> None:
+        """Say that an instance of a keyed channel is over: readers hear that it is disposed.
+
+        Args:
+            message: Any message of that instance.
+        """
+        assert self._codec is not None
+        code = ddspy_dispose(self._ref, self._codec.encode(message))
+        if code != 0:
+            raise self._failure("dispose", code)
+        self.withdraw(message)
 
     def matched(self) -> int:
         """Return how many readers there are of this very partition.
@@ -250,10 +267,14 @@ class Reader:
         # DDS tells by a sample without data that an instance is gone, unless one with data still
         # waited to be taken: then the state of that one says so.
         assert self._codec is not None
+        disposed = info.instance_state == InstanceState.NotAliveDisposed
         if not info.valid_data:
-            taken.append(Gone(self.channel.message_type, self._codec.decode_key(encoded)))
+            key = self._codec.decode_key(encoded)
         elif info.sample_rank == 0:
-            taken.append(Gone(self.channel.message_type, self._codec.key_of(taken[-1])))
+            key = self._codec.key_of(taken[-1])
+        else:
+            return
+        taken.append(Gone(self.channel.message_type, key, disposed))
 
     def matched(self) -> int:
         """Return how many writers there are."""

@@ -9,10 +9,11 @@ one.
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 from evenflow.model import messages
-from evenflow.model.bounds import LONGEST_SEPARATION_S, MOST_TERM
+from evenflow.model.bounds import LONGEST_SEPARATION_S, MOST_ARCS, MOST_TERM
 from evenflow.model.messages import SliceState, Step
 from evenflow.model.slice_map import page_slices
 
@@ -47,6 +48,9 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.Mail: (("nodes", "numbers", "previous"),),
     messages.MailReceipt: (("nodes", "received"),),
     messages.NodeOutcome: (("topics", "left"),),
+    messages.DeviceRecord: (("roles", "reliable", "topics", "types"),),
+    messages.BridgeReport: (("arcs", "arc_devices"),),
+    messages.ArcTable: (("arcs", "takers"),),
 }
 """Fields that are columns of one table."""
 
@@ -120,6 +124,21 @@ def _separation(report: messages.SeparationReport) -> str:
     return ""
 
 
+def _bridge(report: messages.BridgeReport) -> str:
+    most = len(report.arcs)
+    return f"{most} arcs, above {MOST_ARCS}" if most > MOST_ARCS else ""
+
+
+def _arc_table(table: messages.ArcTable) -> str:
+    most = len(table.arcs)
+    if most > MOST_ARCS:
+        return f"{most} arcs, above {MOST_ARCS}"
+    if any(later <= earlier for earlier, later in pairwise(table.arcs)):
+        return "arcs that are not in order"
+    bridges = len(table.bridges)
+    return "" if max(table.takers, default=-1) < bridges else f"a taker beyond {bridges} bridges"
+
+
 _CHECKS: Final[dict[type[Any], Callable[[Any], str]]] = {
     messages.Order: _step,
     messages.Ack: _step,
@@ -128,4 +147,6 @@ _CHECKS: Final[dict[type[Any], Callable[[Any], str]]] = {
     messages.CacheChunk: _chunk,
     messages.WriterCut: _owner_terms,
     messages.SeparationReport: _separation,
+    messages.BridgeReport: _bridge,
+    messages.ArcTable: _arc_table,
 }

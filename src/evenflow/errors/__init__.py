@@ -37,7 +37,8 @@
         ├── ReadFailed           items that no serving node gives
         ├── LinkLost             a mobile node and its gateway have lost one another
         ├── AccessDenied         a token that does not open this door
-        └── SendRefused          a message that a mailbox does not take
+        ├── SendRefused          a message that a mailbox does not take
+        └── TypeRefused          a type declared at run time that cannot be, or not beside another
 
 An error carries its context as attributes, and a message that says what to do. All of them survive
 pickling, so they can cross from a worker process to its parent.
@@ -51,6 +52,7 @@ from evenflow.errors.peers import (
     NodeRefused,
     ReadFailed,
     SendRefused,
+    TypeRefused,
 )
 from evenflow.errors.root import EvenflowError, PeerError, UsageError, did_you_mean
 from evenflow.errors.running import (
@@ -117,6 +119,7 @@ __all__ = [
     "SparkFailed",
     "StorageError",
     "StoreTimeout",
+    "TypeRefused",
     "UnknownName",
     "UsageError",
     "WriterEnded",

@@ -124,3 +124,17 @@ class SendRefused(PeerError):
         self.mailbox = mailbox
         self.reason = reason
         super().__init__(f"mailbox {mailbox} refuses it: {reason}")
+
+
+class TypeRefused(PeerError):
+    """A type or topic, asked for at run time, that this process cannot have.
+
+    Attributes:
+        name: The type or topic.
+        reason: Why not.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(f"{name!r}: {reason}")

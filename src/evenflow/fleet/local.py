@@ -1,7 +1,8 @@
-"""The fleet's whole job on this machine: balancer, nodes, gateways, vehicles, Spark.
+"""The fleet's whole job on this machine: balancer, nodes, gateways, bridges, vehicles, Spark.
 
 Everything starts at once: Spark takes longest, and what the vehicles report until it is there
-waits at the nodes. Vehicles are mobile nodes, at two gateways. The job ends in order
+waits at the nodes. Vehicles are mobile nodes, at two gateways; thermometers of the depots are
+devices, at two bridges. The job ends in order
 (:meth:`LocalFleet.park`, :meth:`LocalFleet.settled`, :meth:`LocalFleet.end`), or at once by leaving
 the ``with`` block; either way no process stays behind.
 """
@@ -18,6 +19,7 @@ from evenflow.fleet.commits import Commits
 from evenflow.fleet.edge import LocalEdge, send_answers, with_edge
 from evenflow.fleet.radios import Radios
 from evenflow.fleet.rules import ANSWERS
+from evenflow.fleet.thermometers import Thermometers, start_bridges
 from evenflow.fleet.traffic import Traffic
 from evenflow.fleet.vehicles import Fleet
 from evenflow.mobile.messenger.messenger import Messenger
@@ -52,6 +54,8 @@ class Numbers:
     """Spark's tasks at the same time."""
     skew: int = 1
     """One vehicle in twenty reports this many times as often as the others."""
+    devices: int = 50
+    """Thermometers at the bridges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,7 @@ class LocalFleet:
             name = f"node-{number}"
             self._cluster.start(name, ["node", "--serve", "--topic", self.topic, "--name", name])
         edge = LocalEdge(self._cluster, config, self.topic, VEHICLES)
+        group = start_bridges(self._cluster)
         self.spark = enter(
             SparkProcess(
                 "evenflow.fleet.job",
@@ -126,6 +131,7 @@ class LocalFleet:
         self.participant = enter(Participant(config.domain))
         self._commits = Commits(self.participant, self.topic)
         self._start_traffic(config, edge)
+        self.thermometers = enter(Thermometers(self.numbers.devices, group))
 
     def _start_traffic(self, config: Config, edge: LocalEdge) -> None:
         """Let the vehicles drive, report and hear."""

@@ -16,6 +16,10 @@ from typing import Final
 
 MOST_SLICES: Final = 1 << 20
 """Slices of a topic."""
+MOST_POINTS: Final = 4_096
+"""Points of a bridge on the identifier circle."""
+MOST_ARCS: Final = 1 << 16
+"""Arcs in one message: those of a bridge that have devices, or those that were given away."""
 MOST_NUMBER: Final = 1 << 53
 """Sequence numbers, epochs, counts of items and bytes: a million a second for 285 years."""
 MOST_BALANCER: Final = 1 << 50

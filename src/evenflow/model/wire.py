@@ -11,7 +11,13 @@ from __future__ import annotations
 from dataclasses import Field, dataclass
 from typing import Annotated, Any, ClassVar, Protocol
 
-from evenflow.model.bounds import MOST_BALANCER, MOST_NUMBER, MOST_SLICES, MOST_TERM
+from evenflow.model.bounds import (
+    MOST_BALANCER,
+    MOST_NUMBER,
+    MOST_POINTS,
+    MOST_SLICES,
+    MOST_TERM,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,8 @@ CommitNumbers = Annotated[tuple[int, ...], Kind("uint64", sequence=True, most=1 
 BalancerNumber = Annotated[int, Kind("uint64", most=MOST_BALANCER)]
 SliceIds = Annotated[tuple[int, ...], Kind("uint32", sequence=True, most=MOST_SLICES - 1)]
 SliceCount = Annotated[int, Kind("uint32", most=MOST_SLICES)]
+PointCount = Annotated[int, Kind("uint32", most=MOST_POINTS)]
+"""Points of a bridge on the circle."""
 KeyPage = Annotated[int, Kind("uint32", key=True, most=MOST_SLICES)]
 
 

@@ -93,7 +93,7 @@ class Hosts(Closing):
         env: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
         """Start a program on a host, in a folder; the process is the program itself."""
-        words = [*self._enter(host), "env", f"--chdir={folder}", *command]
+        words = [*self.enter(host), "env", f"--chdir={folder}", *command]
         with log.open("ab") as output:
             return subprocess.Popen(
                 words,
@@ -107,7 +107,7 @@ class Hosts(Closing):
 
     def ask(self, host: str, command: Sequence[str], timeout_s: float = 30.0) -> str:
         """Run a program on a host to its end; return what it printed, whether it failed or not."""
-        words = [*self._enter(host), *command]
+        words = [*self.enter(host), *command]
         try:
             done = subprocess.run(words, capture_output=True, timeout=timeout_s, check=False)
         except subprocess.TimeoutExpired:
@@ -134,7 +134,7 @@ class Hosts(Closing):
     def mount(self, host: str, folder: Path, octets: int) -> None:
         """Give a host a small disk of its own at a folder."""
         options = ["-t", "tmpfs", "-o", f"size={octets}", "none"]
-        _run([*self._enter(host), "mount", *options, str(folder)])
+        _run([*self.enter(host), "mount", *options, str(folder)])
 
     def fill(self, host: str, folder: Path) -> None:
         """Leave no room on a host's small disk."""
@@ -153,7 +153,8 @@ class Hosts(Closing):
         """A folder as the host sees it."""
         return Path(f"/proc/{self._sleepers[host].pid}/root") / folder.relative_to("/")
 
-    def _enter(self, host: str) -> list[str]:
+    def enter(self, host: str) -> list[str]:
+        """What a command begins with that runs on a host."""
         sleeper = self._sleepers[host]
         return [*_net(sleeper), f"--mount=/proc/{sleeper.pid}/ns/mnt"]
 

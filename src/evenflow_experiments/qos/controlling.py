@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.qos.controller import Clustered, Controller, ControllerSettings
 from evenflow.qos.use import Use
+from evenflow_experiments.parts import Part
 from evenflow_experiments.qos.contenders import compare
-from evenflow_experiments.qos.parts import Part
 from evenflow_experiments.qos.traces import constant, traces, waves
 from evenflow_experiments.report import print_table
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.qos.consistency import Policies
 from evenflow.qos.plain import PlainTopic
-from evenflow_experiments.qos.parts import Part
+from evenflow_experiments.parts import Part
 from evenflow_experiments.qos.position import Position
 from evenflow_experiments.qos.traffic import Schedule, all_answer, publish, subscribe
 from evenflow_experiments.report import own_domain, print_table

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evenflow.domain import enter
 from evenflow.processes import wait_until
 from evenflow.qos.plain import PlainReader, PlainTopic, PlainWriter
-from evenflow_experiments.qos.parts import Part
+from evenflow_experiments.parts import Part
 from evenflow_experiments.qos.position import Position
 from evenflow_experiments.report import own_domain, print_table
 from evenflow_experiments.slices.helper import Helper, orders_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evenflow.errors import ExperimentError
 from evenflow.testing.loss.gilbert_elliott import GilbertElliott
 from evenflow.testing.loss.relay import LossyRelay
-from evenflow_experiments.qos.parts import Part
+from evenflow_experiments.parts import Part
 from evenflow_experiments.report import print_table
 
 if TYPE_CHECKING:

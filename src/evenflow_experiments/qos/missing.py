@@ -26,7 +26,7 @@ from cyclonedds.util import duration
 
 from evenflow.errors import ExperimentError
 from evenflow.qos.recovery import expected_missed
-from evenflow_experiments.qos.parts import Part
+from evenflow_experiments.parts import Part
 from evenflow_experiments.report import own_domain, print_table
 
 if TYPE_CHECKING:

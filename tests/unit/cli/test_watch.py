@@ -64,6 +64,7 @@ def job(*, ready: bool) -> Any:
         phase="starting Java", queries={"alerts": QueryState(7, 400, 812)},
         table={"vehicles": 200, "moving": 198}, look=lambda: None,
         spark=SimpleNamespace(pid=os.getpid(), family=list),
+        thermometers=SimpleNamespace(served=lambda: {"bridge-1": 26, "bridge-2": 24}),
         radios=SimpleNamespace(attached=lambda: {"gateway-1": 100, "gateway-2": 100}),
         traffic=SimpleNamespace(
             books=fleet.books, recent=lambda: list(fleet.recent), in_trouble=2
@@ -101,7 +102,16 @@ def test_the_table_fits_its_terminal(size: tuple[int, int], ready: bool) -> None
     assert len(lines) < height
     assert all(len(line) <= width for line in lines)
     text = "\n".join(lines)
-    for word in ("node-3", "handover", "assign", "xxx…", "vehicle-005", "deviation", "1,234"):
+    for word in (
+        "node-3",
+        "handover",
+        "assign",
+        "xxx…",
+        "vehicle-005",
+        "deviation",
+        "1,234",
+        "(26/24 at bridges)",
+    ):
         assert word in text
     assert ("starting Java" in text) == (not ready)
 

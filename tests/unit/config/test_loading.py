@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evenflow.config import Config, TopicConfig
+from evenflow.config.loading import _SINGLE
 from evenflow.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -193,3 +194,9 @@ def test_an_unknown_topic_lists_the_known_ones() -> None:
 def test_a_configuration_crosses_processes() -> None:
     config = Config.load(overrides={"topics.fleet.slices": 3})
     assert pickle.loads(pickle.dumps(config)) == config
+
+
+@pytest.mark.parametrize("table", [section.table for section in _SINGLE])
+def test_every_table_of_the_file_is_read(table: str) -> None:
+    caught = refused(None, **{f"{table}__nonsense": 1})
+    assert caught.key == f"{table}.nonsense"

@@ -57,6 +57,7 @@ def test_what_announces_a_process_is_keyed_watched_and_kept() -> None:
         messages.MailboxReport,
         messages.WriterUse,
         messages.SeparationReport,
+        messages.BridgeReport,
     }
     for channel in CONTROL:
         if channel.keyed:

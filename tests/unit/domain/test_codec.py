@@ -68,6 +68,10 @@ def messages_of(draw: st.DrawFn, message_type: type[Any]) -> Any:
         values["owners"] = tuple(draw(st.integers(0, rows)) for _ in range(rows))
         values["page"] = draw(st.integers(0, 2**11))
         values["slice_count"] = values["page"] * PAGE_SLICES + rows
+    if "takers" in values:
+        values["arcs"] = tuple(sorted(set(values["arcs"])))
+        most = len(values["bridges"]) - 1
+        values["takers"] = tuple(draw(st.integers(0, most)) for _ in values["arcs"])
     if "batches" in values:
         values["lengths"] = tuple(draw(st.integers(0, 9)) for _ in range(rows))
         values["batches"] = draw(st.randoms()).randbytes(sum(values["lengths"]))

@@ -32,3 +32,5 @@ class Knowledge:
     """Nodes, slices and loads of a topic, by the topic's name; raises `UnknownName` for others."""
     history: History
     """What was seen, planned and done before; to be read only."""
+    term: int = 0
+    """Under which the balancer leads that asks: whoever leads after it has a larger one."""

@@ -32,6 +32,9 @@ bytes that they take, seconds since the oldest was sent."""
 GATEWAY = ("mobile_nodes", "mobile_items_s", "mobile_outbox_items", "mobile_held_bytes")
 """Properties of a gateway: mobile nodes attached, items accepted a second, items in its outboxes
 that nobody has committed; bytes of items that are not safe yet and messages not acknowledged."""
+BRIDGE = ("bridge_devices", "bridge_messages_s", "bridge_refused")
+"""Properties of a bridge: devices served, samples passed on from and to them a second; datagrams,
+records and samples that were not taken."""
 RATE = ("thinned_items", "fullest")
 """Properties of a process with writers of topics that may be thinned: items that it left out; how
 full the fullest of its writers is, in percent."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -13,11 +12,10 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from evenflow.autonomic.execute.operator_order import order
 from evenflow.cli.options import Shared, command
 from evenflow.cli.values import seconds
 from evenflow.domain.channels import (
-    ACTION_OUTCOMES,
-    ACTION_PLANS,
     GATEWAYS,
     PROPERTIES,
     Gone,
@@ -25,8 +23,7 @@ from evenflow.domain.channels import (
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError, PlanError, UsageError, did_you_mean
 from evenflow.mobile.gateway.shell.executors import DRAIN, FORGET
-from evenflow.model.checked_json import encode_json
-from evenflow.model.messages import ActionOrder, ActionOutcome, GatewayReport, PropertyReport
+from evenflow.model.messages import GatewayReport, PropertyReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +39,6 @@ sent it and that it had not confirmed are sent again, and may come twice. It
 must not be started again under that name.
 """
 LOOK_S: Final = 1.0
-REPEAT_S: Final = 0.5
 
 
 @dataclass(slots=True)
@@ -171,33 +167,3 @@ def _forget(participant: Participant, seen: Seen, name: str, *, within: float) -
     first = min(seen.reports)
     order(participant, first, FORGET, {"gateway": name}, within)
     print(f"{name} is given up; gateways tell one another, beginning with {first}")
-
-
-def order(
-    participant: Participant, gateway: str, kind: str, args: dict[str, Any], within_s: float
-) -> ActionOutcome:
-    """Order something of a gateway, as a plan would; return what it answers.
-
-    Raises:
-        PlanError: It refuses.
-        DomainError: It does not answer in time.
-    """
-    outcomes = participant.reader(ACTION_OUTCOMES)
-    writer = participant.writer(ACTION_PLANS, gateway)
-    plan_id = f"operator-{secrets.token_hex(4)}"
-    wanted = ActionOrder(
-        plan_id, "1", 1, gateway, kind, encode_json(args), undo=False, reason="by an operator"
-    )
-    end = time.monotonic() + within_s
-    repeat_at = 0.0
-    while time.monotonic() < end:
-        if time.monotonic() >= repeat_at:
-            repeat_at = time.monotonic() + REPEAT_S
-            writer.write(wanted)
-        for outcome in outcomes.take():
-            if isinstance(outcome, ActionOutcome) and outcome.plan_id == plan_id:
-                if not outcome.ok:
-                    raise PlanError(outcome.reason)
-                return outcome
-        time.sleep(0.02)
-    raise DomainError(f"gateway {gateway}", f"has not answered within {within_s:g} s")

@@ -49,12 +49,17 @@ message            from -> to              meaning
 ``GroupRequest``   any process -> mailbox  which mobile nodes are in this group?
 ``GroupMembers``   mailbox -> who asked    these are
 ``Revocation``     operator, door -> doors a token is not valid any more
+``DeviceRecord``   bridge -> everybody     it serves a device; what another needs to go on
 ``WriterUse``      process -> controller   how full its writers of a topic are
 ``SeparationReport`` process -> all        which separation is in effect, and what it left out
+``BridgeReport``   bridge -> everybody     its place on the ring, and its devices
+``ArcTable``       bridge -> everybody     the arcs of the ring that were given away
 =================  ======================  =====================================================
 
 They stand by subject: :mod:`~.stream` (numbers, gaps and commits of items), :mod:`~.handover`,
 :mod:`~.serving` (topics that consumers read), :mod:`~.ending` (of writers), :mod:`~.balancing`,
+:mod:`~.autonomic`, :mod:`~.mobile`, :mod:`~.access`, :mod:`~.qos`, :mod:`~.bridge` and
+:mod:`~.devices`.
 :mod:`~.autonomic`, :mod:`~.edge`, :mod:`~.mobile`, :mod:`~.access` and :mod:`~.qos`.
 
 Items travel in :class:`evenflow.model.sample.Sample`. Every message may be lost, repeated, delayed
@@ -81,6 +86,8 @@ from evenflow.model.messages.balancing import (
     Refusal,
     SliceLoads,
 )
+from evenflow.model.messages.bridge import ArcTable, BridgeReport
+from evenflow.model.messages.devices import DeviceRecord
 from evenflow.model.messages.edge import SettleAnswer, SettleRequest
 from evenflow.model.messages.ending import (
     CutAnswer,
@@ -119,14 +126,17 @@ __all__ = [
     "Ack",
     "ActionOrder",
     "ActionOutcome",
+    "ArcTable",
     "Attachment",
     "Beat",
+    "BridgeReport",
     "CacheChunk",
     "Commit",
     "CommitCopy",
     "ConsumerCommit",
     "CutAnswer",
     "CutStage",
+    "DeviceRecord",
     "EpochClose",
     "EventNotice",
     "GatewayReport",

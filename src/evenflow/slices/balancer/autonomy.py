@@ -214,7 +214,8 @@ class SliceAutonomy:
         def snapshot_of(topic: str) -> LoadSnapshot:
             return known.get(topic).snapshot(now)
 
-        return Knowledge(event, now, self.loop.properties, snapshot_of, self._history)
+        term = next(iter(self._cores.values())).leadership.terms.first
+        return Knowledge(event, now, self.loop.properties, snapshot_of, self._history, term)
 
     def _planners(self) -> dict[str, Callable[..., Planner]]:
         def maker(name: str) -> Callable[..., Planner]:

@@ -8,15 +8,16 @@ from itertools import pairwise
 import pytest
 
 from evenflow.qos.recovery import expected_missed
+from evenflow_experiments.parts import part_of
 from evenflow_experiments.qos.contenders import CONTENDERS, compare, ours
+from evenflow_experiments.qos.experiment import PARTS
 from evenflow_experiments.qos.missing import events_while_away
-from evenflow_experiments.qos.parts import PARTS, part_of
 from evenflow_experiments.qos.traces import constant, traces
 
 
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_is_there_under_its_name(name: str) -> None:
-    assert part_of(name).name == name
+    assert part_of(PARTS, name).name == name
 
 
 def test_traces_are_the_same_for_everybody() -> None:

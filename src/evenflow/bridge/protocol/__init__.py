@@ -1,0 +1,1 @@
+"""What devices and bridges say to one another: datagrams, keys, types, GUIDs (docs/bridge.md)."""

@@ -1,0 +1,1 @@
+"""Commands around bridges and their devices."""
