@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml requirements.txt requirements-dev.txt scripts/setup
 
 setup: $(STAMP)  ## make .venv with pinned dependencies and the evenflow command; Java when missing
 
-run: $(STAMP)  ## balancer, three nodes, 200 vehicles and Spark, with a live table, until Ctrl-C
+run: $(STAMP)  ## balancer, three nodes, 200 vehicles, 50 devices and Spark, with a live table, until Ctrl-C
 	@$(BIN)/evenflow up
 
 test: check  ## checks, unit tests (all property cases), integration tests

@@ -132,3 +132,10 @@ def test_a_node_that_leaves_with_items_says_so(cluster):
     finally:
         node.kill()
     assert "has left with 50 items of items that no node took over" in said
+
+
+def test_an_unknown_topic_is_refused_by_qos(cluster):
+    refused = evenflow(cluster, "qos", "--topic", "nope")
+    assert refused.returncode == 2
+    assert "no topic 'nope'" in refused.stderr
+    assert "known: items" in refused.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -14,7 +15,10 @@ import pytest
 
 from evenflow.autonomic.knowledge.history import History
 from evenflow.config import Config
+from evenflow.domain.channels import SEPARATIONS, USES
+from evenflow.domain.cyclone import Participant
 from evenflow.processes import LocalCluster
+from evenflow.qos.loop.rate_view import RateView
 from evenflow.slices.publisher.publisher import Publisher
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes, pytest.mark.timeout(240)]
@@ -96,6 +100,44 @@ def qos(cluster):
 def recorded(folder, topic):
     file = folder / topic
     return Counter(map(int, file.read_text().split())) if file.exists() else Counter()
+
+
+STANDING_STILL = """
+    import sys
+    from evenflow.config import Config
+    from evenflow.slices.publisher.publisher import Publisher
+
+    publisher = Publisher("items", config=Config.load(sys.argv[1]))
+    print("up", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_process_that_stood_still_for_a_moment_takes_part_again(
+    domain_id, tmp_path, python, eventually
+):
+    """It is taken for gone, and nothing that it tells ever changes."""
+    file = tmp_path / "evenflow.toml"
+    given = {"domain.id": domain_id, "topics.items.thin": "source", "qos.report_s": 0.1}
+    file.write_text(Config.load(None, given).as_toml(), encoding="utf-8")
+    config, view = Config.load(file), RateView()
+    process = python(STANDING_STILL, file)
+    assert process.stdout.readline() == "up\n"
+    with Participant(config.domain) as participant:
+        readers = [participant.reader(channel) for channel in (USES, SEPARATIONS)]
+
+        def known():
+            for reader in readers:
+                for message in reader.take():
+                    view.handle(message)
+            return len(view.uses("items")) + len(view.targets("items"))
+
+        eventually(lambda: known() == 2, "it takes part")
+        process.send_signal(signal.SIGSTOP)
+        # Longer than its liveliness, and not as long as its participant's lease.
+        eventually(lambda: known() == 0, "it is taken for gone")
+        process.send_signal(signal.SIGCONT)
+        eventually(lambda: known() == 2, "it takes part again")
 
 
 def test_an_overloaded_topic_is_thinned_by_itself_until_the_load_ends(

@@ -19,6 +19,7 @@ from evenflow.model.messages import PropertyReport, SliceCosts
 from evenflow.slices.balancer.balancer import Balancer
 from evenflow.slices.node.node import Node
 from evenflow.slices.publisher.publisher import Publisher
+from evenflow.spark import thinned
 from evenflow.spark.session import session
 from evenflow_experiments.report import Progress
 from evenflow_experiments.spark.exactly_once import Trial
@@ -27,7 +28,8 @@ pytestmark = [pytest.mark.domain, pytest.mark.spark, pytest.mark.timeout(400)]
 
 
 def served(domain_id: int, slices: int = 8) -> Config:
-    topics = {"items": {"slices": slices, "served": True, "assignment": "hash:id"}, "plain": {}}
+    items = {"slices": slices, "served": True, "assignment": "hash:id", "thin": "source"}
+    topics = {"items": items, "plain": {}}
     return Config.load(None, {"domain.id": domain_id, "topics": topics, "publisher.block_s": 120.0})
 
 
@@ -128,6 +130,31 @@ def test_a_stream_is_read_in_bounded_batches_to_its_end_and_committed(
     assert sorted(number for batch in batches for number in batch) == list(range(3_000))
     assert len(batches) > 1
     eventually(lambda: publisher.stats.uncommitted == 0, "everything is committed")
+
+
+def test_a_count_is_corrected_by_what_was_left_out_also_when_the_query_is_started_again(
+    spark: Any, file: str, tmp_path: Path, publisher: Publisher
+) -> None:
+    counted: list[int] = []
+    for run in (1, 2):
+        shell: Any = publisher._shell
+        shell.separate(3_600.0)
+        senders = [f"run-{run}-{number % 5}" for number in range(50)]
+        assert publisher.publish_many([b"x"] * 50, senders=senders) == 5
+        publisher.flush()
+        query = (
+            spark.readStream.format("evenflow")
+            .options(config=file, topic="items", consumer="counting")
+            .load()
+            .writeStream.foreachBatch(lambda batch, _: counted.append(batch.count()))
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(120)
+        assert sum(thinned(one).items for one in query.recentProgress) == 45
+        assert thinned(query.recentProgress[-1]).total == 45 * run
+        assert sum(counted) + 45 * run == 50 * run, "given = counted + left out"
 
 
 def test_payloads_in_other_encodings_become_columns(

@@ -7,7 +7,8 @@ by the first of them.
 **Apart.** Cyclone receives for a whole process in one thread, and that thread stands still while a
 reader with a resource limit is full (measured: a topic beside it got 50 of 2,565 samples). Such
 readers, which only plain topics have (:mod:`evenflow.domain.typed`), are opened by a participant
-*apart*: in the same domain as others see it, with sockets and threads of its own.
+*apart*: in the same domain as others see it, with sockets and threads of its own. So are the
+writers of such topics, in a third place, where acknowledgements are asked for sooner.
 
 Waiting is done in threads of our own with a :class:`Waiter`, never by listeners (deadlocks).
 Closing goes from the leaves to the root: waiters, readers, writers, participant, domain. A thread
@@ -30,7 +31,7 @@ from evenflow.domain.channels import Gone
 from evenflow.domain.endpoints import Reader, Writer, delete
 from evenflow.domain.flow import Flow
 from evenflow.domain.quality import nanoseconds
-from evenflow.domain.settings import check_interface, cyclone_xml
+from evenflow.domain.settings import Apart, check_interface, cyclone_xml
 from evenflow.domain.types import idl_type
 from evenflow.errors import ClosedError, DomainError
 
@@ -40,13 +41,13 @@ if TYPE_CHECKING:
     from evenflow.config import DomainConfig
     from evenflow.domain.channels import Channel
 
-__all__ = ["Gone", "Participant", "Reader", "Waiter", "Writer"]
+__all__ = ["Apart", "Gone", "Participant", "Reader", "Waiter", "Writer"]
 
 FAREWELL_S: Final = 1.0
 """How long closing a participant waits for what its writers have not got acknowledged."""
 _LONGEST_WAIT_S: Final = 3_600.0
 _APART: Final = 1_000
-"""Added to a domain's id, which is at most 230, where the process is in it a second time."""
+"""Added to a domain's id, which is at most 230, for each other place of the process in it."""
 
 
 _making_topics: Final = threading.RLock()
@@ -55,12 +56,12 @@ _making_topics: Final = threading.RLock()
 class Participant(Closing):
     """This process in a domain."""
 
-    def __init__(self, config: DomainConfig, *, apart: bool = False) -> None:
+    def __init__(self, config: DomainConfig, *, apart: Apart = Apart.NO) -> None:
         """Enter the domain; `DomainError` when that is not possible.
 
         Args:
             config: The domain.
-            apart: Receive in a thread that nobody shares but who is apart too.
+            apart: Receive in a thread that nobody shares but who is apart in the same place.
         """
         self.config = config
         self._place = _Place(config, apart)
@@ -262,11 +263,11 @@ class _Place:
     """A domain as Cyclone sees it from this process."""
 
     config: DomainConfig
-    apart: bool
+    apart: Apart
 
     @property
     def id(self) -> int:
-        return self.config.id + (_APART if self.apart else 0)
+        return self.config.id + _APART * self.apart.value
 
 
 class _Domains:

@@ -17,6 +17,9 @@ What is set, and why:
   arrived, so that little is under way at any time (:mod:`evenflow.domain.flow`), and a loss is
   mended before anybody notices. A writer repeats its heartbeat until it is answered: who answers
   late is sent many, at 1 ms and 10 ms 20 for each sample.
+- *heartbeats of writers apart* after 2 ms: Cyclone asks for an acknowledgement when a writer has
+  paused for four fifths of that, and how full a plain writer is cannot be known before
+  (:mod:`evenflow.qos.plain.writer`).
 - *linger*: none. Cyclone would wait for each writer of its own when it is deleted, a second each;
   :meth:`Participant.close <evenflow.domain.cyclone.Participant.close>` waits once for all of them.
 """
@@ -25,6 +28,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import quoteattr
 
@@ -36,16 +40,29 @@ if TYPE_CHECKING:
 _LOOPBACK_SIZES: Final = (
     "<MaxMessageSize>65000B</MaxMessageSize><FragmentSize>63000B</FragmentSize>"
 )
+_HEARTBEATS: Final = '<HeartbeatInterval min="5ms" minsched="5ms">10ms</HeartbeatInterval>'
+_PROMPT: Final = '<HeartbeatInterval min="1ms" minsched="1ms">2ms</HeartbeatInterval>'
 _MOST_PARTICIPANTS: Final = 119
 """Participants of one host that can be found by unicast: as many as the ports of a domain allow."""
 
 
-def cyclone_xml(config: DomainConfig, *, apart: bool = False) -> str:
+class Apart(Enum):
+    """Which set of sockets and receiving threads of a process in a domain."""
+
+    NO = 0
+    """That of everybody."""
+    READERS = 1
+    """Of readers that may be full, and then hold up what is received there."""
+    WRITERS = 2
+    """Of writers that want to know soon what is acknowledged."""
+
+
+def cyclone_xml(config: DomainConfig, *, apart: Apart = Apart.NO) -> str:
     """Return the XML configuration of a domain.
 
     Args:
         config: The domain.
-        apart: For a second set of sockets and receiving threads of the process in the same domain.
+        apart: Which of several sets of sockets of the process it is for.
     """
     loopback = is_loopback(config.interface)
     kind = "address" if _is_address(config.interface) else "name"
@@ -57,11 +74,11 @@ def cyclone_xml(config: DomainConfig, *, apart: bool = False) -> str:
         "</Interfaces><AllowMulticast>spdp</AllowMulticast>"
         f"{_LOOPBACK_SIZES if loopback else ''}</General>"
         f"<Discovery><LeaseDuration>{config.participant_lease_s:g}s</LeaseDuration>"
-        f"{f'<ExternalDomainId>{config.id}</ExternalDomainId>' if apart else ''}"
+        f"{'' if apart is Apart.NO else f'<ExternalDomainId>{config.id}</ExternalDomainId>'}"
         f"{_peers(config.peers)}</Discovery>"
         "<Internal>"
         '<SocketReceiveBufferSize max="8MiB"/>'
-        '<HeartbeatInterval min="5ms" minsched="5ms">10ms</HeartbeatInterval>'
+        f"{_PROMPT if apart is Apart.WRITERS else _HEARTBEATS}"
         "<AckDelay>1ms</AckDelay><NackDelay>10ms</NackDelay>"
         "<WriterLingerDuration>0s</WriterLingerDuration>"
         "</Internal></Domain></CycloneDDS>"

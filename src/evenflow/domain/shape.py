@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 from evenflow.model import messages
-from evenflow.model.bounds import MOST_ARCS, MOST_TERM
+from evenflow.model.bounds import LONGEST_SEPARATION_S, MOST_ARCS, MOST_TERM
 from evenflow.model.messages import SliceState, Step
 from evenflow.model.slice_map import page_slices
 
@@ -117,6 +117,14 @@ def _owner_terms(cut: messages.WriterCut) -> str:
     return "" if rows in (0, most) else f"terms of {rows} owners for {most} slices"
 
 
+def _separation(report: messages.SeparationReport) -> str:
+    if not 0.0 <= report.separation_s <= LONGEST_SEPARATION_S:
+        return f"a separation of {report.separation_s} s"
+    if not (report.most_s >= 0.0 and report.deadline_s >= 0.0):
+        return f"at most {report.most_s} s, a deadline of {report.deadline_s} s"
+    return ""
+
+
 def _bridge(report: messages.BridgeReport) -> str:
     most = len(report.arcs)
     return f"{most} arcs, above {MOST_ARCS}" if most > MOST_ARCS else ""
@@ -139,6 +147,7 @@ _CHECKS: Final[dict[type[Any], Callable[[Any], str]]] = {
     messages.MapPage: _page,
     messages.CacheChunk: _chunk,
     messages.WriterCut: _owner_terms,
+    messages.SeparationReport: _separation,
     messages.BridgeReport: _bridge,
     messages.ArcTable: _arc_table,
 }

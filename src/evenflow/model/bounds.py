@@ -25,6 +25,9 @@ MOST_NUMBER: Final = 1 << 53
 MOST_BALANCER: Final = 1 << 50
 """Numbers of balancers: the upper bits of terms."""
 
+LONGEST_SEPARATION_S: Final = 86_400.0
+"""Between two items of a sender: no order says more, so no report does."""
+
 TERM_CLOCK_SHIFT: Final = 20
 """A term above these bits is the milliseconds of a wall clock."""
 MOST_TERM: Final = 1 << 63

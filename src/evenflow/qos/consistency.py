@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 TICK_S: Final = 1e-9
 """The resolution of a duration in DDS."""
+LONGEST_S: Final = 1e9
+"""The longest time, 31 years; DDS counts nanoseconds in 64 bits."""
+MOST: Final = 2**31 - 1
+"""The largest count that DDS takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,8 @@ def _numbers(policies: Policies, separation_s: float) -> Iterator[str]:
     for name, seconds in times.items():
         if not seconds >= 0.0:
             yield f"the {name} is {seconds}: a time is 0 or more"
+        elif LONGEST_S < seconds < math.inf:
+            yield f"the {name} is {seconds:g} s: a time is at most {LONGEST_S:g} s"
     for name in ("deadline", "lifespan"):
         if times[name] == 0.0:
             yield f"the {name} is 0: no sample could meet it"
@@ -85,8 +91,8 @@ def _numbers(policies: Policies, separation_s: float) -> Iterator[str]:
         "max_samples_per_instance": policies.max_samples_per_instance,
     }
     for name, count in counts.items():
-        if count < 0:
-            yield f"{name} is {count}: it is 0 (no limit) or more"
+        if not 0 <= count <= MOST or count % 1:
+            yield f"{name} is {count}: it is a whole number, 0 (no limit) to {MOST}"
 
 
 def _times(policies: Policies) -> Iterator[str]:

@@ -11,6 +11,7 @@
 :mod:`~.options`        what a user may set, checked; pure
 :mod:`~.columns`        the schema; pure
 :mod:`~.encodings`      columns decoded from payloads: JSON, Avro, structs; pure
+:mod:`~.offsets`        positions as Spark keeps them, with what publishers left out; pure
 :mod:`~.source`         the Data Source API's classes
 :mod:`~.sink`           publishes results, each micro-batch once (driver)
 :mod:`~.session`        a session with the settings that small micro-batches want
@@ -33,11 +34,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenflow.extras import require
+from evenflow.spark.offsets import thinned
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["register"]
+__all__ = ["register", "thinned"]
 
 require("spark")
 

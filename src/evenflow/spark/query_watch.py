@@ -74,7 +74,7 @@ class QueryWatch:
                 "damaged_items": lambda: self._damaged,
                 "lag_epochs": lambda: follower.lag()[0],
                 "lag_items": lambda: follower.lag()[1],
-                "thinned_items": follower.thinned,
+                "thinned_items": lambda: follower.thinned(lambda counts: counts.settled),
             },
         )
         self._thread.start()

@@ -1,8 +1,9 @@
 """``format("evenflow")``: the classes of Spark's Python Data Source API.
 
-Offsets are positions as JSON, ``{writer: epoch}``; a processing node is a partition. The stream
-reader lives in a Python process of the driver for as long as the query; ``read`` runs in the
-executors' Python processes, from a copy, and needs nothing of the reader but the share it is given.
+Offsets are positions as JSON, ``{writer: epoch}`` (:mod:`~.offsets`); a processing node is a
+partition. The stream reader lives in a Python process of the driver for as long as the query;
+``read`` runs in the executors' Python processes, from a copy, and needs nothing of the reader but
+the share it is given.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from evenflow.model.ids import NOWHERE, Position
 from evenflow.slices.consumer.reading import Share, read_share, tell_reads
 from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of
 from evenflow.spark.encodings import decoder_for
+from evenflow.spark.offsets import left_out_of, offset_of, position_of
 from evenflow.spark.options import Options, SinkOptions
 from evenflow.spark.reused import settle
 
@@ -158,15 +160,17 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         self._follower: Follower | None = None
         self._watch: QueryWatch | None = None
         self._target: Position | None = None
+        self._recalled = False
+        """Whether the counts go on where the query's log ends."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_follower": None, "_watch": None}
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Where a new query begins."""
         begin = self._entered().begin(self._options.starting)
-        self._entered(begin)
-        return begin.to_json()
+        follower = self._entered(begin)
+        return offset_of(begin, follower.thinned(lambda counts: counts.up_to(begin)))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """The limit that the query's options set."""
@@ -174,15 +178,15 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
             return ReadAllAvailable()
         return ReadMaxRows(self._options.max_items)
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """How far the next micro-batch may read.
 
         Spark asks for a new batch only when the one before is in its commit log, but calls
         :meth:`commit` for it when the next one is planned. An idle stream would so never be
         committed to its end: the question is taken as the commit of everything before ``start``.
         """
-        begin = Position.from_json(start)
-        follower = self._entered(begin)
+        begin = position_of(start)
+        follower = self._entered(begin, left_out=left_out_of(start))
         follower.commit(begin, last=self._target is not None)
         if self._target is None:
             end = follower.latest(begin, IDLE_WAIT_S)
@@ -191,7 +195,9 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
             end = newest.capped(self._target).merged(begin.capped(newest))
         if isinstance(limit, ReadMaxRows):
             end = follower.limited(begin, end, limit.max_rows)
-        return end.to_json()
+        if end == begin:
+            return start
+        return offset_of(end, follower.thinned(lambda counts: counts.up_to(end)))
 
     def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802
         """How far the publishers are, for the query's own report of its lag."""
@@ -203,20 +209,21 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         closed = follower.closed()
         self._target = follower.reached(closed, AVAILABLE_WITHIN_S)
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """A partition for each node."""
-        begin, finish = Position.from_json(start), Position.from_json(end)
+        begin, finish = position_of(start), position_of(end)
         if begin.covers(finish):
             return []
-        shares = self._entered(begin, finish).shares(begin, finish)
+        follower = self._entered(begin, finish, left_out_of(start))
+        shares = follower.shares(begin, finish)
         if self._watch is not None:
             shares = self._watch.on_batch_planned(shares)
         return [SharePartition(share) for share in shares]
 
-    def commit(self, end: dict[str, int]) -> None:
+    def commit(self, end: dict[str, Any]) -> None:
         """The micro-batch is safe: publishers and nodes may forget it."""
-        position = Position.from_json(end)
-        self._entered(position).commit(position)
+        position = position_of(end)
+        self._entered(position, left_out=left_out_of(end)).commit(position)
 
     def stop(self) -> None:
         """The query has ended."""
@@ -242,21 +249,31 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
         return metered(batches, options.topic, options.consumer, damaged, tell)
 
-    def _entered(self, position: Position | None = None, planned: Position = NOWHERE) -> Follower:
+    def _entered(
+        self,
+        position: Position | None = None,
+        planned: Position = NOWHERE,
+        left_out: Mapping[int, int] | None = None,
+    ) -> Follower:
         """The query's place in the domain; at a position, it is registered there.
 
         Args:
             position: The position.
             planned: The end of a batch that is in the query's own log.
+            left_out: What publishers have left out up to the position, as that log has it.
         """
         if self._follower is None:
             from evenflow.spark.query_watch import QueryWatch  # noqa: PLC0415 - in the driver alone
 
             self._follower = _enter(self._options, alone=True)
             self._watch = QueryWatch(self._options, self._follower, self._times_at)
+        follower = self._follower
         if position is not None:
-            self._follower.register(position, planned, tell=False)
-        return self._follower
+            if left_out is not None and not self._recalled:
+                self._recalled = True
+                follower.thinned(lambda counts: counts.recall(left_out, position))
+            follower.register(position, planned, tell=False)
+        return follower
 
 
 def _enter(options: Options, *, alone: bool = False) -> Follower:

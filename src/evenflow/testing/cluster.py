@@ -136,7 +136,9 @@ class SimCluster(BalancerHost):
     # -- what applications do -------------------------------------------------------------------
 
     def publish(self, writer: str, slice_id: int) -> None:
-        """A publisher accepts an item."""
+        """A publisher is given an item: it accepts it, or leaves it out."""
+        if self.publishers.leaves_out(writer, slice_id, self.now):
+            return
         self.checker.published += 1
         sealed = self.publishers.publish(writer, slice_id, self.checker.published, self.now)
         self._write(sealed, writer)

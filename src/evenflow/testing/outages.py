@@ -4,10 +4,12 @@ What may happen at any time, together with all that :mod:`evenflow.testing.sched
 publisher is stopped and continued, or dies; the path between any two processes is cut, in one
 direction or both; any process is stopped and continued; consumers come, go and come back; all nodes
 are restarted at once, and the balancer with its disk; the disk of a balancer is full; balancers
-share a disk or have their own, up to three of them; messages travel as bytes.
+share a disk or have their own, up to three of them; messages travel as bytes; publishers are told
+to thin, more or less, or not at all.
 
 At the end everything is whole again. Then every item of a publisher that lives is there exactly
-once, and no other twice; messages per second stayed within a bound.
+once, and no other twice; what was left out is counted, and nobody was told of more; messages per
+second stayed within a bound.
 
 A range of seeds by one command: ``python -m evenflow.testing.outages FIRST COUNT``.
 """
@@ -50,6 +52,7 @@ CROSSINGS: tuple[Act | None, ...] = (
     numbers_come_late,
 )
 """What happens once in a schedule, for certain."""
+SEPARATIONS = (0.0, 0.1, 1.0, 10.0)
 MOST_MESSAGES = 400.0
 """Messages a second of each process, on average over a schedule."""
 
@@ -64,8 +67,9 @@ def application_schedule(seed: int, steps: int = 120) -> SimCluster:
         lease=6.0,
     )
     cluster = SimCluster(4, node_settings=settings, balancer_settings=PATIENCE)
-    _run(cluster, rng, steps)
+    _run(cluster, rng, steps, thinning_of(seed))
     cluster.settle(240.0)
+    check_thinned(cluster)
     _check_traffic(cluster)
     return cluster
 
@@ -82,7 +86,7 @@ def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
     cluster = ServingCluster(4, node_settings=settings, balancer_settings=PATIENCE)
     for consumer in cluster.consumers.values():
         consumer.limit = rng.choice([0, 0, 1, 5])
-    _run(cluster, rng, steps)
+    _run(cluster, rng, steps, thinning_of(seed))
     try:
         cluster.settle(120.0)
     except Violation:
@@ -90,11 +94,20 @@ def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
         _give_up_the_dead(cluster)
         cluster.settle(240.0)
     cluster.check()
+    check_thinned(cluster)
     _check_traffic(cluster)
     return cluster
 
 
-def _run(cluster: SimCluster, rng: random.Random, steps: int) -> None:
+def thinning_of(seed: int) -> random.Random | None:
+    """Whether a schedule thins, by chances of its own: all else happens as without it."""
+    chance = random.Random(f"thinned {seed}")
+    return chance if chance.random() < 0.5 else None
+
+
+def _run(
+    cluster: SimCluster, rng: random.Random, steps: int, thinning: random.Random | None
+) -> None:
     cluster.network.encoded = rng.random() < 0.2
     # Consumers that are away are made known to another balancer by copies, which are not here.
     cluster.balancers.own_disks = rng.random() < 0.3 and not cluster.served
@@ -105,6 +118,8 @@ def _run(cluster: SimCluster, rng: random.Random, steps: int) -> None:
     faults = rng.choice([0.05, 0.15, 0.3])
     crossing, when = rng.choice(CROSSINGS), rng.randrange(steps)
     for step in range(steps):
+        if thinning is not None and thinning.random() < 0.1:
+            _separate(cluster, thinning)
         choice = rng.random()
         if step == when and crossing is not None:
             crossing(cluster, rng)
@@ -140,6 +155,12 @@ def break_something(cluster: SimCluster, rng: random.Random) -> None:
     if isinstance(cluster, ServingCluster):
         acts.append(_consumer_comes_or_goes)
     rng.choice(acts)(cluster, rng)
+
+
+def _separate(cluster: SimCluster, rng: random.Random) -> None:
+    """A controller tells a publisher another separation."""
+    publisher = rng.choice(list(cluster.publishers))
+    cluster.publishers.thinning[publisher].separate(rng.choice(SEPARATIONS))
 
 
 def _cut_path(cluster: SimCluster, rng: random.Random) -> None:
@@ -239,6 +260,20 @@ def _give_up_the_dead(cluster: ServingCluster) -> None:
     known |= {w for c in cluster.consumers.values() for w in c.offsets[-1]}
     for writer in known - alive:
         cluster.give_up(writer)
+
+
+def check_thinned(cluster: SimCluster) -> None:
+    """Raise a violation unless what was left out is counted, and no consumer was told of more."""
+    publishers = cluster.publishers
+    for name, core in publishers.items():
+        accepted, thinned = len(publishers.items_of[name]), core.counts.thinned
+        if publishers.offered[name] != accepted + thinned:
+            raise Violation(f"{name}: {publishers.offered[name]} given, {accepted} and {thinned}")
+    consumers = cluster.consumers.values() if isinstance(cluster, ServingCluster) else ()
+    counts = [one.core.thinned for one in consumers if one.core is not None]
+    heard = max((one.heard for one in counts), default=0)
+    if heard > publishers.left_out:
+        raise Violation(f"heard of {heard} of {publishers.left_out} left out")
 
 
 def _check_traffic(cluster: SimCluster) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from evenflow.model.batch import Int32s
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import EpochClose
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.sealing import Limits, SealedSample, item_bytes
+from evenflow.slices.publisher.thinning import Thinning
 
 TOPIC = "items"
 LIMITS = Limits(
@@ -27,6 +30,12 @@ class SimPublishers(dict[str, PublisherCore]):
         super().__init__()
         self.items_of: dict[str, list[int]] = {}
         """Ids of items, by publisher."""
+        self.thinning: dict[str, Thinning] = {}
+        """What each lets through."""
+        self.offered: Counter[str] = Counter()
+        """Items that each was given, published or left out."""
+        self.left_out = 0
+        """Items that were left out, by all that there ever were."""
         self._process: dict[str, str] = {}
         """The publisher of each writer id."""
 
@@ -43,6 +52,7 @@ class SimPublishers(dict[str, PublisherCore]):
             served=served,
         )
         self.items_of[name] = []
+        self.thinning[name] = Thinning()
         core.epochs.hello(now)
         return name
 
@@ -55,10 +65,20 @@ class SimPublishers(dict[str, PublisherCore]):
         """The process behind an address."""
         return self._process.get(address, address)
 
+    def leaves_out(self, name: str, slice_id: int, now: float) -> bool:
+        """A publisher is given an item, of a sender for each slice; whether it is left out."""
+        self.offered[name] += 1
+        if not self.thinning[name].thins(f"sender-{slice_id}", now):
+            return False
+        self[name].counts.thinned += 1
+        self.left_out += 1
+        return True
+
     def publish(self, name: str, slice_id: int, item: int, now: float) -> list[SealedSample]:
         """A publisher accepts an item; returns what it writes."""
         core, size = self[name], item_bytes("sim", b"x")
         self.items_of[name].append(item)
+        self.thinning[name].note_one(f"sender-{slice_id}")
         if core.is_empty:
             core.opened(now)
         full = core.fills(1, size)

@@ -93,7 +93,7 @@ def publish(
                     source.start()
                 pipe.send(time.time())
             elif order == "use":
-                pipe.send([source.writer.use() for source in sources])
+                pipe.send([source.writer.standing() for source in sources])
             elif order == "stats":
                 pipe.send([source.writer.stats for source in sources])
             elif order == "end":

@@ -15,6 +15,7 @@ from evenflow.domain.channels import CONTROL
 from evenflow.domain.codec import codec_of, encode
 from evenflow.domain.types import idl_type
 from evenflow.errors import DecodeError
+from evenflow.model.bounds import LONGEST_SEPARATION_S
 from evenflow.model.messages import (
     Ack,
     Beat,
@@ -58,6 +59,9 @@ def messages_of(draw: st.DrawFn, message_type: type[Any]) -> Any:
     values = {name: draw(values_of(*get_args(hint), rows)) for name, hint in hints.items()}
     if "step" in values:
         values["step"] = draw(st.sampled_from(Step))
+    if "separation_s" in values:
+        values["separation_s"] = draw(st.floats(0.0, LONGEST_SEPARATION_S))
+        values |= {name: abs(values[name]) for name in ("most_s", "deadline_s")}
     if "states" in values:
         values["states"] = tuple(draw(st.sampled_from(SliceState)) for _ in range(rows))
     if "owners" in values:

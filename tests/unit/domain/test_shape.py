@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, Final, get_args, get_type_hints
 
@@ -11,7 +12,14 @@ from evenflow.domain.channels import CONTROL
 from evenflow.domain.shape import _CHECKS, _PARALLEL, fault_of
 from evenflow.model import messages
 from evenflow.model.bounds import MOST_ARCS, MOST_POINTS
-from evenflow.model.messages import ArcTable, BridgeReport, CutAnswer, Ledger, WriterCut
+from evenflow.model.messages import (
+    ArcTable,
+    BridgeReport,
+    CutAnswer,
+    Ledger,
+    SeparationReport,
+    WriterCut,
+)
 
 ALONE: Final[dict[type[Any], set[str]]] = {
     messages.ActionOrder: {"args"},
@@ -66,6 +74,15 @@ def test_columns_of_different_lengths_are_refused(message: Any) -> None:
 def test_a_cut_has_the_terms_of_all_owners_or_of_none() -> None:
     assert fault_of(replace(CUT, owner_terms=())) == ""
     assert fault_of(replace(CUT, owner_terms=(1,))) == "terms of 1 owners for 2 slices"
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0, 1e300])
+def test_a_separation_is_a_time_that_somebody_could_have_ordered(value: float) -> None:
+    report = SeparationReport("t", "p", "n", "source", 0.5, math.inf, math.inf, 0)
+    assert fault_of(report) == ""
+    assert fault_of(replace(report, separation_s=value))
+    for name in ("most_s", "deadline_s"):
+        assert bool(fault_of(replace(report, **{name: value}))) is not (value > 0.0)
 
 
 def test_a_table_of_arcs_is_in_order_and_names_its_takers() -> None:

@@ -82,3 +82,15 @@ def test_what_does_not_go_together_is_told(
 )
 def test_what_goes_together(policies: Policies) -> None:
     assert problems(policies) == []
+
+
+@pytest.mark.parametrize("name", ["deadline_s", "latency_budget_s", "lifespan_s"])
+@pytest.mark.parametrize("seconds", [math.nan, -1.0, 1e10, 1e300])
+def test_absurd_times_are_named(name: str, seconds: float) -> None:
+    assert problems(Policies(**{name: seconds}))
+
+
+@pytest.mark.parametrize("name", ["depth", "max_samples", "max_instances"])
+@pytest.mark.parametrize("count", [-1, 2**31, 10**12, 1.5])
+def test_absurd_counts_are_named(name: str, count: int) -> None:
+    assert name in problems(Policies(**{name: count}))[0]

@@ -302,3 +302,80 @@ def test_a_use_below_nothing_is_refused(numbers: tuple[int, int, int, int]) -> N
 def test_a_part_without_limit_does_not_count(use: Use, ratio: float) -> None:
     assert use.ratio == ratio
     assert Controller(ControllerSettings()).observe([use], 0.0).performance == ratio
+
+
+def test_a_writer_without_any_limit_does_not_count() -> None:
+    controller = Controller(ControllerSettings())
+    unlimited = [Use(f"u{number}", 50, 0, 50, 0) for number in range(9)]
+    decision = controller.observe([*filled(0.95), *unlimited], 0.0)
+    assert (decision.performance, decision.overloaded) == (0.95, True)
+    assert controller.observe(unlimited, 1.0).performance == 0.0
+
+
+@given(settings_of_any_kind, st.floats(0.0, 1e6))
+def test_it_goes_on_from_what_another_has_set(
+    settings: ControllerSettings, separation_s: float
+) -> None:
+    controller = Controller(settings)
+    controller.resume(separation_s, 0.0)
+    decision = controller.observe(filled(0.0), 0.0)
+    assert problems(settings.policies, decision.separation_s) == []
+    assert decision.separation_s <= settings.separation_most_s
+    if not settings.returns or (settings.holds and settings.calm_s > 0.0):
+        assert (decision.level > 0) is (separation_s > 0.0 and controller.switches > 0)
+
+
+@pytest.mark.parametrize("parts", [(True, True), (True, False), (False, True)])
+@pytest.mark.parametrize("clustered", Clustered)
+def test_whichever_counters_there_are_the_fullest_is_level_k(
+    parts: tuple[bool, bool], clustered: Clustered
+) -> None:
+    has_used, has_kept = parts
+    use = Use("w", LIMIT, LIMIT * has_used, LIMIT, LIMIT * has_kept)
+    controller = Controller(ControllerSettings(levels=4, clustered=clustered))
+    for time in range(100):
+        assert controller.observe([use], float(time)).level == 4
+
+
+class Plant:
+    """A topic whose load needs a level for good: below it a buffer fills, from it on it empties.
+
+    Args:
+        needs: The level.
+        fill_s: How long the buffer takes to fill at full rate.
+    """
+
+    def __init__(self, needs: int, fill_s: float) -> None:
+        self.needs, self.fill_s, self.used = needs, fill_s, 0.0
+        self.controller = Controller(ControllerSettings(levels=4))
+        self.level = self.switches = self.full_s = self.now = 0
+        self.loaded = True
+
+    def run(self, seconds: int) -> None:
+        for _ in range(seconds):
+            excess = (self.needs - self.level) / self.needs if self.loaded else -1.0
+            step = excess if excess > 0 else -1.0
+            self.used = min(1.0, max(0.0, self.used + step / self.fill_s))
+            self.full_s += self.used >= 1.0
+            decision = self.controller.observe(
+                [Use("w", round(self.used * LIMIT), LIMIT, 0, 0)], float(self.now)
+            )
+            self.switches += decision.level != self.level
+            self.level = decision.level
+            self.now += 1
+
+
+@pytest.mark.parametrize("needs", [1, 2, 3, 4])
+@pytest.mark.parametrize("fill_s", [2.0, 5.0, 20.0, 60.0, 300.0, 1_200.0])
+def test_a_topic_that_is_overloaded_for_good_is_neither_full_nor_does_it_flutter(
+    needs: int, fill_s: float
+) -> None:
+    plant = Plant(needs, fill_s)
+    plant.run(3_600)
+    plant.switches = plant.full_s = 0
+    plant.run(3_600)
+    assert plant.switches <= 360
+    assert plant.full_s <= 60
+    plant.loaded = False
+    plant.run(400 + round(fill_s))
+    assert plant.level == 0, "the load is gone"

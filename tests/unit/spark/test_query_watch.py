@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -40,8 +41,8 @@ class Domain:
     def lag(self) -> tuple[int, int]:
         return 3, 450
 
-    def thinned(self) -> int:
-        return 17
+    def thinned(self, ask: Callable[[Any], Any]) -> Any:
+        return ask(SimpleNamespace(settled=17))
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenflow.config.sections import NEVER
 from evenflow.errors import UsageError
@@ -24,6 +24,9 @@ from evenflow.model.messages import SeparationReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+RETRY_S: Final = 0.5
+"""After this time a target that could not be changed is tried again."""
 
 
 class Usage(NamedTuple):
@@ -107,10 +110,15 @@ class Separations:
         """
         over = [topic for topic, (_, until) in self._leases.items() if now >= until]
         for topic in over:
-            self._leases[topic] = (0.0, now)
+            self._leases[topic] = (0.0, now + RETRY_S)
             self._apply_to(self._of(topic), 0.0)
             del self._leases[topic]
         return over
+
+    @property
+    def until(self) -> float:
+        """When the next lease is over; infinite when there is none."""
+        return min((until for _, until in self._leases.values()), default=math.inf)
 
     @property
     def thinned(self) -> int:

@@ -2,8 +2,9 @@
 
 One station a participant, however many publishers, nodes and readers of topics that may be thinned
 there are; with the last of them it goes. So there is one writer of the monitor topic a process. It
-reports as ``rate/HOST-PID-...``, and plans name it so. What has not changed is not told again: the
-channels keep the newest of each.
+reports as ``rate/HOST-PID-...``, and plans name it so. What has changed is told at once, and
+everything with each heartbeat: who stood still for a moment, or was not heard, is taken for gone
+and must be heard again to take part.
 
 Two threads: one tells and watches over leases, one executes.
 """
@@ -17,7 +18,7 @@ import socket
 import threading
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenflow.autonomic.execute.executors import CallExecutor, Surroundings
 from evenflow.autonomic.execute.service import ExecutorService
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from evenflow.config import Config
     from evenflow.domain.cyclone import Participant
 
+EVERYTHING: Final = 4
+"""So often, in reports, everything is told, changed or not."""
 _log = logging.getLogger(__name__)
 
 
@@ -62,7 +65,7 @@ class Station(Closing):
         self.participant = participant
         self.parts: list[Part] = []
         self._period_s = config.qos.report_s
-        self._heartbeat_s = config.monitor.heartbeat_s
+        self._heartbeat_s = min(config.monitor.heartbeat_s, EVERYTHING * config.qos.report_s)
         self._separations = Separations(self.id)
         self._lock = threading.Lock()
         self._told: dict[tuple[str, str], WriterUse | SeparationReport] = {}
@@ -79,6 +82,7 @@ class Station(Closing):
             Surroundings(self.id, config), participant, {SEPARATE: lambda _: executor}
         )
         self._thread = threading.Thread(target=self._guarded, name=self.id, daemon=True)
+        participant.host(self)
         self._thread.start()
 
     def add(self, part: Part) -> None:
@@ -99,10 +103,13 @@ class Station(Closing):
 
     def close(self) -> None:
         """Tell nothing more; full rate returns with whoever took part."""
+        if self._stopping:
+            return
         self._stopping = True
         self._awake.set()
         self._executors.close()
         self._thread.join()
+        self.participant.dismiss(self)
         for writer in (self._uses, self._reports, self._properties):
             writer.close()
 
@@ -118,17 +125,26 @@ class Station(Closing):
     def _guarded(self) -> None:
         """A thread must not end unseen: without it, nobody would watch over the leases."""
         while not self._stopping:
-            self._awake.wait(self._period_s)
+            with self._lock:
+                left = self._separations.until - time.monotonic()
+            self._awake.wait(max(0.0, min(self._period_s, left)))
             self._awake.clear()
             try:
                 self._look(time.monotonic())
             except Exception:  # noqa: BLE001 - the next look may do better
                 _log.exception("%s could not tell how full its writers are", self.id)
 
-    def _look(self, now: float) -> None:
-        with self._lock:
+    def _expire(self, now: float) -> None:
+        """Return to full rate where nobody has renewed a separation; with the lock held."""
+        try:
             for topic in self._separations.expire(now):
                 _log.warning("no word of a controller: topic %s has its full rate again", topic)
+        except Exception:  # noqa: BLE001 - a target of others may raise anything; it is tried again
+            _log.exception("%s: full rate could not return everywhere", self.id)
+
+    def _look(self, now: float) -> None:
+        with self._lock:
+            self._expire(now)
             reports, thinned = self._separations.reports(), self._separations.thinned
             parts = list(self.parts)
         uses = [(part.topic, part.use()) for part in parts if part.use is not None]
@@ -137,18 +153,21 @@ class Station(Closing):
         }
         for topic in {topic for topic, _ in uses}:
             told[topic, ""] = _message(topic, self.id, [use for name, use in uses if name == topic])
-        self._tell(told)
-        if now >= self._next_heartbeat:
+        beat = now >= self._next_heartbeat
+        self._tell(told, everything=beat)
+        if beat:
             self._next_heartbeat = now + self._heartbeat_s
             values = (float(thinned), 100.0 * max((_share(one) for _, one in uses), default=0.0))
             self._properties.write(PropertyReport(self.id, time.time(), RATE, values, (0, 0)))
 
-    def _tell(self, told: dict[tuple[str, str], WriterUse | SeparationReport]) -> None:
+    def _tell(
+        self, told: dict[tuple[str, str], WriterUse | SeparationReport], *, everything: bool
+    ) -> None:
         """Tell what is new, and what is no more."""
         before, self._told = self._told, told
         gone = {key: _gone(message) for key, message in before.items() if key not in told}
         for key, message in {**gone, **told}.items():
-            if message != before.get(key):
+            if everything or message != before.get(key):
                 (self._uses if isinstance(message, WriterUse) else self._reports).write(message)
 
 
@@ -202,6 +221,8 @@ def take_part(
 
 def _leave(station: Station, part: Part) -> None:
     with _joining:
+        if part not in station.parts:
+            return
         station.remove(part)
         if not station.parts:
             del _stations[id(station.participant)]

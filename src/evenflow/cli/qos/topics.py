@@ -13,6 +13,7 @@ from evenflow.cli.options import Shared, command
 from evenflow.domain.channels import SEPARATIONS, USES
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.listener import Listener
+from evenflow.errors import UsageError
 from evenflow.qos.loop.rate_view import RateView
 
 if TYPE_CHECKING:
@@ -39,7 +40,12 @@ def qos(shared: Shared, topic: str | None, *, as_json: bool) -> int:
     view = RateView()
     with Participant(config.domain) as participant:
         Listener(participant, (USES, SEPARATIONS), view.handle).listen(LOOK_S)
-    names = [topic] if topic else _names(config, view)
+    names = _names(config, view)
+    if topic is not None:
+        if topic not in names:
+            reason = f"not configured, and nobody tells of it (known: {', '.join(names)})"
+            raise UsageError(f"no topic {topic!r}: {reason}")
+        names = [topic]
     rows = [_row(name, view, config) for name in names]
     if as_json:
         print(json.dumps({"topics": rows}, indent=2))

@@ -34,7 +34,7 @@ WINDOW: Final = 32
 """Requests that may be unanswered; mailboxes remember twice as many."""
 LOOK_S: Final = 0.3
 """How long to look for further mailboxes when the first one is seen."""
-NOBODY_S: Final = 3.0
+NOBODY_S: Final = 10.0
 """How long to wait for a first mailbox; for one that was there, until the time is up."""
 REPEAT_S: Final = 0.5
 """When an answer is late."""

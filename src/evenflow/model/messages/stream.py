@@ -46,8 +46,8 @@ class EpochClose:
     committed_items: Number = 0
     """Served topics: items published up to the end of the committed epoch."""
     thinned: Number = 0
-    """Items left out before they were numbered, from this writer's start to the end of this epoch.
-    A publisher that is started again with its outbox counts from 0."""
+    """Items left out before they were numbered, from this writer's start to the end of this epoch,
+    in a goodbye to its own end. Who is started again with its outbox is the same writer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,15 @@ does not go with the policies becomes the largest that does; hysteresis; the way
 parameters that tune themselves.
 
 A point of the clustering is (samples managed, samples kept) of all writers together, in units of
-their limits together, so that neither counter outweighs the other by its size.
+their limits together, so that neither counter outweighs the other by its size. Where only one of
+the two has a limit it stands for both.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenflow.qos.consistency import largest_separation
 from evenflow.qos.controller.holding import Hold
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from evenflow.qos.controller.load_levels import Point
     from evenflow.qos.controller.settings import ControllerSettings
     from evenflow.qos.use import Use
+
+ROUNDING: Final = 1e-9
+"""A separation is a level's, whatever was lost by rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ class Controller:
         self.load_levels = LoadLevels(
             first_centres(settings), settings.forgetting, settings.resolution
         )
-        self._hold = Hold(settings.calm_s)
+        self._hold = Hold(settings.calm_s, settings.margin)
         self._tuned_ratio = TunedRatio(settings.performance_ratio)
         self._tuned_levels = TunedLevels(settings.levels)
         self._tuned_separation = TunedSeparation(settings.separation_most_s, settings.calm_s)
@@ -79,15 +84,26 @@ class Controller:
         """The separation of level K as it is now."""
         return self._tuned_separation.most_s
 
+    def resume(self, separation_s: float, now: float) -> None:
+        """Go on from a separation that another controller has set; at most from the largest."""
+        step = self.separation_most_s / self.levels
+        level = min(math.ceil(separation_s / step - ROUNDING), self.levels)
+        self._hold.begin(level, now)
+        self._apply(level)
+
     def observe(self, uses: Sequence[Use], now: float) -> Decision:
-        """Take how full the writers are, and decide."""
+        """Take how full the writers are, and decide; one that has no limit is never full."""
+        uses = [use for use in uses if use.used_most or use.kept_most]
         performance = sum(use.ratio for use in uses) / len(uses) if uses else 0.0
         self._overloaded = self._is_overload(performance)
         learned = self._learn(uses)
         self._tune(performance, now)
         calm = 0 if self.settings.returns else self._level
         wanted = learned if self._overloaded else calm
-        self._apply(self._hold.follow(wanted, now) if self.settings.holds else wanted)
+        if self.settings.holds:
+            most = self.levels if self._overloaded else None
+            wanted = self._hold.follow(wanted, now, performance, most)
+        self._apply(wanted)
         return Decision(performance, self._overloaded, self._level, self._separation_s)
 
     def _is_overload(self, performance: float) -> bool:
@@ -115,7 +131,7 @@ class Controller:
             self._tuned_separation.note(overloaded=self._overloaded, now=now)
 
     def _apply(self, level: int) -> None:
-        wanted = level * (self.separation_most_s / self.levels)
+        wanted = min(level * (self.separation_most_s / self.levels), self.separation_most_s)
         if wanted > self._largest_s:
             if not self.settings.fits:
                 return
@@ -136,7 +152,9 @@ def point_of(uses: Sequence[Use]) -> Point:
         if use.kept_most:
             kept += use.kept
             kept_most += use.kept_most
-    return used / used_most if used_most else 0.0, kept / kept_most if kept_most else 0.0
+    both = [part / most for part, most in ((used, used_most), (kept, kept_most)) if most]
+    # The part without a limit does not count, and must not look empty beside the other.
+    return both[0], both[-1]
 
 
 def first_centres(settings: ControllerSettings) -> list[Point]:

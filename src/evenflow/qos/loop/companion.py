@@ -7,9 +7,12 @@ in effect somewhere differs from what is wanted, at a newcomer too, it raises an
 answers. A separation is told again when half of its lease is over.
 
 **Whoever begins, begins with what is in effect.** A balancer that takes over, or begins to lead
-again, knows from the reports what the one before had ordered. It takes that for its own wish, and
-lowers it only when the load has been lower for ``qos.calm_s``: a topic that is thinned enough looks
-as if it needed no thinning.
+again, knows from the reports what the one before had ordered. Its controller goes on from there, at
+most at its own largest separation, and lowers it by its own rules: a topic that is thinned enough
+looks as if it needed no thinning.
+
+**One that does not obey holds up nobody.** It is told again, ever more seldom; whatever others
+have to be told is told at once.
 
 A topic that is never thinned is in no report that counts here, and every executor refuses it.
 """
@@ -18,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenflow.autonomic.analyze.local_events import EventNotification, Phase, Property
 from evenflow.autonomic.analyze.qos_events import PLACE, QosEvent
@@ -38,10 +41,10 @@ if TYPE_CHECKING:
 PLANNER: Final = "qos"
 LISTEN_S: Final = 1.0
 """How long it listens before it decides: what is in effect has to be known."""
-REPORTED_WITHIN_S: Final = 3.0
-"""What was told is reported within this time, or told again."""
 RETRY_S: Final = 5.0
-"""After a plan that failed."""
+"""What was told and has no effect is told again after this time, at first."""
+MOST_DOUBLINGS: Final = 4
+"""How often that time doubles."""
 PAUSE: Final = 5
 """Who has not decided for so many periods was no leader, and begins anew."""
 
@@ -73,17 +76,19 @@ class _Rate:
     """What is wanted of one topic."""
 
     controller: Controller
-    inherited_s: float
-    """What was in effect when its controller began..."""
-    calm_at: float
-    """... which counts until then at least."""
     decision: Decision = NOTHING_YET
-    wanted_s: float = 0.0
 
-    def decide(self, view: RateView, topic: str, now: float) -> None:
-        self.decision = self.controller.observe(view.uses(topic), now)
-        inherited = self.inherited_s if now < self.calm_at else 0.0
-        self.wanted_s = max(self.decision.separation_s, inherited)
+
+class _Told(NamedTuple):
+    """What a process was told of a topic."""
+
+    separation_s: float
+    tries: int
+    """How often it was told anything since it obeyed last."""
+    again_at: float
+    """When it is told again, if it does not obey."""
+    renew_at: float
+    """When it is told again, if it does."""
 
 
 class QosCompanion:
@@ -102,11 +107,10 @@ class QosCompanion:
         self._config = config
         self._settings = settings_of(config)
         self._rates: dict[str, _Rate] = {}
-        self._told: dict[tuple[str, str], tuple[float, float]] = {}
-        """By process and topic: which separation it was told last, and when."""
+        self._told: dict[tuple[str, str], _Told] = {}
+        """By process and topic."""
         self._listening_until: float | None = None
         self._decided_at = -inf
-        self._quiet_until = 0.0
 
     @property
     def planners(self) -> Mapping[str, MakePlanner]:
@@ -135,8 +139,6 @@ class QosCompanion:
         if now < self._decided_at + self._config.period_s:
             return []
         self._decide(now)
-        if now < self._quiet_until:
-            return []
         topics = sorted({wish.topic for wish in self.outdated(properties, now)})
         return [self._event(topic, now) for topic in topics]
 
@@ -151,27 +153,28 @@ class QosCompanion:
         for topic in [one for one in self._rates if one not in topics]:
             del self._rates[topic]
         for topic in topics:
-            if topic not in self._rates:
+            rate = self._rates.get(topic)
+            if rate is None:
+                rate = self._rates[topic] = _Rate(Controller(self._settings))
                 in_effect = max(one.separation_s for one in self.view.targets(topic))
-                calm_at = now + self._config.calm_s
-                self._rates[topic] = _Rate(Controller(self._settings), in_effect, calm_at)
-            self._rates[topic].decide(self.view, topic, now)
+                rate.controller.resume(in_effect, now)
+            rate.decision = rate.controller.observe(self.view.uses(topic), now)
 
     def _event(self, topic: str, now: float) -> EventNotification:
         rate = self._rates[topic]
         seen = {
             "performance": rate.decision.performance,
             "level": float(rate.decision.level),
-            "separation_s": rate.wanted_s,
+            "separation_s": rate.decision.separation_s,
         }
         readings = tuple(Property(name, value, now) for name, value in seen.items())
         return EventNotification(QosEvent.DIFFERS.value, topic, readings, Phase.RAISED, now)
 
     def plan_failed(self, event_id: str, source_id: str, now: float) -> None:  # noqa: ARG002
-        """What was told may not have reached everybody: tell it again, later."""
+        """A lease may not have been renewed: tell everybody soon who seems to obey."""
         if event_id in {event.value for event in QosEvent}:
-            self._told.clear()
-            self._quiet_until = now + RETRY_S
+            for key, told in self._told.items():
+                self._told[key] = told._replace(renew_at=min(told.renew_at, now + RETRY_S))
 
     # -- what is wanted ----------------------------------------------------------------------------
 
@@ -184,22 +187,29 @@ class QosCompanion:
                 targets.setdefault(one.process, []).append(one)
             for process, those in sorted(targets.items()):
                 if process in properties and self._has_to_be_told(process, topic, those, now):
-                    found.append(Wish(process, topic, rate.wanted_s, self._config.lease_s))
+                    wanted = rate.decision.separation_s
+                    found.append(Wish(process, topic, wanted, self._config.lease_s))
         return found
 
     def told(self, wishes: Iterable[Wish], now: float) -> None:
         """This is being told."""
         for wish in wishes:
-            self._told[wish.process, wish.topic] = (wish.separation_s, now)
+            key, lease_s = (wish.process, wish.topic), wish.lease_s
+            tries = self._told[key].tries if key in self._told else 0
+            again_s = RETRY_S * 2 ** min(tries, MOST_DOUBLINGS)
+            self._told[key] = _Told(wish.separation_s, tries + 1, now + again_s, now + lease_s / 2)
 
     def _has_to_be_told(
         self, process: str, topic: str, targets: list[SeparationReport], now: float
     ) -> bool:
-        wanted = self._rates[topic].wanted_s
-        told, at = self._told.get((process, topic), (-1.0, -inf))
-        if any(one.separation_s != min(wanted, one.most_s) for one in targets):
-            return told != wanted or now >= at + REPORTED_WITHIN_S
-        return wanted > 0.0 and now >= at + self._config.lease_s / 2
+        wanted = self._rates[topic].decision.separation_s
+        told = self._told.get((process, topic))
+        if told is None:
+            return wanted > 0.0 or not _obeyed(targets, wanted)
+        if not _obeyed(targets, told.separation_s):
+            return now >= told.again_at or (told.tries == 1 and told.separation_s != wanted)
+        self._told[process, topic] = told._replace(tries=0)
+        return not _obeyed(targets, wanted) or (wanted > 0.0 and now >= told.renew_at)
 
     def why(self, topic: str) -> str:
         """Why a topic has the separation that is wanted."""
@@ -210,4 +220,9 @@ class QosCompanion:
         level = (
             f"level {decision.level} of {self._settings.levels}" if decision.level else "no load"
         )
-        return f"use {decision.performance:.0%}, {level}, separation {rate.wanted_s:g} s"
+        return f"use {decision.performance:.0%}, {level}, separation {decision.separation_s:g} s"
+
+
+def _obeyed(targets: Iterable[SeparationReport], separation_s: float) -> bool:
+    """Whether a separation is in effect, as far as it may be."""
+    return all(one.separation_s == min(separation_s, one.most_s) for one in targets)

@@ -10,12 +10,13 @@ What a program has set at a reader itself is the least that stays: the controlle
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from evenflow.autonomic.rates import Target, Usage, take_part
 from evenflow.closing import Closing
+from evenflow.errors import ClosedError
 from evenflow.qos.consistency import largest_separation
 from evenflow.qos.plain import PlainReader, PlainWriter
 
@@ -60,7 +61,7 @@ def join(domain: Participant, config: Config, *endpoints: PlainReader | PlainWri
 
 def _use_of(writer: PlainWriter) -> Callable[[], Usage]:
     def look() -> Usage:
-        use = writer.use()
+        use = writer.standing()
         return Usage(use.name, use.used, use.used_most, use.kept, use.kept_most)
 
     return look
@@ -68,11 +69,16 @@ def _use_of(writer: PlainWriter) -> Callable[[], Usage]:
 
 def _target_of(reader: PlainReader) -> Target:
     topic, least = reader.topic, reader.separation_s
+
+    def separate(separation_s: float) -> None:
+        with suppress(ClosedError):  # it reads nothing any more
+            reader.set_separation(max(separation_s, least))
+
     return Target(
         topic.name,
         f"reader {next(_NUMBERS)}",
         topic.thin.value,
-        lambda separation_s: reader.set_separation(max(separation_s, least)),
+        separate,
         lambda: reader.filtered,
         topic.policies.deadline_s,
         largest_separation(topic.policies),

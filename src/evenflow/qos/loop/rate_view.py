@@ -64,5 +64,12 @@ class RateView:
 
 
 def _rows(message: WriterUse) -> Iterator[Use]:
-    columns = (message.names, message.used, message.used_most, message.kept, message.kept_most)
+    # A limit of 0 is none. Nobody is more than full: one writer must not outweigh all others.
+    used = map(_at_most, message.used, message.used_most)
+    kept = map(_at_most, message.kept, message.kept_most)
+    columns = (message.names, used, message.used_most, kept, message.kept_most)
     return (Use(*row) for row in zip(*columns, strict=True))
+
+
+def _at_most(count: int, most: int) -> int:
+    return min(count, most) if most else count

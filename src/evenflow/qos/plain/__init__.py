@@ -3,6 +3,7 @@
 ========================  ===================================================================
 :mod:`~.topic`            what a plain topic is: name, type, policies, who may thin it; pure
 :mod:`~.holdings`         what a writer manages and keeps, sample by sample; pure
+:mod:`~.standing`         what stays in use, whatever comes and goes; pure
 :mod:`~.succession`       one reader takes over from another: nothing lost, nothing twice; pure
 :mod:`~.writer`           a writer that counts, and that keeps to its resource limit
 :mod:`~.reader`           a reader whose separation can be changed while it reads

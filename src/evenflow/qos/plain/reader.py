@@ -15,15 +15,14 @@ from __future__ import annotations
 
 from collections import deque
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.closing import Closing
-from evenflow.domain.cyclone import Participant
+from evenflow.domain.cyclone import Apart, Participant
 from evenflow.domain.typed import TypedReader
 from evenflow.errors import ClosedError, QosError
 from evenflow.qos.consistency import largest_separation
 from evenflow.qos.plain.succession import Stamp, Succession
-from evenflow.qos.plain.topic import Thin
 from evenflow.qos.plain.writer import quality_of
 
 if TYPE_CHECKING:
@@ -31,6 +30,9 @@ if TYPE_CHECKING:
 
     from evenflow.domain.typed import Taken
     from evenflow.qos.plain.topic import PlainTopic
+
+MOST_WAITING: Final = 10_000
+"""So many samples may wait, outside of DDS and its limits, that changes have taken over."""
 
 
 class PlainReader(Closing):
@@ -52,7 +54,8 @@ class PlainReader(Closing):
             raise QosError(topic.name, faults)
         self.topic = topic
         self._domain = domain
-        self._place = Participant(domain.config, apart=True) if topic.bounded else domain
+        apart = topic.bounded
+        self._place = Participant(domain.config, apart=Apart.READERS) if apart else domain
         self._waiter = self._place.waiter()
         self._lock = Lock()
         self._succession = Succession(durable=topic.durable)
@@ -80,14 +83,18 @@ class PlainReader(Closing):
         """Change the separation; one that the policies do not allow becomes the largest they do.
 
         Raises:
-            QosError: The topic is never thinned.
+            QosError: The topic is never thinned, it is no time, or too many samples wait that
+                earlier changes have taken over (:data:`MOST_WAITING`).
         """
-        if separation_s > 0.0 and self.topic.thin is Thin.NEVER:
-            raise QosError(self.topic.name, ["the topic is never thinned"])
-        wanted = max(0.0, min(separation_s, largest_separation(self.topic.policies)))
+        wanted = min(separation_s, largest_separation(self.topic.policies))
+        if faults := self.topic.problems(wanted):
+            raise QosError(self.topic.name, faults)
         with self._lock:
             self._check_open()
             if wanted != self._separation_s:
+                if len(self._waiting) >= MOST_WAITING:
+                    faults = [f"{len(self._waiting)} samples wait to be taken: take them first"]
+                    raise QosError(self.topic.name, faults)
                 self._succeed(wanted)
         self._waiter.wake()
 

@@ -8,13 +8,15 @@ many bytes unacknowledged.
 **Where the counts come from.** Samples are counted as they are written. Which of them all readers
 have acknowledged is asked of Cyclone: it lets a thread wait until everything is acknowledged that
 was written before the wait began. A thread of the writer does so again and again, while something
-is unacknowledged, at most every 5 ms unless somebody waits for room. So ``used`` is what is not
-*known* to be acknowledged: never too low, and too high by what was written since the last round
-began. Cyclone asks its readers to acknowledge when a writer has paused for 8 ms, and otherwise when
-half of the bytes are out that it allows (15 to 250 kB, it adapts). So a fast writer without pauses
-has samples in use whoever reads them, and one at its limit, which pauses, gets room in about 20 ms.
-Cyclone's debug monitor has the same number and is not used: its socket
-listens on all interfaces.
+is unacknowledged, at most every 5 ms unless somebody waits for room; and whoever writes asks
+whether all is acknowledged by now. So ``used`` is what is not *known* to be acknowledged: never too
+low, and too high by what was written since it was asked last. Cyclone asks its readers to
+acknowledge when a writer has paused for 8 ms, and otherwise when half of the bytes are out that it
+allows (15 to 250 kB, it adapts). So a fast writer without pauses has samples in use whoever reads
+them, and one at its limit, which pauses, gets room in about 20 ms. A writer with resource limits
+is therefore *apart* (:mod:`evenflow.domain.cyclone`), where a pause of 1.6 ms is enough, and what
+the controller reads is what *stays* in use (:mod:`.standing`). Cyclone's debug monitor has the same
+number and is not used: its socket listens on all interfaces.
 """
 
 from __future__ import annotations
@@ -25,15 +27,16 @@ from threading import Condition, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.closing import Closing
+from evenflow.domain.cyclone import Apart, Participant
 from evenflow.domain.typed import Quality, TypedWriter
 from evenflow.errors import ClosedError, WriterFull
 from evenflow.qos.plain.holdings import Holdings
+from evenflow.qos.plain.standing import Standing
 from evenflow.qos.use import Use
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from evenflow.domain.cyclone import Participant
     from evenflow.qos.plain.topic import PlainTopic
 
 PAUSE_S: Final = 0.005
@@ -73,8 +76,11 @@ class PlainWriter(Closing):
         self.name = name or topic.name
         self._domain = domain
         self._block_s = block_s
-        self._writer = TypedWriter(domain, topic.name, topic.type, quality_of(topic))
+        apart = topic.bounded
+        self._place = Participant(domain.config, apart=Apart.WRITERS) if apart else domain
+        self._writer = TypedWriter(self._place, topic.name, topic.type, quality_of(topic))
         self._holdings = Holdings(topic.policies, durable=topic.durable)
+        self._standing = Standing(time.monotonic())
         self._changed = Condition()
         self._waiting = 0
         self._rejected = 0
@@ -105,6 +111,8 @@ class PlainWriter(Closing):
     def _try(self, sample: Any, instance: Hashable) -> bool:
         if self._closed:
             raise ClosedError(f"writer of {self.topic.name!r}")
+        if self._holdings.used and self._writer.wait_acked(0.0):
+            self._acknowledged(self._holdings.written)
         if not self._holdings.has_room(instance) or not self._writer.write(sample):
             return False
         self._holdings.wrote(instance)
@@ -139,20 +147,32 @@ class PlainWriter(Closing):
             acknowledged = self._writer.wait_acked(_ROUND_S)
             with self._changed:
                 if acknowledged:
-                    self._holdings.acknowledged(newest)
+                    self._acknowledged(newest)
                     self._changed.notify_all()
                 self._changed.wait_for(lambda: self._closed or self._waiting, PAUSE_S)
 
+    def _acknowledged(self, newest: int) -> None:
+        self._holdings.acknowledged(newest)
+        self._standing.acknowledged(self._holdings.used, time.monotonic())
+
     def use(self) -> Use:
-        """How full the writer is now: what the controller reads."""
+        """How full the writer is now. A closed one has no limits."""
         with self._changed:
-            return Use(
-                self.name,
-                used=self._holdings.used,
-                used_most=self.topic.policies.max_samples,
-                kept=self._holdings.kept,
-                kept_most=self._holdings.kept_most,
-            )
+            return self._use(self._holdings.used, self._holdings.kept)
+
+    def standing(self) -> Use:
+        """How full the writer stays, whatever is acknowledged: what the controller reads."""
+        with self._changed:
+            used = self._standing.of(self._holdings.used, time.monotonic())
+            kept = self._holdings.kept
+            # Without durability the history holds what is in use, and nothing else.
+            return self._use(used, kept if self.topic.durable else min(kept, used))
+
+    def _use(self, used: int, kept: int) -> Use:
+        if self._closed:
+            return Use(self.name, 0, 0, 0, 0)
+        limit = self.topic.policies.max_samples
+        return Use(self.name, used, limit, kept, self._holdings.kept_most)
 
     @property
     def stats(self) -> WriterStats:
@@ -181,6 +201,8 @@ class PlainWriter(Closing):
         self._asking.join()
         self._writer.close()
         self._domain.dismiss(self)
+        if self._place is not self._domain:
+            self._place.close()
 
 
 def quality_of(topic: PlainTopic) -> Quality:

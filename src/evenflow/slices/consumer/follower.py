@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from evenflow.domain.channels import (
     CONSUMERS,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenflow.config import Config
+    from evenflow.slices.consumer.thinned import ThinnedCounts
 
 TICK_S: Final = 0.1
 REPEAT_S: Final = 1.0
@@ -53,6 +54,7 @@ FOLLOWED: Final = (MAPS, PROGRESS, EPOCHS, CONSUMERS, COPIES, CUTS, LEDGERS)
 ANSWER_S: Final = 0.5
 """How often what a cut waits for is repeated."""
 _LOG = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Follower:
@@ -155,7 +157,7 @@ class Follower:
         """Where a consumer that has read nothing yet begins: `EARLIEST`, `LATEST` or a position."""
         with self._changed:
             if start == LATEST:
-                return self._latest(NOWHERE)
+                return self._core.latest(NOWHERE)
             if start != EARLIEST:
                 assert not isinstance(start, str)
                 return start
@@ -200,8 +202,8 @@ class Follower:
     def latest(self, start: Position, wait_s: float = 0.0) -> Position:
         """The newest position that can be read; waits a moment for one beyond ``start``."""
         with self._changed:
-            self._wait_for(lambda: self._latest(start) != start, wait_s)
-            return self._latest(start)
+            self._wait_for(lambda: self._core.latest(start) != start, wait_s)
+            return self._core.latest(start)
 
     def limited(self, start: Position, end: Position, items: int) -> Position:
         """A position between two, about this many items behind the first."""
@@ -216,8 +218,8 @@ class Follower:
     def reached(self, position: Position, seconds: float) -> Position:
         """Wait until a position can be read, or the time is up; the newest one that can."""
         with self._changed:
-            self._wait_for(lambda: self._latest(NOWHERE).covers(position), seconds)
-            return self._latest(NOWHERE)
+            self._wait_for(lambda: self._core.latest(NOWHERE).covers(position), seconds)
+            return self._core.latest(NOWHERE)
 
     def shares(self, start: Position, end: Position) -> list[Share]:
         """What is to be read of a batch: a share for each node."""
@@ -283,15 +285,12 @@ class Follower:
             epochs = position.epochs_behind(self._core.closed())
             return max(0, epochs), self._core.items_behind(position)
 
-    def thinned(self) -> int:
-        """Items that publishers left out up to where this consumer has committed."""
+    def thinned(self, ask: Callable[[ThinnedCounts], T]) -> T:
+        """Ask, or tell, what publishers have left out."""
         with self._changed:
-            return self._core.thinned.settled
+            return ask(self._core.thinned)
 
     # -- inside -----------------------------------------------------------------------------------
-
-    def _latest(self, start: Position) -> Position:
-        return self._core.latest(start)
 
     def _named_alike(self, what: str) -> DomainError:
         return DomainError(

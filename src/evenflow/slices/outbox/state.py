@@ -2,7 +2,8 @@
 
 A segment begins with the whole state, so the segments before it can be deleted once everything in
 them is committed: no number is forgotten with them. What changes later is noted: floors and terms
-of slices, and how much is committed. Numbers, serial numbers and epochs follow from the samples.
+of slices, how much is committed, how many items were left out. Numbers, serial numbers and epochs
+follow from the samples.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _NOTE: Final = Struct("<QQI4x")
 _UNIT: Final = Struct("<q")
 _COUNTS: Final = ("writer", "serial", "epoch", "unit", "fresh",
                    "committed_items", "committed_epoch")  # fmt: skip
+_THINNED: Final = Struct("<Q")
+"""Behind a note; outboxes of before have none."""
 
 
 class Identity(NamedTuple):
@@ -57,6 +60,8 @@ class State:
     committed_items: int = 0
     committed_epoch: int = 0
     """Of a served topic: the newest epoch that every consumer has committed."""
+    thinned: int = 0
+    """Items that were left out before they were numbered."""
     newest: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     """The newest number of each slice."""
     floors: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -88,7 +93,7 @@ class State:
     def encode(self) -> bytes:
         """The body of a state record."""
         used = np.flatnonzero(self.newest | self.terms.astype(np.int64))
-        head = {name: getattr(self, name) for name in _COUNTS}
+        head = {name: getattr(self, name) for name in (*_COUNTS, "thinned")}
         text = json.dumps({**self.identity._asdict(), **head, "slices": len(used)}).encode()
         columns = (used, self.newest[used], self.floors[used], self.terms[used])
         return b"".join((_HEAD.pack(len(text)), text, *(column.tobytes() for column in columns)))
@@ -99,7 +104,8 @@ class State:
         (length,) = _HEAD.unpack_from(body)
         head: dict[str, Any] = json.loads(bytes(body[_HEAD.size : _HEAD.size + length]))
         identity = Identity(*(head[name] for name in Identity._fields))
-        state = cls(identity, **{name: head[name] for name in _COUNTS})
+        counts = {name: head[name] for name in _COUNTS}
+        state = cls(identity, **counts, thinned=head.get("thinned", 0))
         slices, newest, floors, terms = _columns(body, _HEAD.size + length, head["slices"], 4)
         state.newest[slices], state.floors[slices] = newest, floors
         state.terms[slices] = terms.astype(np.uint64)
@@ -110,6 +116,8 @@ class State:
         self.committed_items, self.committed_epoch, count = _NOTE.unpack_from(note)
         slices, floors, terms = _columns(note, _NOTE.size, count, 3)
         self.floors[slices], self.terms[slices] = floors, terms.astype(np.uint64)
+        if len(note) >= (end := _NOTE.size + 3 * 8 * count) + _THINNED.size:
+            (self.thinned,) = _THINNED.unpack_from(note, end)
 
 
 class Progress(NamedTuple):
@@ -119,6 +127,7 @@ class Progress(NamedTuple):
     committed_epoch: int
     floors: Int64s
     terms: npt.NDArray[np.uint64]
+    thinned: int
     oldest: int
     """Serial number of the oldest sample that is kept; all before are committed."""
     kept_bytes: int
@@ -128,15 +137,17 @@ class Progress(NamedTuple):
 def encode_note(before: State, now: Progress) -> bytes | None:
     """What has changed since the state that is written down; None when that is nothing."""
     slices = np.flatnonzero((now.floors != before.floors) | (now.terms != before.terms))
-    same = (now.committed_items, now.committed_epoch) == (
+    same = (now.committed_items, now.committed_epoch, now.thinned) == (
         before.committed_items,
         before.committed_epoch,
+        before.thinned,
     )
     if same and not len(slices):
         return None
     head = _NOTE.pack(now.committed_items, now.committed_epoch, len(slices))
     columns: Iterable[npt.NDArray[Any]] = (slices, now.floors[slices], now.terms[slices])
-    return b"".join((head, *(column.tobytes() for column in columns)))
+    rows = (column.tobytes() for column in columns)
+    return b"".join((head, *rows, _THINNED.pack(now.thinned)))
 
 
 def encode_unit(number: int) -> bytes:

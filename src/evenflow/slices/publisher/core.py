@@ -234,9 +234,9 @@ class PublisherCore:
             now: The time.
             closing: Say goodbye, if everything is committed.
         """
-        committed = 0 if self.consumers is None else self.counts.committed
-        goodbye = closing and not self.uncommitted
-        return self.epochs.close(now, closing=goodbye, committed_items=committed)
+        counts, goodbye = self.counts, closing and not self.uncommitted
+        committed = 0 if self.consumers is None else counts.committed
+        return self.epochs.close(now, counts.thinned, closing=goodbye, committed_items=committed)
 
     # -- messages in -------------------------------------------------------------------------------
 

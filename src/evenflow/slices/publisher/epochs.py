@@ -64,7 +64,8 @@ class Epochs:
         """The newest number of every slice when the last epoch ended."""
         self._ended_items = 0
         self._ended_thinned = self._thinned_before = 0
-        """Items thinned out up to that end; and those that the writer before has told."""
+        """Items thinned out up to that end; and those that the writer before has told, below 0:
+        those that earlier lives of this writer have left out."""
         self._ends: Int64s | None = None
         """The last number of each slice that counts; None when all do."""
         self._last_epoch: int | None = None
@@ -77,14 +78,16 @@ class Epochs:
         self._heartbeat: float | None = None
         """When the next close is due that says nothing new; None before the first :meth:`hello`."""
 
-    def restore(self, committed: int, published: int) -> None:
+    def restore(self, committed: int, published: int, thinned: int) -> None:
         """Go on behind the epochs of an earlier life, which have ended, announced or not.
 
         Args:
             committed: The newest epoch that every consumer has committed.
             published: How many items were published up to the newest epoch.
+            thinned: How many were left out.
         """
         self.committed = committed
+        self._thinned_before = -thinned
         self._ended = self._sealing.retention.newest.copy()
         self._ended_items = published
 
@@ -97,6 +100,15 @@ class Epochs:
     def ended(self) -> int:
         """The newest epoch that has ended."""
         return self._sealing.epoch - 1
+
+    def thinned(self, so_far: int) -> int:
+        """Of all that this publisher has left out so far, what is this writer's, in all lives."""
+        return so_far - self._thinned_before
+
+    @property
+    def ended_thinned(self) -> int:
+        """What this writer had left out when the last epoch ended."""
+        return self.thinned(self._ended_thinned)
 
     @property
     def is_ending(self) -> bool:
@@ -198,12 +210,13 @@ class Epochs:
         return not waiting or now >= self._acks_due
 
     def close(
-        self, now: float, *, closing: bool = False, committed_items: int = 0
+        self, now: float, thinned: int = 0, *, closing: bool = False, committed_items: int = 0
     ) -> EpochClose | None:
         """Announce what is uncommitted of the ended epochs; nothing when that would be no news.
 
         Args:
             now: The time; the next close is due one epoch later, if there will be anything to say.
+            thinned: How many items were left out so far: the goodbye tells it, since no epoch will.
             closing: Say goodbye: everything is committed.
             committed_items: Of a served topic: items that every consumer has committed.
         """
@@ -232,7 +245,7 @@ class Epochs:
             committed=self.committed,
             items=self._ended_items,
             committed_items=committed_items,
-            thinned=self._ended_thinned - self._thinned_before,
+            thinned=self.thinned(thinned) if closing else self.ended_thinned,
         )
 
     def _is_news(self, *, has_slices: bool) -> bool:

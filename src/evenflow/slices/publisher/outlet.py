@@ -1,9 +1,9 @@
 """The way out of sealed samples: straight to the owners of their slices, or by way of the outbox.
 
 With an outbox nothing is said before it is on disk: no sample is sent, no epoch announced whose
-samples are not written, no replay answered under a term that is not noted, and a writer says
-goodbye only when its outbox has nothing left. What lies beyond a cut is on disk under the new
-writer's id before that one says a word.
+samples are not written, or how many items were left out of it, no replay answered under a term that
+is not noted, and a writer says goodbye only when its outbox has nothing left. What lies beyond a
+cut is on disk under the new writer's id before that one says a word.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def restore(core: PublisherCore, outbox: Outbox) -> int:
     core.fencing.restore(state.terms)
     core.counts.committed = core.committed_before = state.committed_items
     core.counts.published = state.committed_items + retention.items
-    core.epochs.restore(state.committed_epoch, core.counts.published)
+    core.epochs.restore(state.committed_epoch, core.counts.published, state.thinned)
     return retention.items
 
 
@@ -97,6 +97,8 @@ class Outlet:
         if self._outbox is None:
             return self._writers.put(sealed, now)
         self._outbox.append(sealed)
+        if not self._has_thinned():
+            self._outbox.note()
         return []
 
     def put_unit(self, unit: Unit, now: float) -> None:
@@ -133,12 +135,17 @@ class Outlet:
         if not epochs.is_ending:
             return False
         if self._ended:
-            if not self.is_written(self._ended):
+            if not (self.is_written(self._ended) and self._has_thinned()):
                 return False
             self._ended = 0
             if self._outbox is not None:
                 epochs.await_acks(self._writers.take_written(), now)
         return epochs.is_announceable(now, self._writers.needs_no_wait)
+
+    def _has_thinned(self) -> bool:
+        """Whether it is written how many items were left out up to the end of the epoch."""
+        outbox = self._outbox
+        return outbox is None or outbox.state.thinned >= self._core.epochs.ended_thinned
 
     def on_committed(self) -> None:
         """Something was committed; called with the lock held."""
@@ -208,6 +215,7 @@ class Outlet:
             core.epochs.committed,
             core.retention.floors,
             core.fencing.newest,
+            core.epochs.thinned(core.counts.thinned),
             core.retention.oldest(core.sealing.serial + 1),
             core.retention.size,
         )

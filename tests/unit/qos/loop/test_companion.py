@@ -24,13 +24,25 @@ from evenflow.config import Config, QosConfig
 from evenflow.domain.channels import Gone
 from evenflow.errors import UsageError
 from evenflow.model.messages import ActionOrder, SeparationReport, WriterUse
-from evenflow.qos.loop.companion import LISTEN_S, REPORTED_WITHIN_S, QosCompanion
+from evenflow.qos.loop.companion import LISTEN_S, MOST_DOUBLINGS, RETRY_S, QosCompanion
+from evenflow.qos.loop.rate_view import RateView
 
 CONFIG = QosConfig(
     performance_ratio=0.5, levels=4, separation_most_s=1.0, period_s=0.5, calm_s=2.0, lease_s=20.0
 )
 FULL, EMPTY = 95, 2
 """Of a hundred."""
+
+
+class Rates(Separations):
+    """What is in effect in a process, which may refuse everything."""
+
+    refuses = False
+
+    def order(self, topic: str, separation_s: float, lease_s: float, now: float) -> None:
+        if self.refuses:
+            raise UsageError("it is closed")
+        super().order(topic, separation_s, lease_s, now)
 
 
 class Process:
@@ -43,7 +55,7 @@ class Process:
         self.used = EMPTY
         self.deaf = False
         self.orders = 0
-        self.rates = Separations(name)
+        self.rates = Rates(name)
         self.rates.add(Target(topic, "publisher", policy, self._apply, lambda: 0, most_s=most_s))
 
     def _apply(self, separation_s: float) -> None:
@@ -201,8 +213,55 @@ def test_a_new_controller_begins_with_what_is_in_effect(world: World) -> None:
     world.begin(QosCompanion(CONFIG))
     world.run(LISTEN_S + CONFIG.calm_s - 0.5)
     assert process.separation_s == before
-    world.run(5.0)
+    world.run(CONFIG.levels * CONFIG.calm_s + 1.0)
     assert process.separation_s == 0.0
+
+
+def test_a_new_controller_keeps_what_does_not_return(world: World) -> None:
+    kept = replace(CONFIG, returns=False)
+    world.begin(QosCompanion(kept))
+    process = world.process("p1")
+    process.used = FULL
+    world.run(5.0)
+    before, process.used = process.separation_s, EMPTY
+    world.begin(QosCompanion(kept))
+    world.run(LISTEN_S + 5 * kept.calm_s)
+    assert process.separation_s == before > 0.0
+
+
+def test_what_is_in_effect_somewhere_is_taken_over_up_to_the_largest_separation(
+    world: World,
+) -> None:
+    """Another program may have ordered anything, or say so."""
+    strange, other = world.process("p1"), world.process("p2")
+    strange.rates.order("items", 80_000.0, 1_000.0, world.now)
+    world.run(LISTEN_S + 1.0)
+    assert other.separation_s <= CONFIG.separation_most_s
+    world.run(CONFIG.levels * CONFIG.calm_s + 2.0)
+    assert (strange.separation_s, other.separation_s) == (0.0, 0.0)
+
+
+def test_one_that_refuses_holds_up_nobody(world: World) -> None:
+    refusing, other = world.process("p1"), world.process("p2", "others")
+    refusing.rates.refuses = True
+    refusing.used = FULL
+    world.run(60.0)
+    asked = refusing.orders
+    for used, thinned in [(FULL, True), (EMPTY, False)] * 3:
+        other.used = used
+        world.run(1.0 if thinned else CONFIG.levels * 8 * CONFIG.calm_s)
+        assert (other.separation_s > 0.0) is thinned
+    assert asked <= 6, "it is told ever more seldom"
+
+
+def test_one_that_refuses_for_a_while_is_told_again(world: World) -> None:
+    process = world.process("p1")
+    process.rates.refuses = True
+    process.used = FULL
+    world.run(30.0)
+    process.rates.refuses = False
+    world.run(RETRY_S * 2**MOST_DOUBLINGS)
+    assert process.separation_s > 0.0
 
 
 def test_one_that_stood_by_begins_with_what_is_in_effect(world: World) -> None:
@@ -243,7 +302,7 @@ def test_what_was_told_and_has_no_effect_is_told_again(world: World) -> None:
     process.used = FULL
     world.run(3.0)
     process.rates.order("items", 0.0, 100.0, world.now)  # somebody else did that
-    world.run(REPORTED_WITHIN_S + 2.0)
+    world.run(RETRY_S + 2.0)
     assert process.separation_s > 0.0
 
 
@@ -258,3 +317,9 @@ def test_every_setting_reaches_the_controller() -> None:
                  "calm_s"):  # fmt: skip
         assert getattr(settings, name) == getattr(changed, name), name
     assert settings.clustered.value == changed.clustered
+
+
+def test_nobody_is_more_than_full() -> None:
+    view = RateView()
+    view.handle(WriterUse("items", "p", ("a", "b"), (1 << 50, 7), (10, 0), (3, 1 << 50), (0, 10)))
+    assert [use.ratio for use in view.uses("items")] == [1.0, 1.0]

@@ -112,6 +112,7 @@ class Life:
             core.epochs.committed,
             core.retention.floors,
             core.fencing.newest,
+            core.epochs.thinned(core.counts.thinned),
             core.retention.oldest(core.sealing.serial + 1),
             core.retention.size,
         )

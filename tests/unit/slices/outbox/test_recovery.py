@@ -13,6 +13,7 @@ from tests.unit.slices.publisher.items import SLICES, table_of
 from evenflow.errors import OutboxDamaged, OutboxRefused
 from evenflow.slices.outbox.records import Kind, Tail, encode_record, scan
 from evenflow.slices.outbox.recovery import SegmentData, recover
+from evenflow.slices.outbox.state import State, encode_note
 
 from .paper import IDENTITY, Life, Paper, numbered, uncommitted
 
@@ -210,3 +211,14 @@ class TestDamage:
         ):
             with pytest.raises(OutboxRefused, match="give another folder"):
                 recover("folder", [data], other)
+
+
+def test_notes_of_before_say_nothing_of_what_was_left_out() -> None:
+    life = Life(Paper())
+    life.core.counts.thinned = 7
+    note = encode_note(life.state, life.progress())
+    assert note is not None
+    life.state.apply(memoryview(note))
+    assert State.decode(memoryview(life.state.encode())).thinned == 7
+    life.state.apply(memoryview(note[:-8]))
+    assert life.state.thinned == 7

@@ -131,6 +131,12 @@ class FakeParticipant:
     def waiter(self) -> FakeWaiter:
         return self._waiter
 
+    def host(self, guest: Any) -> None:
+        pass
+
+    def dismiss(self, guest: Any) -> None:
+        pass
+
     def of(self, channel: Any, partition: str = "") -> FakeWriter:
         """The writer that was opened last, or will be opened."""
         return self._writers.get((channel.name, partition)) or self.writer(channel, partition)

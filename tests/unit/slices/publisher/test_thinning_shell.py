@@ -16,7 +16,13 @@ from evenflow.autonomic.rates import Target, take_part
 from evenflow.config import Config
 from evenflow.domain import channels
 from evenflow.errors import ClosedError, PublishTimeout
-from evenflow.model.messages import ActionOrder, ActionOutcome, SeparationReport, WriterUse
+from evenflow.model.messages import (
+    ActionOrder,
+    ActionOutcome,
+    Commit,
+    SeparationReport,
+    WriterUse,
+)
 from evenflow.slices.publisher.publisher import Publisher
 
 from .fakes import LIMIT_S, FakeParticipant, until
@@ -45,13 +51,14 @@ def domain() -> FakeParticipant:
 
 @contextmanager
 def opened(
-    domain: FakeParticipant, thin: str = "source", *, deadline_s: float = 0.0, **options: Any
-) -> Iterator[Publisher]:
+    domain: FakeParticipant, thin: str = "source", *, deadline_s: float = 0.0,
+    report_s: float = 0.05, **options: Any,
+) -> Iterator[Publisher]:  # fmt: skip
     config = Config()
     topic = replace(config.topics[0], slices=4, thin=thin, deadline_s=deadline_s)
     settings = replace(config.publisher, linger_ms=0, retention_bytes=1 << 20)
     config = replace(
-        config, topics=(topic,), publisher=settings, qos=replace(config.qos, report_s=0.05)
+        config, topics=(topic,), publisher=settings, qos=replace(config.qos, report_s=report_s)
     )
     publisher = Publisher("items", config=config, participant=domain, **options)  # type: ignore[arg-type]
     try:
@@ -146,6 +153,34 @@ def test_what_was_thinned_is_told_with_the_epochs(domain: FakeParticipant) -> No
         assert (told[-1].items, told[-1].thinned) == (1, 4)
 
 
+def test_the_goodbye_tells_what_was_left_out_after_the_last_epoch(domain: FakeParticipant) -> None:
+    with opened(domain) as publisher:
+        assert order(domain, 1, LONG_S).ok
+        assert publisher.publish(b"x", sender="a")
+        told = domain.of(channels.EPOCHS).written
+        until(lambda: told[-1].epoch >= 1)
+        assert publisher.publish_many([b"x"] * 5, senders="a") == 0
+        slices = np.flatnonzero(publisher._core.retention.newest).tolist()
+        domain.say(
+            channels.COMMITS, Commit("items", publisher.writer, "n", "", tuple(slices), (1,), (1,))
+        )
+        publisher.close(LIMIT_S)
+        assert (told[-1].closing, told[-1].items, told[-1].thinned) == (True, 1, 5)
+
+
+def test_what_was_left_out_is_counted_across_restarts(tmp_path: Path) -> None:
+    for total in (4, 8, 12):
+        domain = FakeParticipant(readers=1)
+        with opened(domain, outbox=tmp_path / "outbox") as publisher:
+            assert order(domain, 1, LONG_S).ok
+            assert publisher.publish_many([b"x"] * 5, senders="a") == 1
+            told = domain.of(channels.EPOCHS).written
+            until(lambda: told[-1].thinned == total)  # noqa: B023
+            assert publisher._outbox is not None
+            assert publisher._outbox.state.thinned == total, "on disk before it is told"
+            assert publisher.stats.thinned == 4
+
+
 def test_a_topic_that_is_never_thinned_has_nothing_to_thin_it_by(domain: FakeParticipant) -> None:
     with opened(domain, "never") as publisher:
         assert all(publisher.publish(b"x", sender="a") for _ in range(100))
@@ -205,6 +240,41 @@ def test_whoever_takes_part_in_a_process_shares_one_station(domain: FakeParticip
             )
         )
         assert publisher.publish(b"x", sender="a")
+
+
+def test_everything_is_told_again_and_again(domain: FakeParticipant) -> None:
+    """Who stood still is taken for gone; what never changes must be heard again all the same."""
+    with opened(domain):
+        until(lambda: len(separations(domain)) >= 3)
+        until(lambda: len(domain.of(channels.USES).written) >= 3)
+        until(lambda: len(domain.of(channels.PROPERTIES).written) >= 3)
+        assert len(set(separations(domain))) == 1
+
+
+def test_one_that_cannot_be_changed_does_not_silence_the_others(domain: FakeParticipant) -> None:
+    def fail(_separation_s: float) -> None:
+        raise ClosedError("reader")
+
+    broken = Target("items", "reader 1", "readers", fail, lambda: 0)
+    with opened(domain) as publisher, take_part(domain, Config(), "items", target=broken) as part:  # type: ignore[arg-type]
+        assert not order(domain, 1, LONG_S, lease_s=0.05).ok
+        until(lambda: publisher.publish(b"x", sender="a") and publisher.publish(b"x", sender="a"))
+        told = len(domain.of(channels.USES).written)
+        publisher.publish(bytes(500_000), sender="b")
+        until(lambda: len(domain.of(channels.USES).written) > told)
+        part.close()
+
+
+def test_a_lease_ends_in_time_however_seldom_reports_are(domain: FakeParticipant) -> None:
+    with opened(domain, report_s=60.0) as publisher:
+        assert order(domain, 1, LONG_S, lease_s=0.05).ok
+        until(lambda: publisher.publish(b"x", sender="a") and publisher.publish(b"x", sender="a"))
+
+
+def test_a_part_may_be_closed_twice(domain: FakeParticipant) -> None:
+    target = Target("items", "reader 1", "readers", lambda _: None, lambda: 0)
+    with take_part(domain, Config(), "items", target=target) as part:  # type: ignore[arg-type]
+        part.close()
 
 
 def test_a_closed_publisher_says_so_and_thins_nothing(domain: FakeParticipant) -> None:
