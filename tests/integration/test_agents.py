@@ -143,6 +143,13 @@ def test_a_type_declared_otherwise_is_refused_until_nobody_uses_the_first(
     assert agents.counts == (0, 1, 1)
 
 
+@pytest.mark.parametrize("word", ["struct", "None", "self", "serialize", "mro", "string", "x" * 64])
+def test_words_of_python_and_idl_are_names_like_others(agents: AgentEntities, word: str) -> None:
+    fields = (DeclaredField(word, "u8"), DeclaredField("other", "text", 4))
+    writer = agents.writer(f"of-{word}", Declaration(f"m::{word}", fields), reliable=True)
+    assert writer.write([1, "a"])
+
+
 def test_each_of_many_readers_is_named_when_it_has_something(
     agents: AgentEntities, eventually: Callable[..., None]
 ) -> None:

@@ -89,11 +89,12 @@ class DeviceEntities(Closing):
             if isinstance(action, DropEntity):
                 self._drop((action.guid, action.entity))
                 continue
+            fault = ""
             try:
                 self._make(action)
-                fault = ""
-            except EvenflowError as error:
-                fault = str(error)
+            except Exception as error:  # noqa: BLE001 - no declaration may end the bridge
+                fault = str(error) or repr(error)
+                _log.warning("an entity of %s is refused: %s", action.guid.hex(), fault)
             self._take([EntityMade(action.guid, action.entity, fault)])
 
     def _make(self, action: MakeEntity) -> None:
