@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -327,6 +328,30 @@ def test_a_bridge_that_wants_keys_serves_those_that_have_one(
     assert main(["keys", "device", "late", "--dir", str(keys)]) == 0
     late = plant.devices(["late"], options={"key": capsys.readouterr().out.strip()})
     eventually(lambda: late.served_by(["b1"]), "a key that is added counts at once")
+
+
+def test_rubbish_is_refused_and_devices_are_served_throughout(
+    plant: Plant,
+    eventually: Callable[..., None],
+    listed: Callable[..., list[dict[str, Any]]],
+) -> None:
+    bridge = plant.bridge("b1")
+    field = plant.devices(["a", "b"], publish_s=0.2)
+    eventually(lambda: field.served_by(["b1"]), "the devices are served")
+    sessions, chance, count = dict(field.sessions), random.Random(1), 5_000
+    host, _, port = listed("bridges")[0]["addresses"][0].removeprefix("udp://").partition(":")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for number in range(count):
+            guid = chance.choice([guid_of("a"), guid_of("b"), chance.randbytes(12)])
+            head = b"EF\1" + bytes((chance.randrange(24), chance.randrange(2), 0)) + guid
+            data = chance.choice([b"", head]) + chance.randbytes(chance.randrange(100))
+            sender.sendto(data, (host, int(port)))
+            if number % 100 == 0:
+                time.sleep(0.01)  # a socket holds so much
+    eventually(lambda: listed("bridges")[0]["refused"] > 0.9 * count, "it is refused, and counted")
+    field.look()
+    assert (field.bridges, field.sessions) == ({"a": "b1", "b": "b1"}, sessions)
+    assert bridge.poll() is None
 
 
 def test_a_second_bridge_of_a_name_is_refused(
