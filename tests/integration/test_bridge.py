@@ -149,7 +149,7 @@ class Plant:
 
     def devices(self, names: Sequence[str], **given: Any) -> Field:
         """Start devices in one process."""
-        options = {"group": self.group, "interface": "127.0.0.1", **given.pop("options", {})}
+        options = {"group": self.group, **given.pop("options", {})}
         whole = json.dumps({"names": list(names), "options": options, **given})
         return Field(self.start(f"devices-{names[0]}", str(DEVICES), whole))
 

@@ -86,7 +86,7 @@ SHELLS: Final = frozenset(
     bridge.shell.handing bridge.shell.items bridge.shell.keys bridge.shell.ring_turns
     bridge.shell.sensors bridge.shell.udp
     config config.loading
-    device.__init__ device.evenflow_device
+    device device.evenflow_device
     mobile.client.aio mobile.client.blocking mobile.client.disk mobile.client.shell
     mobile.client.wire
     mobile.link.accepting mobile.link.dialing mobile.link.listening mobile.link.quic

@@ -487,7 +487,8 @@ class Device:
         name: As for :class:`DeviceCore`; what follows and is not named here, too.
         bridges: Addresses of bridges, where there is no multicast.
         group: Where bridges are looked for otherwise.
-        interface: Address of the interface by which the group is reached; empty: any.
+        interface: Address of the interface by which the group is reached; empty: the one that the
+            system takes, and this machine itself (a board cannot choose).
         run: Larger at every start; 0: the clock in microseconds.
     """
 
@@ -510,9 +511,10 @@ class Device:
         self.targets = [socket.getaddrinfo(*one)[0][-1] for one in bridges or (group,)]
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.setblocking(False)  # noqa: FBT003
-        if interface:
-            where = bytes([int(part) for part in interface.split(".")])
-            self.socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, where)
+        ways = (interface,) if interface else ("0.0.0.0", "127.0.0.1")  # noqa: S104
+        self._ways = [bytes([int(part) for part in way.split(".")]) for way in ways]
+        if not interface and not hasattr(socket, "IP_MULTICAST_IF"):
+            self._ways = []
 
     def publisher(self, topic: str, type_line: str, *, reliable: bool = True) -> Entity:
         """Publish samples of a type such as ``Temperature(celsius f64, room text32)``."""
@@ -541,12 +543,26 @@ class Device:
                 break
             samples += self.core.receive(data, source, self.now())
         for data, target in self.core.poll(self.now()):
-            for address in self.targets if target is None else (target,):
-                try:
-                    self.socket.sendto(data, address)  # type: ignore[call-overload]
-                except OSError:  # as if it were lost on its way
-                    pass
+            if target is not None:
+                self._send(data, target)
+            else:
+                for address in self.targets:
+                    self._look(data, address)
         return samples
+
+    def _look(self, data: bytes, address: "object") -> None:
+        if self.core.direct or not self._ways:
+            self._send(data, address)
+            return
+        for way in self._ways:
+            self.socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, way)
+            self._send(data, address)
+
+    def _send(self, data: bytes, address: "object") -> None:
+        try:
+            self.socket.sendto(data, address)  # type: ignore[call-overload]
+        except OSError:  # as if it were lost on its way
+            pass
 
     def now(self) -> int:
         """Milliseconds that only grow; a board's counter begins again every few days."""
