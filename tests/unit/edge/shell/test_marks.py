@@ -49,7 +49,7 @@ class Disk:
 
     def _progress(self) -> Progress:
         state = self.outbox.state
-        return Progress(0, 0, state.floors, state.terms, state.serial + 1, 0)
+        return Progress(0, 0, state.floors, state.terms, 0, state.serial + 1, 0)
 
     def append(self, one: Accept) -> None:
         """The outbox has a unit, synced; that it has its items too is tested elsewhere."""
