@@ -42,22 +42,26 @@ def test_items_arrive_in_order_of_their_sender(config):
     assert all(ids == sorted(ids) for ids in seen.values())
 
 
-def test_an_application_that_fails_is_counted_and_does_not_stop_the_node(config):
+def test_only_an_item_that_fails_again_and_again_is_skipped_and_only_if_asked_for(domain_id):
+    config = configured(domain_id, **{"topics.items.on_error": "skip", "node.retry_ms": 1})
+    done = set()
+
     def fail_on_seven(batch):
         if 7 in batch.ids:
             raise ValueError("seven")
+        done.update(batch.ids.tolist())
 
     with Balancer(config=config), Node("items", fail_on_seven, config=config) as node:
         with Publisher("items", config=config) as publisher:
-            for number in range(1, 51):
-                publisher.publish(b"", id=number)
+            publisher.publish_many([b""] * 50, ids=range(1, 51))
         assert node.items == 50
-        assert node.failed >= 1
-        assert node.error is None
+        assert done == set(range(1, 51)) - {7}
+        assert (node.failed, node.error) == (1, None)
+        assert node.retried > config.node.retries
 
 
-def test_with_on_error_stop_the_items_go_to_another_node(domain_id):
-    config = configured(domain_id, **{"node.on_error": "stop"})
+def test_by_default_a_node_whose_application_fails_stops_and_the_items_go_to_another(domain_id):
+    config = configured(domain_id, **{"node.retry_ms": 1})
     done = []
 
     def fail(batch):

@@ -84,6 +84,7 @@ COMMANDS: Registry[click.Command] = Registry(
         "broker": Later("evenflow.cli.broker:broker", "store topics as part of the overlay"),
         "config": Later("evenflow.cli.config:config", "check the configuration and print it"),
         "consumers": Later("evenflow.cli.consumers:consumers", "list who reads a served topic"),
+        "dead": Later("evenflow.cli.topics.dead:dead", "list what applications could not process"),
         "fleet": Later(
             "evenflow.cli.mobile.fleet:fleet",
             "drive simulated vehicles that report as mobile nodes",

@@ -30,8 +30,8 @@ COLUMNS = ("node", "state", "slices", "items", "backlog_items", "busy_s", "cpu",
 """What an operator looks at first."""
 TITLES = {"backlog_items": "backlog", "busy_s": "busy s", "cpu": "cpu %", "memory": "mem %"}
 COUNTERS = (
-    "node", "failed", "damaged", "repeated_and_dropped", "replayed", "refused", "stray",
-    "misfits", "spill_failures",
+    "node", "retried", "dead", "failed", "damaged", "repeated_and_dropped", "replayed", "refused",
+    "stray", "misfits", "spill_failures",
 )  # fmt: skip
 """What else a node counts; zero when all is well, except for what is replayed and refused."""
 
@@ -80,6 +80,8 @@ def as_row(report: NodeReport) -> dict[str, Any]:
         "lost": report.lost,
         "repeated_and_dropped": report.repeated,
         "failed": report.failed,
+        "retried": report.retried,
+        "dead": report.dead,
         "damaged": report.damaged,
         "busy_s": round(report.busy_s, 3),
         "state": state_name(report),
