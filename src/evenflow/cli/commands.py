@@ -107,7 +107,9 @@ COMMANDS: Registry[click.Command] = Registry(
         ),
         "send": Later("evenflow.cli.mobile.send:send", "send a message to mobile nodes"),
         "slices": Later("evenflow.cli.slices:slices", "list slices and moves, or move some"),
+        "tail": Later("evenflow.cli.topics.tail:tail", "show the items of a topic as they come"),
         "token": Later("evenflow.cli.access.token:token", "issue, list and revoke tokens"),
+        "topics": Later("evenflow.cli.topics.topics:topics", "list the topics and who reads them"),
         "up": Later(
             "evenflow.cli.up:up",
             "run everything on this machine, with a live table",

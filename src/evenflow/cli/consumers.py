@@ -47,7 +47,7 @@ def consumers(
     served = [one.name for one in config.topics if one.served]
     topic = config.topic(topic or (served[0] if served else config.topics[0].name)).name
     with Participant(config.domain) as participant:
-        view = _View(topic)
+        view = ConsumersView(topic)
         Listener(participant, LOOKED_AT, view.see).listen(LOOK_S)
         if action == "forget":
             if not name:
@@ -73,7 +73,7 @@ def consumers(
     return 0
 
 
-class _View:
+class ConsumersView:
     """What is kept in the domain about the consumers of a topic."""
 
     def __init__(self, topic: str) -> None:
@@ -92,6 +92,7 @@ class _View:
             self.core.handle(message, time.monotonic())
 
     def rows(self) -> list[dict[str, Any]]:
+        """A row for each registered consumer."""
         found = []
         for name in self.core.others.names():
             newest = self.core.others.newest(name)
@@ -110,7 +111,7 @@ class _View:
         return found
 
 
-def _forget(participant: Participant, view: _View, name: str) -> int:
+def _forget(participant: Participant, view: ConsumersView, name: str) -> int:
     known = view.core.others.names()
     if name not in known:
         raise UnknownName("consumer", name, known)
