@@ -7,8 +7,13 @@ from dataclasses import replace
 import pytest
 
 from evenflow import Balancer, Config, Node, Publisher
+from evenflow.cli import main
+from evenflow.domain.channels import data
+from evenflow.domain.cyclone import Participant
 from evenflow.errors import DeliveryTimeout
+from evenflow.model.batch import Item
 from evenflow.processes import wait_until
+from evenflow.testing.samples import encode_items
 
 pytestmark = [pytest.mark.domain]
 
@@ -118,3 +123,23 @@ def test_what_a_publisher_left_that_was_killed_in_its_first_epoch_is_processed(c
         )
         assert wait_until(lambda: len(node._core.writers.ledger.cuts) == 3, 60)
         assert len(node._core.writers.ledger.cuts) == 3
+
+
+def test_items_of_a_writer_that_does_not_speak_the_protocol_are_told(config, caplog, capsys):
+    with Balancer(config=config), Node("items", print, config=config) as node:
+        assert wait_until(lambda: len(node.slices) == 8, 20)
+        with Participant(config.domain) as participant:
+            writer = participant.writer(data("items"), node.id)
+            assert wait_until(lambda: writer.matched() == 1, 20)
+            writer.write_encoded(encode_items(77, 1, 1, {3: (1, [Item("s", 1, 0, b"x")] * 2)}))
+            assert wait_until(lambda: "says nothing else" in caplog.text, 30)
+            assert caplog.text.count("says nothing else") == 1
+            options = ["--domain", str(config.domain.id)]
+
+            def told():
+                capsys.readouterr()
+                assert main(["nodes", *options]) == 0
+                return "2 items of 1 writers wait for ever" in capsys.readouterr().err
+
+            assert wait_until(told, 20)
+        assert node.items == 0

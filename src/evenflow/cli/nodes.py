@@ -31,7 +31,7 @@ COLUMNS = ("node", "state", "slices", "items", "backlog_items", "busy_s", "cpu",
 TITLES = {"backlog_items": "backlog", "busy_s": "busy s", "cpu": "cpu %", "memory": "mem %"}
 COUNTERS = (
     "node", "retried", "dead", "failed", "damaged", "repeated_and_dropped", "replayed", "refused",
-    "stray", "misfits", "spill_failures",
+    "stray", "misfits", "foreign", "foreign_items", "spill_failures",
 )  # fmt: skip
 """What else a node counts; zero when all is well, except for what is replayed and refused."""
 
@@ -57,6 +57,7 @@ def nodes(shared: Shared, topic: str | None, *, as_json: bool) -> int:
         if rows and shared.verbose:
             print_nodes(rows, COUNTERS)
         _warn_of_idle(topic, len(rows), config.topic(topic).slices)
+        _warn_of_foreign(rows)
         for reason in refused.values():
             print(f"refused: {reason}", file=sys.stderr)
         if view.balancer is None:
@@ -91,6 +92,8 @@ def as_row(report: NodeReport) -> dict[str, Any]:
         "refused": report.refused,
         "stray": report.stray,
         "misfits": report.misfits,
+        "foreign": report.foreign,
+        "foreign_items": report.foreign_items,
         "spill_failures": report.spill_failures,
     }
 
@@ -126,3 +129,13 @@ def _warn_of_idle(topic: str, nodes: int, slices: int) -> None:
             f" nothing to do; raise topics.{topic}.slices in all processes, or stop some",
             file=sys.stderr,
         )
+
+
+def _warn_of_foreign(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        if row["foreign"]:
+            print(
+                f"{row['node']}: {row['foreign_items']:,} items of {row['foreign']} writers wait"
+                " for ever, because these do not speak the protocol of publishers",
+                file=sys.stderr,
+            )

@@ -85,6 +85,10 @@ class NodeReport:
     """Times that the application failed."""
     dead: Number = 0
     """Items that were given up and are in the dead-letter topic."""
+    foreign: U32 = 0
+    """Writers that send items and do not speak the protocol."""
+    foreign_items: Number = 0
+    """Items that came of them: nobody can process or commit them."""
     layout: Text = ""
     """How it has the topic set up: slices, assignment, served or not. The balancer compares."""
     balancer: BalancerNumber = 0

@@ -290,6 +290,7 @@ class NodeCore:
     def _report(self, now: float, known: KnownCuts) -> NodeReport:
         self._reports += 1
         held = [self.cache.held[slice_id] for slice_id in sorted(self.cache.held)]
+        foreign, foreign_items = self.writers.foreign.counts(now)
         return NodeReport(
             topic=self.topic,
             node=self.node,
@@ -324,6 +325,8 @@ class NodeCore:
             complete=known.complete,
             retried=self.delivery.failures.retried,
             dead=self.delivery.dead,
+            foreign=foreign,
+            foreign_items=foreign_items,
             spill_failures=self._spill.failed if self._spill is not None else 0,
             layout=self._layout,
             balancer=self._followed if now - self._heard_at < FOLLOWS else 0,
