@@ -10,6 +10,7 @@ import pytest
 
 from evenflow import Balancer, Config, Node, Publisher
 from evenflow.cli import main
+from evenflow.errors import DeliveryTimeout
 from evenflow.processes import wait_until
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes]
@@ -82,5 +83,10 @@ def test_tail_of_a_served_topic_shows_what_is_kept_and_registers_nobody(config, 
         assert rows["items"]["kind"] == "processed"
         assert main(["topics"]) == 0
         assert all(len(line) <= 80 for line in capsys.readouterr().out.splitlines())
-        with pytest.raises(Exception, match="uncommitted"):
+        with pytest.raises(DeliveryTimeout, match="uncommitted"):
             publisher.close(0.0)
+        assert main(["consumers", "--topic", "fleet"]) == 0
+        assert main(["consumers", "--topic", "items"]) == 1
+        assert "topic items is not served" in capsys.readouterr().err
+        assert main(["nodes", "--topic", "fleet"]) == 0
+        assert "topic fleet" in capsys.readouterr().out

@@ -54,6 +54,13 @@ def consumers(
                 raise UsageError("say which: evenflow consumers forget NAME")
             return _forget(participant, view, name)
     rows = view.rows()
+    if not rows and not view.core.progress and not config.topic(topic).served:
+        print(
+            f"evenflow: error: topic {topic} is not served, so nobody can read it: set"
+            f" topics.{topic}.served = true in all processes",
+            file=sys.stderr,
+        )
+        return 1
     if as_json:
         thinned = view.core.thinned.heard
         print(json.dumps({"topic": topic, "thinned": thinned, "consumers": rows}, indent=2))

@@ -53,6 +53,7 @@ def nodes(shared: Shared, topic: str | None, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"topic": topic, "balancer": view.balancer, "nodes": rows}, indent=2))
     else:
+        print(f"topic {topic}")
         print_nodes(rows, COLUMNS)
         if rows and shared.verbose:
             print_nodes(rows, COUNTERS)

@@ -157,6 +157,13 @@ class Node(Closing):
         if self.topic.on_error == "skip":
             return GivenUp.SKIPPED
         if self._dead is None:
+            _LOG.error(
+                "the application cannot process item %d of slice %d: the node stops and leaves it "
+                'to another (topics.%s.on_error = "dead" puts such items aside)',
+                item.first,
+                item.slice,
+                self.topic.name,
+            )
             return GivenUp.STOP
         self._dead.put_aside(item, error, tries)
         return GivenUp.DEAD
