@@ -13,6 +13,7 @@ from evenflow.config import DomainConfig
 from evenflow.domain import channels
 from evenflow.domain.channels import Gone
 from evenflow.domain.cyclone import Participant
+from evenflow.domain.listener import Listener
 from evenflow.errors import ClosedError, DomainError
 from evenflow.model.batch import Item
 from evenflow.model.messages import Attachment, Beat, MapPage, MoveReply, NodeReport, Order, Step
@@ -625,3 +626,15 @@ def test_large_samples_travel_whole(
         assert [len(batch) for batch in sample.batches()] == [400, 600]
         assert [one.id for one in sample.rows] == list(range(1_000))
         assert all(one.payload == one.id.to_bytes(8, "little") * 1_000 for one in sample.rows)
+
+
+@pytest.mark.timeout(30)
+def test_who_listens_for_long_hears_a_signal_meanwhile(participant: Participant) -> None:
+    listener = Listener(participant, (channels.BEATS,), lambda _: None)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            listener.listen(3_600.0)
+    finally:
+        signal.signal(signal.SIGALRM, before)

@@ -133,6 +133,23 @@ def test_a_late_reader_gets_the_past_and_then_the_live_stream(
     assert cluster.stop("archive") == 0
 
 
+def test_a_reading_is_closed_while_it_waits(config: Config, cluster: LocalCluster) -> None:
+    with Publisher("items", config=config) as publisher:
+        publisher.publish(b"x", sender="a", id=1)
+    before = set(threading.enumerate())
+    reading = evenflow.read_from("items", 0, config=config)
+    assert next(reading).id == 1
+    began = set(threading.enumerate()) - before
+    assert len(began) > 1
+    reading.close()
+    assert [thread for thread in began if thread.name == "evenflow-store-client"]
+    assert not [
+        thread
+        for thread in began
+        if thread.is_alive() and thread.name.startswith(("evenflow-store-client", "archive"))
+    ]
+
+
 def test_what_a_durable_topic_needs_is_said() -> None:
     with pytest.raises(ConfigError, match="must be true for a durable topic"):
         Config.load(None, {"topics.items.durable": True})

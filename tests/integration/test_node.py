@@ -7,8 +7,13 @@ from dataclasses import replace
 import pytest
 
 from evenflow import Balancer, Config, Node, Publisher
+from evenflow.cli import main
+from evenflow.domain.channels import data
+from evenflow.domain.cyclone import Participant
 from evenflow.errors import DeliveryTimeout
+from evenflow.model.batch import Item
 from evenflow.processes import wait_until
+from evenflow.testing.samples import encode_items
 
 pytestmark = [pytest.mark.domain]
 
@@ -42,22 +47,26 @@ def test_items_arrive_in_order_of_their_sender(config):
     assert all(ids == sorted(ids) for ids in seen.values())
 
 
-def test_an_application_that_fails_is_counted_and_does_not_stop_the_node(config):
+def test_only_an_item_that_fails_again_and_again_is_skipped_and_only_if_asked_for(domain_id):
+    config = configured(domain_id, **{"topics.items.on_error": "skip", "node.retry_ms": 1})
+    done = set()
+
     def fail_on_seven(batch):
         if 7 in batch.ids:
             raise ValueError("seven")
+        done.update(batch.ids.tolist())
 
     with Balancer(config=config), Node("items", fail_on_seven, config=config) as node:
         with Publisher("items", config=config) as publisher:
-            for number in range(1, 51):
-                publisher.publish(b"", id=number)
+            publisher.publish_many([b""] * 50, ids=range(1, 51))
         assert node.items == 50
-        assert node.failed >= 1
-        assert node.error is None
+        assert done == set(range(1, 51)) - {7}
+        assert (node.failed, node.error) == (1, None)
+        assert node.retried > config.node.retries
 
 
-def test_with_on_error_stop_the_items_go_to_another_node(domain_id):
-    config = configured(domain_id, **{"node.on_error": "stop"})
+def test_by_default_a_node_whose_application_fails_stops_and_the_items_go_to_another(domain_id):
+    config = configured(domain_id, **{"node.retry_ms": 1})
     done = []
 
     def fail(batch):
@@ -114,3 +123,23 @@ def test_what_a_publisher_left_that_was_killed_in_its_first_epoch_is_processed(c
         )
         assert wait_until(lambda: len(node._core.writers.ledger.cuts) == 3, 60)
         assert len(node._core.writers.ledger.cuts) == 3
+
+
+def test_items_of_a_writer_that_does_not_speak_the_protocol_are_told(config, caplog, capsys):
+    with Balancer(config=config), Node("items", print, config=config) as node:
+        assert wait_until(lambda: len(node.slices) == 8, 20)
+        with Participant(config.domain) as participant:
+            writer = participant.writer(data("items"), node.id)
+            assert wait_until(lambda: writer.matched() == 1, 20)
+            writer.write_encoded(encode_items(77, 1, 1, {3: (1, [Item("s", 1, 0, b"x")] * 2)}))
+            assert wait_until(lambda: "says nothing else" in caplog.text, 30)
+            assert caplog.text.count("says nothing else") == 1
+            options = ["--domain", str(config.domain.id)]
+
+            def told():
+                capsys.readouterr()
+                assert main(["nodes", *options]) == 0
+                return "2 items of 1 writers wait for ever" in capsys.readouterr().err
+
+            assert wait_until(told, 20)
+        assert node.items == 0

@@ -112,6 +112,19 @@ def test_generated_items(processed: Processed, domain_config: DomainConfig) -> N
     assert processed.senders == {f"sender-{n}": 100 for n in range(200)}
 
 
+def test_an_interrupt_ends_the_wait_for_commits_that_do_not_come(
+    domain_config: DomainConfig,
+) -> None:
+    command = start(domain_config, "--size", "50", "--count", "5", "--within", "1h")
+    assert command.stderr is not None
+    assert b"5 to go" in command.stderr.readline()  # nobody is there to commit
+    command.send_signal(signal.SIGINT)
+    out, err = command.communicate(timeout=30)
+    assert command.returncode == 1
+    assert json.loads(out)["uncommitted"] == 5
+    assert b"uncommitted" in err
+
+
 def test_an_interrupt_ends_it_after_the_commits(
     processed: Processed, domain_config: DomainConfig
 ) -> None:

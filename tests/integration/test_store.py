@@ -16,7 +16,7 @@ from evenflow.cli import main
 from evenflow.config import Config
 from evenflow.domain.channels import PROPERTIES, Gone
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import EvenflowError, OverlayError
+from evenflow.errors import ClosedError, EvenflowError, OverlayError
 from evenflow.overlay.broker.local import LocalBrokers
 from evenflow.overlay.client.aio import AsyncClient
 from evenflow.overlay.client.blocking import Client
@@ -261,3 +261,23 @@ def test_who_publishes_again_under_the_same_number_stores_nothing_twice(standing
     with client_of(standing) as client:
         found = [message.payload for message in client.read("again", 0, time.time_ns())]
     assert found == [b"1", b"2", b"3"]
+
+
+def test_a_client_that_is_closed_tells_who_waits_for_it(standing):
+    client = client_of(standing)
+    client.ensure("closing")
+    said = []
+
+    def wait():
+        try:
+            next(client.subscribe("closing"))
+        except EvenflowError as error:
+            said.append(error)
+
+    waiting = threading.Thread(target=wait, daemon=True)
+    waiting.start()
+    client.now("closing")
+    client.close()
+    waiting.join(20)
+    assert not waiting.is_alive()
+    assert isinstance(said[0], ClosedError)

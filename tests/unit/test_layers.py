@@ -112,7 +112,8 @@ SHELLS: Final = frozenset(
     slices.assignment slices.assignment.at_random slices.control_writers slices.spill
     slices.balancer.balancer slices.ending.disk
     slices.consumer.follower slices.consumer.following slices.consumer.idle_limit
-    slices.consumer.reading slices.consumer.finding
+    slices.consumer.reading slices.consumer.finding slices.consumer.watching
+    slices.dead_letters.office slices.dead_letters.reading
     slices.node.loop slices.node.node slices.node.sensors slices.node.worker
     slices.node.serving.flight_server slices.node.serving.shell
     slices.outbox.files slices.outbox.outbox

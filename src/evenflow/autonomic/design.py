@@ -134,7 +134,7 @@ def _distributed(
 def _places(config: Config) -> dict[str, Place]:
     """A planner of slices for each topic, and those of the operator."""
     algorithm = config.balancer.algorithm
-    own = {topic.name: Place(algorithm, {"topic": topic.name}) for topic in config.topics}
+    own = {topic.name: Place(algorithm, {"topic": topic.name}) for topic in config.all_topics}
     given = {
         each.name: Place(each.planner, _for_topic(each.name, each.planner, each.settings, config))
         for each in config.planners
@@ -146,14 +146,16 @@ def _for_topic(
     place: str, planner: str, settings: Mapping[str, float | str], config: Config
 ) -> dict[str, float | str]:
     """The settings of a planner; of slices in the place of a topic, it is for that topic."""
-    own = planner in ALGORITHMS and any(topic.name == place for topic in config.topics)
+    own = planner in ALGORITHMS and any(topic.name == place for topic in config.all_topics)
     return {"topic": place, **settings} if own else dict(settings)
 
 
 def _own_rules(config: Config) -> list[Rule]:
     """Whatever a balancer notices of a topic, the topic's planner is asked."""
     return [
-        Rule(each.of(topic.name), topic.name) for topic in config.topics for each in BalancerEvent
+        Rule(each.of(topic.name), topic.name)
+        for topic in config.all_topics
+        for each in BalancerEvent
     ]
 
 

@@ -34,6 +34,7 @@ EXAMPLES = """\
   evenflow broker --name b3 --listen 127.0.0.1:0 --contact 127.0.0.1:7401 \\
       --keep-for 24h --balance-every 10s
 
+Brokers that the file names (store.brokers) find one another without --contact.
 Clients connect to any broker: evenflow.overlay.Client(["127.0.0.1:7401"]).
 """
 
@@ -63,6 +64,11 @@ def address(text: str) -> str:
     return text
 
 
+def others_of(brokers: tuple[str, ...], listen: str) -> tuple[str, ...]:
+    """The brokers of the configuration that a broker joins: all but itself, in any order."""
+    return tuple(one for one in brokers if one != listen)
+
+
 @command("broker", examples=EXAMPLES)
 @click.option("--name", metavar="NAME", required=True, help="the broker's own name")
 @click.option("--at", metavar="X,Y", type=place, help="place in the unit square (from its name)")
@@ -79,7 +85,7 @@ def address(text: str) -> str:
     metavar="HOST:PORT",
     type=address,
     multiple=True,
-    help="a broker to join (may be repeated; none for the first)",
+    help="a broker to join (may be repeated; else the others of store.brokers)",
 )
 @click.option(
     "--data", metavar="FOLDER", type=Path, default=Path("store"), help="its storage (store/)"
@@ -126,7 +132,7 @@ def broker(
             at or geographic_hash(name),
             listen=listen,
             data=data,
-            contacts=contacts,
+            contacts=contacts or others_of(config.store.brokers, listen),
             settings=settings,
             history=history,
         )

@@ -88,6 +88,7 @@ COMMANDS: Registry[click.Command] = Registry(
         "broker": Later("evenflow.cli.broker:broker", "store topics as part of the overlay"),
         "config": Later("evenflow.cli.config:config", "check the configuration and print it"),
         "consumers": Later("evenflow.cli.consumers:consumers", "list who reads a served topic"),
+        "dead": Later("evenflow.cli.topics.dead:dead", "list what applications could not process"),
         "devices": Later("evenflow.cli.bridge.devices:devices", "list the devices on bridges"),
         "fleet": Later(
             "evenflow.cli.mobile.fleet:fleet",
@@ -111,7 +112,9 @@ COMMANDS: Registry[click.Command] = Registry(
         ),
         "send": Later("evenflow.cli.mobile.send:send", "send a message to mobile nodes"),
         "slices": Later("evenflow.cli.slices:slices", "list slices and moves, or move some"),
+        "tail": Later("evenflow.cli.topics.tail:tail", "show the items of a topic as they come"),
         "token": Later("evenflow.cli.access.token:token", "issue, list and revoke tokens"),
+        "topics": Later("evenflow.cli.topics.topics:topics", "list the topics and who reads them"),
         "up": Later(
             "evenflow.cli.up:up",
             "run everything on this machine, with a live table",

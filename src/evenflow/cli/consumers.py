@@ -47,13 +47,20 @@ def consumers(
     served = [one.name for one in config.topics if one.served]
     topic = config.topic(topic or (served[0] if served else config.topics[0].name)).name
     with Participant(config.domain) as participant:
-        view = _View(topic)
+        view = ConsumersView(topic)
         Listener(participant, LOOKED_AT, view.see).listen(LOOK_S)
         if action == "forget":
             if not name:
                 raise UsageError("say which: evenflow consumers forget NAME")
             return _forget(participant, view, name)
     rows = view.rows()
+    if not rows and not view.core.progress and not config.topic(topic).served:
+        print(
+            f"evenflow: error: topic {topic} is not served, so nobody can read it: set"
+            f" topics.{topic}.served = true in all processes",
+            file=sys.stderr,
+        )
+        return 1
     if as_json:
         thinned = view.core.thinned.heard
         print(json.dumps({"topic": topic, "thinned": thinned, "consumers": rows}, indent=2))
@@ -73,7 +80,7 @@ def consumers(
     return 0
 
 
-class _View:
+class ConsumersView:
     """What is kept in the domain about the consumers of a topic."""
 
     def __init__(self, topic: str) -> None:
@@ -92,6 +99,7 @@ class _View:
             self.core.handle(message, time.monotonic())
 
     def rows(self) -> list[dict[str, Any]]:
+        """A row for each registered consumer."""
         found = []
         for name in self.core.others.names():
             newest = self.core.others.newest(name)
@@ -110,7 +118,7 @@ class _View:
         return found
 
 
-def _forget(participant: Participant, view: _View, name: str) -> int:
+def _forget(participant: Participant, view: ConsumersView, name: str) -> int:
     known = view.core.others.names()
     if name not in known:
         raise UnknownName("consumer", name, known)

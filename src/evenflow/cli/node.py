@@ -74,12 +74,12 @@ def node(
         nodes = [
             Node(
                 topic,
-                application,
+                None if config.topic(topic).is_dead else application,
                 name=name,
                 config=_with_port_of(config, number),
                 participant=participant,
             )
-            for number, topic in enumerate(topics)
+            for number, topic in enumerate(_with_dead_letters(config, topics, serve=serve))
         ]
         # What is imported stays: collecting garbage need not look through it, every few seconds.
         gc.collect()
@@ -112,6 +112,13 @@ def _leave(node: Node, within_s: float) -> None:
             " node took over: publishers that still run send them again, those of others are lost",
             file=sys.stderr,
         )
+
+
+def _with_dead_letters(config: Config, topics: tuple[str, ...], *, serve: bool) -> tuple[str, ...]:
+    """The topics, and those of their dead letters, which the same process serves."""
+    found = [] if serve else [config.topic(topic) for topic in topics]
+    dead = [one.dead_name for one in found if one.on_error == "dead"]
+    return (*topics, *(name for name in dead if name not in topics))
 
 
 def _with_port_of(config: Config, number: int) -> Config:

@@ -30,8 +30,8 @@ COLUMNS = ("node", "state", "slices", "items", "backlog_items", "busy_s", "cpu",
 """What an operator looks at first."""
 TITLES = {"backlog_items": "backlog", "busy_s": "busy s", "cpu": "cpu %", "memory": "mem %"}
 COUNTERS = (
-    "node", "failed", "damaged", "repeated_and_dropped", "replayed", "refused", "stray",
-    "misfits", "spill_failures",
+    "node", "retried", "dead", "failed", "damaged", "repeated_and_dropped", "replayed", "refused",
+    "stray", "misfits", "foreign", "foreign_items", "spill_failures",
 )  # fmt: skip
 """What else a node counts; zero when all is well, except for what is replayed and refused."""
 
@@ -53,10 +53,12 @@ def nodes(shared: Shared, topic: str | None, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"topic": topic, "balancer": view.balancer, "nodes": rows}, indent=2))
     else:
+        print(f"topic {topic}")
         print_nodes(rows, COLUMNS)
         if rows and shared.verbose:
             print_nodes(rows, COUNTERS)
         _warn_of_idle(topic, len(rows), config.topic(topic).slices)
+        _warn_of_foreign(rows)
         for reason in refused.values():
             print(f"refused: {reason}", file=sys.stderr)
         if view.balancer is None:
@@ -80,6 +82,8 @@ def as_row(report: NodeReport) -> dict[str, Any]:
         "lost": report.lost,
         "repeated_and_dropped": report.repeated,
         "failed": report.failed,
+        "retried": report.retried,
+        "dead": report.dead,
         "damaged": report.damaged,
         "busy_s": round(report.busy_s, 3),
         "state": state_name(report),
@@ -89,6 +93,8 @@ def as_row(report: NodeReport) -> dict[str, Any]:
         "refused": report.refused,
         "stray": report.stray,
         "misfits": report.misfits,
+        "foreign": report.foreign,
+        "foreign_items": report.foreign_items,
         "spill_failures": report.spill_failures,
     }
 
@@ -124,3 +130,13 @@ def _warn_of_idle(topic: str, nodes: int, slices: int) -> None:
             f" nothing to do; raise topics.{topic}.slices in all processes, or stop some",
             file=sys.stderr,
         )
+
+
+def _warn_of_foreign(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        if row["foreign"]:
+            print(
+                f"{row['node']}: {row['foreign_items']:,} items of {row['foreign']} writers wait"
+                " for ever, because these do not speak the protocol of publishers",
+                file=sys.stderr,
+            )

@@ -28,11 +28,15 @@ EXAMPLES = """\
   evenflow publish --outbox out fixes.jsonl           survives its own end
   evenflow publish --size 7300 --count 10000 --json   as fast as possible
 
-Ends when everything is committed. Exit code 1: something was refused or stayed
-uncommitted.
+Ends when everything is committed, by Ctrl-C within a second. Exit code 1:
+something was refused or stayed uncommitted.
 """
 
 _SHOWN_FAULTS: Final = 5
+_LOOK_S: Final = 0.01
+"""How often it is looked whether everything is committed."""
+_STOPPED_S: Final = 0.7
+"""How long one that is told to stop still waits for commits."""
 _PATIENCE_S: Final = 0.2
 """How long one attempt to publish waits before it looks whether it shall stop."""
 
@@ -88,7 +92,7 @@ def publish(
     with Progress(publisher, shown=not quiet), publisher:
         feed.run(Pace(stop, rate, count, duration))
         try:
-            publisher.close(within)
+            finish(publisher, within, stop)
         except DeliveryTimeout as error:
             late = error
     if late is not None:
@@ -96,6 +100,20 @@ def publish(
     summary = summarize(feed, time.monotonic() - began)
     show(summary, as_json=as_json)
     return 1 if summary["uncommitted"] or summary["refused"] else 0
+
+
+def finish(publisher: Publisher, within_s: float, stop: StopSignal) -> None:
+    """Close when everything is committed, or it is too late, or somebody does not want to wait.
+
+    Raises:
+        DeliveryTimeout: Something is not committed.
+    """
+    deadline = time.monotonic() + within_s
+    while publisher.stats.uncommitted and not stop.wait(_LOOK_S) and time.monotonic() < deadline:
+        pass
+    left = max(0.0, deadline - time.monotonic())
+    # What nodes have in hand is committed within a few epochs.
+    publisher.close(min(left, _STOPPED_S) if stop.given else left)
 
 
 class Senders:

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 DEFAULT_FILE = "evenflow.toml"
 FILE_VARIABLE = "EVENFLOW_CONFIG"
 COMMAND_LINE = "command line"
+DEAD_SLICES = 4
+"""Into how many slices a topic of dead letters is cut that the file does not have."""
 
 _SINGLE: tuple[type[Section], ...] = (
     DomainConfig, PublisherConfig, NodeConfig, BalancerConfig, MonitorConfig, HistoryConfig,
@@ -96,6 +98,10 @@ class Config:
                 f"must not be above publisher.retention_bytes = {most}",
             )
         for topic in self.topics:
+            if topic.is_dead and not topic.served:
+                raise ConfigError(
+                    topic.key("served"), topic.served, "must be true for a topic of dead letters"
+                )
             if topic.durable and not topic.served:
                 raise ConfigError(
                     topic.key("served"), topic.served, "must be true for a durable topic"
@@ -110,10 +116,10 @@ class Config:
 
     def topic(self, name: str) -> TopicConfig:
         """Return the topic called ``name``; raise `ConfigError` when it is not configured."""
-        for one in self.topics:
+        for one in self.all_topics:
             if one.name == name:
                 return one
-        known = [one.name for one in self.topics]
+        known = [one.name for one in self.all_topics]
         raise ConfigError(
             f"topics.{name}",
             None,
@@ -121,6 +127,23 @@ class Config:
             f" add a table [topics.{name}]",
             source=str(self.file or ""),
         )
+
+    @property
+    def all_topics(self) -> tuple[TopicConfig, ...]:
+        """The topics of the file, and those of dead letters that follow from them."""
+        named = {one.name for one in self.topics}
+        dead = [
+            TopicConfig(name=one.dead_name, slices=DEAD_SLICES, served=True)
+            for one in self.topics
+            if one.on_error == "dead" and one.dead_name not in named
+        ]
+        return (*self.topics, *dead)
+
+    @property
+    def dead_folder(self) -> Path:
+        """Where nodes keep dead letters, apart for each domain."""
+        folder = (self.file.parent if self.file else Path()) / self.node.dead_dir
+        return folder / f"domain-{self.domain.id}"
 
     @property
     def history_file(self) -> Path:
@@ -172,7 +195,7 @@ class Config:
         rules = tables.pop("rules")
         for kind in _NAMED:
             named = tables.pop(kind.table)
-            tables |= {f"{kind.table}.{name}": table for name, table in named.items()}
+            tables |= {f"{kind.table}.{_key(name)}": table for name, table in named.items()}
         parts = [(f"[{name}]", table) for name, table in tables.items()]
         parts += [("[[rules]]", rule) for rule in rules]
         return "\n\n".join(
@@ -299,6 +322,11 @@ def _planners(tables: Mapping[str, Any]) -> tuple[PlannerConfig, ...]:
 
 def _but(table: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in table.items() if name != key}
+
+
+def _key(name: str) -> str:
+    """A key of the file; one with a dot in it is quoted."""
+    return json.dumps(name) if "." in name else name
 
 
 def _toml(value: object) -> str:

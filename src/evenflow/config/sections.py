@@ -16,6 +16,8 @@ TIB = 1 << 40
 
 NEVER = "never"
 """The policy of a topic of which nothing is left out, whoever orders it."""
+DEAD_SUFFIX = ".dead"
+"""A topic's dead letters are a topic of its name and this."""
 _FIELD = r"[A-Za-z_]\w*"
 _DOTTED = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 
@@ -45,7 +47,9 @@ class TopicConfig(Section):
     table: ClassVar[str] = "topics"
 
     name: str = text(
-        "items", NAME, "a letter, then letters, digits, '_' or '-' (at most 64 characters)"
+        "items",
+        rf"{NAME}(\.dead)?",
+        "a letter, then letters, digits, '_' or '-' (at most 64 characters)",
     )
     """Name of the topic; the table's own name in the file."""
     slices: int = integer(100, 1, 100_000)
@@ -66,6 +70,10 @@ class TopicConfig(Section):
     """File with the schema of Avro payloads."""
     durable: bool = yes_or_no(False)  # noqa: FBT003
     """Whether the items are also kept in the overlay store, by ``evenflow archive``."""
+    on_error: str = text("stop", "stop|dead|skip", "'stop', 'dead' or 'skip'")
+    """What becomes of an item that the application cannot process, after ``node.retries``: the
+    node stops and leaves it uncommitted; it is put aside in the topic ``NAME.dead``; or it is
+    skipped and counted."""
     thin: str = text(
         "never",
         f"{NEVER}|source|instance",
@@ -79,6 +87,16 @@ class TopicConfig(Section):
     def key(self, name: str) -> str:
         """Dotted key of a field of this topic."""
         return f"topics.{self.name}.{name}"
+
+    @property
+    def dead_name(self) -> str:
+        """The topic of what the application could not process."""
+        return f"{self.name}{DEAD_SUFFIX}"
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether this is a topic of dead letters."""
+        return self.name.endswith(DEAD_SUFFIX)
 
     @property
     def layout(self) -> str:
@@ -141,8 +159,14 @@ class NodeConfig(Section):
     """A node that did not run for this long checks its term before it goes on."""
     writer_silence_s: float = number(20.0, 0.5, 86_400.0)
     """A publisher that no node hears for this long is ended by a cut; it goes on as another."""
-    on_error: str = text("skip", "skip|stop", "'skip' or 'stop'")
-    """What an exception of the application does: skip the batch and count it, or stop the node."""
+    retries: int = integer(5, 0, 1_000)
+    """How often an item on which the application raised an exception is given to it again, alone;
+    then ``topics.NAME.on_error`` counts."""
+    retry_ms: int = integer(100, 0, 10_000)
+    """How long such an item waits at first; each time twice as long, at most 10 s."""
+    dead_dir: str = text("evenflow-dead", r".+", "a folder")
+    """Where nodes keep what they put aside until it is replayed or dropped, in a folder for each
+    domain; relative to that of the configuration file, else to the working folder."""
     flight_port: int = integer(0, 0, 65_535)
     """Port at which a serving node is read, the next one for its next topic; 0 takes any."""
 

@@ -17,7 +17,7 @@ All channels are reliable. A write that finds the writer's buffer full waits for
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.domain.codec import codec_of
@@ -29,6 +29,8 @@ from evenflow.model.sample import Sample
 if TYPE_CHECKING:
     from evenflow.model.wire import Message
 
+ANYBODY: Final = "*"
+"""All partitions at once. Who reads there is sent everything and counts for nobody."""
 _TOPIC: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _NODE: Final = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff*?\[\]\"'#$]{1,255}")
 
@@ -47,6 +49,8 @@ class Channel:
     """Whether the writer's process is watched, by the lease of ``domain.liveliness_s``."""
     blocking_s: float = 1.0
     """How long a write may wait for room."""
+    best_effort: bool = False
+    """Whether a reader only looks: what it misses is not sent again, and nobody waits for it."""
 
     @property
     def keyed(self) -> bool:
@@ -69,6 +73,11 @@ class Gone:
 def data(topic: str) -> Channel:
     """Return the channel of a topic's items; partition: the node that owns their slices."""
     return Channel(f"evenflow/data/{topic_name(topic)}", Sample, blocking_s=0.05)
+
+
+def look_at(topic: str) -> Channel:
+    """Return the channel of a topic's items for who only looks; partition: any, by `ANYBODY`."""
+    return replace(data(topic), best_effort=True)
 
 
 def replay(topic: str) -> Channel:

@@ -6,13 +6,17 @@ Channels keep their newest messages, so who listens for a second or two knows th
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from evenflow.domain.channels import Channel
     from evenflow.domain.cyclone import Participant
+
+
+PIECE_S: Final = 0.1
+"""The longest wait without hearing signals."""
 
 
 class Listener:
@@ -37,7 +41,8 @@ class Listener:
         """Hear what arrives within this time."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
-            self._waiter.wait(left)
+            # In pieces: a signal is heard by Python between two of them, not within one.
+            self._waiter.wait(min(left, PIECE_S))
             for reader in self._readers:
                 for message in reader.take():
                     self._hear(message)

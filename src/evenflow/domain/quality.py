@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 _NANOSECONDS: Final = 1_000_000_000
 _UNLIMITED: Final = -1
+_REPRESENTATION: Final = Policy.DataRepresentation(use_cdrv0_representation=True)
+"""XCDR version 1 is what the codec reads and writes."""
+_LOOKED_AT: Final = 1_000
+"""Samples that wait for who only looks; then the oldest are dropped."""
 
 
 def writer_qos(channel: Channel, liveliness_s: float) -> Qos:
@@ -36,6 +40,13 @@ def writer_qos(channel: Channel, liveliness_s: float) -> Qos:
 
 def reader_qos(channel: Channel) -> Qos:
     """Return what a reader of this channel asks for."""
+    if channel.best_effort:
+        return Qos(
+            Policy.Reliability.BestEffort,
+            Policy.Durability.Volatile,
+            Policy.History.KeepLast(_LOOKED_AT),
+            _REPRESENTATION,
+        )
     return Qos(*_common(channel))
 
 
@@ -57,6 +68,5 @@ def _common(channel: Channel) -> list[Any]:
         Policy.Reliability.Reliable(0),
         Policy.Durability.TransientLocal if kept else Policy.Durability.Volatile,
         Policy.History.KeepLast(kept) if keyed else Policy.History.KeepAll,
-        # XCDR version 1 is what the codec reads and writes.
-        Policy.DataRepresentation(use_cdrv0_representation=True),
+        _REPRESENTATION,
     ]

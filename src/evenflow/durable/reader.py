@@ -43,6 +43,8 @@ LOOK_S: Final = 0.1
 """How long a question waits for something new."""
 AGAIN_S: Final = 5.0
 """When nodes that do not serve are asked for again."""
+LEAVE_S: Final = 0.3
+"""How long the end of a reading waits for a thread that fetches."""
 NEAR_S: Final = 2.0
 """An archive whose newest message is younger than this has been followed to its end."""
 
@@ -169,7 +171,12 @@ class _Following:
             return None
 
     def _start(self, run: object, *args: object) -> None:
-        thread = threading.Thread(target=run, args=args, daemon=True)  # type: ignore[arg-type]
+        thread = threading.Thread(
+            target=run,  # type: ignore[arg-type]
+            args=args,
+            name="archive-reader" if not self._threads else "nodes-reader",
+            daemon=True,
+        )
         self._threads.append(thread)
         thread.start()
 
@@ -224,5 +231,6 @@ class _Following:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._client.close()
+        # One that asks nodes which do not answer ends by itself, soon: nobody waits for it.
         for thread in self._threads:
-            thread.join(5.0)
+            thread.join(LEAVE_S)

@@ -10,6 +10,7 @@
     │   ├── RegistryError
     │   │   └── UnknownName      a name that no registry knows
     │   ├── AssignmentError      an item that gets no slice
+    │   ├── ItemFailed           an application that cannot process one item, and says which
     │   ├── ClosedError          use after close
     │   ├── SnapshotError        a load snapshot that contradicts itself
     │   ├── PlanError            a plan that cannot or must not be carried out
@@ -77,6 +78,7 @@ from evenflow.errors.usage import (
     DelegationError,
     ExperimentError,
     ExpressionError,
+    ItemFailed,
     MissingExtra,
     OverlayError,
     PlanError,
@@ -99,6 +101,7 @@ __all__ = [
     "ExperimentError",
     "ExpressionError",
     "GatewayTimeout",
+    "ItemFailed",
     "LinkLost",
     "MissingExtra",
     "MoveRefused",

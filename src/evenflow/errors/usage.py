@@ -33,6 +33,23 @@ class ConfigError(UsageError):
         return type(self)(self.key, self.value, self.allowed, source=source)
 
 
+class ItemFailed(UsageError):
+    """Raised by an application that cannot process one item of a batch, and knows which.
+
+    The items before it are processed and do not come again. Without it, those of the batch come
+    again one by one.
+
+    Attributes:
+        index: The item's place in the batch, from 0.
+        reason: Why, in words.
+    """
+
+    def __init__(self, index: int, reason: str = "") -> None:
+        self.index = index
+        self.reason = reason
+        super().__init__(f"item {index} of the batch: {reason}" if reason else f"item {index}")
+
+
 class ExpressionError(ConfigError):
     """An expression that cannot be understood, or that can never say yes or no.
 

@@ -4,7 +4,7 @@ import pytest
 import rich_click as click
 
 from evenflow.cli import main
-from evenflow.cli.broker import address, interval, place
+from evenflow.cli.broker import address, interval, others_of, place
 from evenflow.overlay.space.coordinate import Coordinate
 
 
@@ -27,6 +27,11 @@ def test_an_interval_may_be_nothing() -> None:
     assert interval("500ms") == 0.5
     with pytest.raises(click.BadParameter):
         interval("-1s")
+
+
+def test_a_broker_joins_the_others_that_the_file_names() -> None:
+    assert others_of(("a:1", "b:2", "c:3"), "b:2") == ("a:1", "c:3")
+    assert others_of(("b:2",), "b:2") == ()
 
 
 def test_a_broker_needs_a_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -62,7 +63,7 @@ def test_a_whole_file(tmp_path: Path) -> None:
         assignment = "call:my.app:slice_of"
         [node]
         app = "my.app:on_new_data"
-        on_error = "stop"
+        retries = 2
         """,
     )
     config = Config.load(file)
@@ -72,7 +73,7 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert [topic.name for topic in config.topics] == ["fleet", "images"]
     assert config.topic("fleet").slices == 1000
     assert config.topic("images").slices == 100
-    assert config.node.on_error == "stop"
+    assert config.node.retries == 2
 
 
 def test_self_management_survives_being_written_and_read_again(tmp_path: Path) -> None:
@@ -132,7 +133,7 @@ def test_overrides_win_over_the_file(tmp_path: Path) -> None:
         ("topics.items.slices = 0", "topics.items.slices", 0, "from 1 to 100000"),
         ("topics.items.assignment = 'geo:lat'", "topics.items.assignment", "geo:lat", "'random'"),
         ("topics.'a b'.slices = 1", "topics.a b.name", "a b", "a letter"),
-        ("node.on_error = 'retry'", "node.on_error", "retry", "'skip' or 'stop'"),
+        ("topics.a.on_error = 'retry'", "topics.a.on_error", "retry", "'stop', 'dead' or 'skip'"),
         ("node.app = 'just_a_name'", "node.app", "just_a_name", "'MODULE:CALLABLE'"),
         ("node.deliver_itms = 3", "node.deliver_itms", 3, "did you mean 'deliver_items'?"),
         ("topics.items.slcies = 3", "topics.items.slcies", 3, "did you mean 'slices'?"),
@@ -200,3 +201,16 @@ def test_a_configuration_crosses_processes() -> None:
 def test_every_table_of_the_file_is_read(table: str) -> None:
     caught = refused(None, **{f"{table}__nonsense": 1})
     assert caught.key == f"{table}.nonsense"
+
+
+def test_dead_letters_have_a_topic_of_their_own_unless_the_file_has_one() -> None:
+    config = Config.load(None, {"topics.a.on_error": "dead", "topics.b.slices": 7})
+    assert [one.name for one in config.topics] == ["items", "a", "b"]
+    assert [one.name for one in config.all_topics] == ["items", "a", "b", "a.dead"]
+    assert config.topic("a.dead").served
+    assert "a.dead" not in config.as_tables()["topics"]
+    own = replace(config, topics=(*config.topics, TopicConfig(name="a.dead", served=True)))
+    assert own.all_topics == own.topics
+    assert '[topics."a.dead"]' in own.as_toml()
+    with pytest.raises(ConfigError, match="dead letters"):
+        replace(config, topics=(TopicConfig(name="a.dead"),))

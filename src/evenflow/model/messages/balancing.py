@@ -56,7 +56,7 @@ class NodeReport:
     repeated: Number
     """Items that arrived again and were dropped."""
     failed: Number
-    """Items whose processing raised an error in the application."""
+    """Items that the application could not process and that were given up, dead or skipped."""
     damaged: Number
     """Samples that could not be decoded and were skipped."""
     busy_s: F64
@@ -81,6 +81,14 @@ class NodeReport:
     """Publishers that cut the topic into another number of slices; their items are left alone."""
     spill_failures: Number = 0
     """Times that items could not be put on disk."""
+    retried: Number = 0
+    """Times that the application failed."""
+    dead: Number = 0
+    """Items that were given up and are in the dead-letter topic."""
+    foreign: U32 = 0
+    """Writers that send items and do not speak the protocol."""
+    foreign_items: Number = 0
+    """Items that came of them: nobody can process or commit them."""
     layout: Text = ""
     """How it has the topic set up: slices, assignment, served or not. The balancer compares."""
     balancer: BalancerNumber = 0

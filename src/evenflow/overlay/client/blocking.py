@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenflow.closing import Closing
@@ -41,6 +43,9 @@ class Client(Closing):
     """
 
     def __init__(self, brokers: Sequence[str], *, timeout_s: float = 30.0) -> None:
+        self._lock = threading.Lock()
+        """Held while work is begun: nothing is begun after the end."""
+        self._closed = False
         self._loop = asyncio.new_event_loop()
         self._client = AsyncClient(brokers, timeout_s=timeout_s)
         self._thread = threading.Thread(
@@ -50,10 +55,15 @@ class Client(Closing):
         self._do(self._client.__aenter__())
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._loop.is_closed():
-            work.close()
-            raise ClosedError("store client")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        with self._lock:
+            if self._closed:
+                work.close()
+                raise ClosedError("store client")
+            done = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return done.result()
+        except CancelledError:
+            raise ClosedError("store client") from None
 
     def publish(self, topic: str, payload: bytes, *, level: int = DEFAULT_LEVEL) -> int:
         """Store a message; return its number once as many brokers as the level asks have it."""
@@ -94,7 +104,7 @@ class Client(Closing):
             while (message := self._do(following())) is not None:
                 yield message
         finally:
-            if not self._loop.is_closed():
+            with suppress(ClosedError):
                 self._do(messages.aclose())
 
     def move(self, topic: str, to: Coordinate) -> DelegateList:
@@ -110,10 +120,20 @@ class Client(Closing):
         return self._do(self._client.status())
 
     def close(self) -> None:
-        """End the connection."""
-        if self._loop.is_closed():
-            return
-        self._do(self._client.close())
+        """End the connection, at once: who waits for an answer in another thread is told so."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            ended = asyncio.run_coroutine_threadsafe(self._end(), self._loop)
+        ended.result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _end(self) -> None:
+        await self._client.close()
+        waiting = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)

@@ -61,7 +61,7 @@ from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore
 from evenflow.slices.balancer.membership.leadership import Leadership
 from evenflow.slices.balancer.settings import BalancerSettings
-from evenflow.slices.consumer.registry import ARCHIVE
+from evenflow.slices.consumer.registry import expected_consumers
 from evenflow.slices.control_writers import ControlWriters
 from evenflow.slices.ending.bookkeeping import Books
 from evenflow.slices.ending.disk import StateFolder
@@ -135,7 +135,8 @@ class Balancer(Closing):
         """Whether the disk refuses what is to be saved; told once."""
         try:
             self.cores = {
-                topic.name: self._core(topic, settings, now, wall) for topic in self.config.topics
+                topic.name: self._core(topic, settings, now, wall)
+                for topic in self.config.all_topics
             }
             self._starter = NodeStarter(self.config, self._nodes)
             kept = self.config.history
@@ -169,8 +170,8 @@ class Balancer(Closing):
 
     def _books(self, topic: TopicConfig) -> Books:
         """What is on disk."""
-        expected = (ARCHIVE,) if topic.durable else ()
-        return Books(self._state.load(topic.name), served=topic.served, expected=expected)
+        saved, expected = self._state.load(topic.name), expected_consumers(topic)
+        return Books(saved, served=topic.served, expected=expected)
 
     def _begin_loop(self) -> None:
         """A loop that knows what is in the history now."""

@@ -8,7 +8,8 @@ A process that starts while a consumer is away cannot hear that consumer's commi
 name from the serving nodes (``Progress.consumers``) and keeps everything until the consumer speaks.
 The nodes also pass on its newest commit (``CommitCopy``), so that a consumer without a checkpoint
 of its own finds its position again.
-Of a durable topic one consumer is known from the start: `ARCHIVE`, who writes it to the store.
+Of a durable topic one consumer is known from the start: `ARCHIVE`, who writes it to the store; of a
+topic of dead letters `DEAD`, who replays or drops them.
 """
 
 from __future__ import annotations
@@ -22,8 +23,18 @@ from evenflow.model.messages import CommitCopy, ConsumerCommit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from evenflow.config import TopicConfig
+
 ARCHIVE: Final = "archive"
 """Name of the consumer that writes a durable topic to the overlay store."""
+
+DEAD: Final = "dead"
+"""Name of the consumer that replays or drops dead letters."""
+
+
+def expected_consumers(topic: TopicConfig) -> tuple[str, ...]:
+    """The consumers of a topic for whom everything is kept though they have never run."""
+    return (ARCHIVE,) * topic.durable + (DEAD,) * topic.is_dead
 
 
 @dataclass(slots=True)

@@ -121,6 +121,9 @@ class SliceCache:
         """Writers that have ended: the last number of each slice that counts."""
         self.last_epochs: dict[int, int] = {}
         """The same of a served topic: the last epoch that counts."""
+        self.resting: set[tuple[int, int]] = set()
+        """Slices and writers whose items the application could not process and shall not have now
+        (:mod:`~evenflow.slices.node.failures`)."""
         self._queue: deque[tuple[int, int]] = deque()
         self._queued: set[tuple[int, int]] = set()
 
@@ -226,7 +229,7 @@ class SliceCache:
             return sample.at(spilled), None
         if urgent:
             return sample, None
-        if self._serving or self._queue:
+        if self._serving or self._queue or self.resting:
             return sample, ()
         # Nothing is here that the application can have. What it can have of this sample comes in,
         # and nothing else: so the sample will not be kept for longer than that.
@@ -255,7 +258,7 @@ class SliceCache:
             return
         if held.state is SliceState.AVAILABLE and track.known and track.ready:
             key = (held.slice, writer)
-            if key not in self._queued:
+            if key not in self._queued and key not in self.resting:
                 self._queued.add(key)
                 self._queue.append(key)
 
@@ -273,7 +276,7 @@ class SliceCache:
             self._queued.discard(key)
             slice_id, writer = key
             held = self.held.get(slice_id)
-            if held is None or held.state is not SliceState.AVAILABLE:
+            if held is None or held.state is not SliceState.AVAILABLE or key in self.resting:
                 continue
             track = held.tracks.get(writer)
             if track is None:
@@ -315,7 +318,7 @@ class SliceCache:
     @property
     def satisfied(self) -> bool:
         """Full, and not of things that the application cannot have: nothing need be asked for."""
-        return self._kept.size > self.limit and self.has_work
+        return self._kept.size > self.limit and bool(self._queue or self.resting)
 
     @property
     def waiting_since(self) -> int | None:

@@ -42,6 +42,7 @@ from evenflow.slices.actions import Send, WriterGone
 from evenflow.slices.node.condition import Condition
 from evenflow.slices.node.delivery import Delivery
 from evenflow.slices.node.endings import Endings
+from evenflow.slices.node.failures import Failures
 from evenflow.slices.node.lease import Lease
 from evenflow.slices.node.orders import Orders
 from evenflow.slices.node.ownership import Ownership
@@ -87,7 +88,8 @@ class NodeCore:
         self._spill = spill
         self.writers = Writers(topic, node, slice_count, settings, spill)
         self.cache, self.serving = self.writers.cache, self.writers.serving
-        self.delivery = Delivery(self.cache, settings.deliver_items)
+        failures = Failures(settings.retries, settings.retry_pause)
+        self.delivery = Delivery(self.cache, settings.deliver_items, failures)
         self.ownership = Ownership(self.writers)
         self.orders = Orders(
             topic,
@@ -131,7 +133,24 @@ class NodeCore:
             return []
         held, batch = further
         self.writers.dirty.add((batch.slice, batch.writer))
-        return self.orders.on_processed(held, batch)
+        return self.orders.on_processed(held, batch.count)
+
+    def failed(
+        self, seconds: float, now: float, index: int | None = None
+    ) -> tuple[bool, list[Send]]:
+        """The application failed on what it has in hand, at this item of it if it says so.
+
+        Returns:
+            Whether it is one item that was given often enough: it is in hand until somebody has
+            decided, and called :meth:`delivered` or put it back. And what to do.
+        """
+        failed = self.delivery.fail(seconds, now, index)
+        if failed.exhausted or failed.held is None:
+            return failed.exhausted, []
+        done = failed.processed
+        if done is not None:
+            self.writers.dirty.add((done.slice, done.writer))
+        return False, self.orders.on_processed(failed.held, done.count if done else 0)
 
     # -- messages and events --------------------------------------------------------------------
 
@@ -271,6 +290,7 @@ class NodeCore:
     def _report(self, now: float, known: KnownCuts) -> NodeReport:
         self._reports += 1
         held = [self.cache.held[slice_id] for slice_id in sorted(self.cache.held)]
+        foreign, foreign_items = self.writers.foreign.counts(now)
         return NodeReport(
             topic=self.topic,
             node=self.node,
@@ -303,6 +323,10 @@ class NodeCore:
             ledger_heard=self.writers.ledger.version,
             decided=known.decided,
             complete=known.complete,
+            retried=self.delivery.failures.retried,
+            dead=self.delivery.dead,
+            foreign=foreign,
+            foreign_items=foreign_items,
             spill_failures=self._spill.failed if self._spill is not None else 0,
             layout=self._layout,
             balancer=self._followed if now - self._heard_at < FOLLOWS else 0,

@@ -151,9 +151,17 @@ class NodeLoop:
             self._take_items(self._data, now, replayed=False)
             core.damaged = self._count_damaged()
             actions = core.poll(now)
+            foreign = core.writers.foreign.news(now)
             if core.cache.has_work:
                 self._work.notify()
         self.perform(actions)
+        for writer in foreign:
+            _LOG.error(
+                "writer %016x sends items of topic %s and says nothing else: they wait for ever. A "
+                "program publishes through evenflow.Publisher, a gateway, or the protocol",
+                writer,
+                self._topic.name,
+            )
 
     def _answer(self, now: float) -> None:
         """Do what others tell and order, and say so at once: what else is due can wait for that."""

@@ -26,14 +26,15 @@ from evenflow.config.sections import NEVER
 from evenflow.domain.channels import node_partition
 from evenflow.domain.cyclone import Participant
 from evenflow.model.ids import NodeId
-from evenflow.slices.consumer.registry import ARCHIVE
+from evenflow.slices.consumer.registry import expected_consumers
+from evenflow.slices.dead_letters.office import DeadLetterOffice
 from evenflow.slices.node.condition import Condition, bounds_in
 from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.loop import TICK_S, NodeLoop
 from evenflow.slices.node.sensors import Vitals
 from evenflow.slices.node.serving.shell import ServingShell, check_served
 from evenflow.slices.node.settings import NodeSettings
-from evenflow.slices.node.worker import Worker
+from evenflow.slices.node.worker import GivenUp, Worker
 from evenflow.slices.spill import open_spill
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from evenflow.autonomic.rates import Part
     from evenflow.domain.cyclone import Waiter
+    from evenflow.model.batch import Batch
     from evenflow.slices.node.worker import OnNewData
 
 _LOG = logging.getLogger(__name__)
@@ -100,6 +102,7 @@ class Node(Closing):
             stopping=self._stopping,
             serving=self._serving,
         )
+        self._dead = self._put_aside_in(on_new_data)
         self._worker = self._work_with(on_new_data)
         self._part = self._take_part()
         self._threads = self._start_threads(name)
@@ -109,8 +112,7 @@ class Node(Closing):
         rules = self._core.serving
         if rules is None:
             return None
-        if self.topic.durable:
-            rules.consumers.learn((ARCHIVE,))
+        rules.consumers.learn(expected_consumers(self.topic))
         return ServingShell(
             rules,
             self.topic.name,
@@ -141,8 +143,30 @@ class Node(Closing):
             stopping=self._stopping,
             perform=self._loop.perform,
             on_idle=self._loop.wake_busy,
-            stop_on_error=self.config.node.on_error == "stop",
+            give_up=self._give_up,
         )
+
+    def _put_aside_in(self, on_new_data: OnNewData | None) -> DeadLetterOffice | None:
+        """Where items go that the application cannot process."""
+        if on_new_data is None or self.topic.on_error != "dead":
+            return None
+        return DeadLetterOffice(self.topic, self.id, self.config, self._participant)
+
+    def _give_up(self, item: Batch, error: Exception, tries: int) -> GivenUp:
+        """What becomes of an item that the application has failed on often enough."""
+        if self.topic.on_error == "skip":
+            return GivenUp.SKIPPED
+        if self._dead is None:
+            _LOG.error(
+                "the application cannot process item %d of slice %d: the node stops and leaves it "
+                'to another (topics.%s.on_error = "dead" puts such items aside)',
+                item.first,
+                item.slice,
+                self.topic.name,
+            )
+            return GivenUp.STOP
+        self._dead.put_aside(item, error, tries)
+        return GivenUp.DEAD
 
     def _start_threads(self, name: str) -> list[threading.Thread]:
         runs = [("loop", self._loop.run)]
@@ -189,8 +213,18 @@ class Node(Closing):
 
     @property
     def failed(self) -> int:
-        """Items on which the application raised an error."""
+        """Items that the application could not process and that were skipped or put aside."""
         return self._core.delivery.failed
+
+    @property
+    def retried(self) -> int:
+        """Times that the application failed."""
+        return self._core.delivery.failures.retried
+
+    @property
+    def dead(self) -> int:
+        """Items that were put aside in the topic of dead letters."""
+        return self._core.delivery.dead
 
     def vitals(self) -> Vitals:
         """What the node counts, for its monitors."""
@@ -243,5 +277,7 @@ class Node(Closing):
             self._part = None
         if self._serving is not None:
             self._serving.close()
+        if self._dead is not None:
+            self._dead.close()
         if self._own:
             self._participant.close()

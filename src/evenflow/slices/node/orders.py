@@ -17,7 +17,6 @@ from evenflow.slices.terms import balancer_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenflow.model.batch import Batch
     from evenflow.model.sample import Sample
     from evenflow.slices.node.cache import HeldSlice
     from evenflow.slices.node.delivery import Delivery
@@ -148,15 +147,15 @@ class Orders:
         chunks = session.chunks(self._topic, self._node, held, self._writers.live_writers)
         return [Send(chunk, to=session.taker) for chunk in chunks]
 
-    def on_processed(self, held: HeldSlice, batch: Batch) -> list[Send]:
-        """The application came further in a slice; perhaps a giver waits for that."""
+    def on_processed(self, held: HeldSlice, items: int) -> list[Send]:
+        """The application is through with items of a slice; perhaps a giver waits for that."""
         session = self._sessions.get(held.session)
         if not isinstance(session, Giver):
             return []
         if session.state is SessionState.SENDING:
             return self._send_cache(session)
         if session.state is SessionState.SENT:
-            session.repeated += batch.count
+            session.repeated += items
         return []
 
     # -- taking -----------------------------------------------------------------------------------

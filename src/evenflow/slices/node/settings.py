@@ -28,6 +28,9 @@ class NodeSettings:
     """How long the application goes on without a word from the balancer."""
     stall: float = _DEFAULT.stall_s
     """A node that stood still for longer asks whether its slices are still its own."""
+    retries: int = _DEFAULT.retries
+    """How often an item on which the application failed is given to it again."""
+    retry_pause: float = _DEFAULT.retry_ms / 1000
     ask_grace: float = 0.03
     """How long a missing number may still be on its way before it is asked for."""
     ask_retry: float = 0.3
@@ -47,5 +50,7 @@ class NodeSettings:
             lease=config.lease_s,
             stall=config.stall_s,
             writer_silence=config.writer_silence_s,
+            retries=config.retries,
+            retry_pause=config.retry_ms / 1000,
             serving=serving,
         )

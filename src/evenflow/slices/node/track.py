@@ -181,6 +181,18 @@ class Track:
         if batch.last > self.done:
             self.done = batch.last
 
+    def give_back(self, batch: Batch) -> None:
+        """Items that were handed out are not done: they come first again, as far as they count."""
+        first, last = max(batch.first, self.done + 1), min(batch.last, self.next - 1)
+        if first > last:
+            return
+        batch = batch.between(first, last)
+        self._kept.keep(batch.sample, batch.count)
+        if self.ready:
+            self.ready.appendleft(batch)
+        else:
+            self.ready = deque((batch,))
+
     def end_at(self, number: int) -> None:
         """The writer's stream ends with this number: drop what lies beyond."""
         self._drop(lambda batch: batch.last > number)

@@ -3,16 +3,20 @@
 So a slow application delays no heartbeat and no handover. The worker shares the core with the
 node's loop under one lock, which it does not hold while the application is at work.
 
-What an application raises is counted and logged. By default the items count as processed and the
-worker goes on; with ``on_error = "stop"`` it leaves them uncommitted and ends, and the node with
-it.
+What an application raises is counted and logged, and the items are given to it again
+(:mod:`~evenflow.slices.node.failures`). When an item was given often enough, somebody is asked what
+becomes of it (`GivenUp`). It counts as committed only when it is put aside, or was to be skipped;
+else the worker leaves it uncommitted and ends, and the node with it.
 """
 
 from __future__ import annotations
 
+import enum
 import logging
 import time
 from typing import TYPE_CHECKING, Final
+
+from evenflow.errors import ItemFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,11 +27,24 @@ if TYPE_CHECKING:
     from evenflow.slices.node.core import NodeCore
 
     OnNewData = Callable[[Batch], object]
+    GiveUp = Callable[[Batch, Exception, int], "GivenUp"]
+    """Decides on an item: given the item, what was raised, and how often it was tried."""
 
 WAIT_S: Final = 0.02
 """How often an idle worker looks whether it should end."""
 
 _LOG = logging.getLogger(__name__)
+
+
+class GivenUp(enum.Enum):
+    """What becomes of an item that the application cannot process."""
+
+    STOP = enum.auto()
+    """It stays uncommitted and the worker ends."""
+    DEAD = enum.auto()
+    """It is put aside."""
+    SKIPPED = enum.auto()
+    """Nothing; it was asked for."""
 
 
 class Worker:
@@ -40,7 +57,8 @@ class Worker:
         stopping: Set when the worker shall end.
         perform: Does what the core asks for.
         on_idle: Called, with the lock held, when the application has nothing left to do.
-        stop_on_error: Whether an error of the application ends the worker.
+        give_up: Decides on an item that the application has failed on often enough; what it raises
+            ends the worker.
     """
 
     def __init__(
@@ -52,10 +70,10 @@ class Worker:
         stopping: Event,
         perform: Callable[[list[Send]], None],
         on_idle: Callable[[], None],
-        stop_on_error: bool,
+        give_up: GiveUp,
     ) -> None:
         self.error: Exception | None = None
-        """What the application raised, when that ended the worker."""
+        """Why the worker ended, when the application's failure is the reason."""
         self.delay_s = 0.0
         """From an item's own time to the end of its processing, of the newest delivery."""
         self._core = core
@@ -64,24 +82,53 @@ class Worker:
         self._stopping = stopping
         self._perform = perform
         self._on_idle = on_idle
-        self._stop_on_error = stop_on_error
+        self._give_up = give_up
 
     def run(self) -> None:
         """Process what there is until the node stops."""
         while (batch := self._next()) is not None:
             error, seconds = self._process(batch)
             self.delay_s = max(0.0, time.time() - batch.first_time / 1e6)
-            with self._work:
-                if error is not None and self._stop_on_error:
-                    self.error = error
-                    self._core.delivery.put_back()
-                    self._stopping.set()
-                    return
-                actions = self._core.delivered(seconds, ok=error is None)
-                stopping = self._stopping.is_set()
+            if error is not None:
+                actions = self._on_failure(batch, error, seconds)
+            else:
+                with self._work:
+                    actions = self._core.delivered(seconds)
             self._perform(actions)
-            if stopping:
+            if self._stopping.is_set():
                 return
+
+    def _on_failure(self, batch: Batch, error: Exception, seconds: float) -> list[Send]:
+        """Let the items be given again, or decide on one that was given often enough."""
+        index = error.index if isinstance(error, ItemFailed) else None
+        with self._work:
+            exhausted, actions = self._core.failed(seconds, time.monotonic(), index)
+            tries = self._core.delivery.failures.tries(batch)
+        # Once at length: the next tries as a rule fail for the same reason.
+        _LOG.log(
+            logging.ERROR if tries <= 1 else logging.INFO,
+            "the application failed on items %d..%d of slice %d (writer %016x)",
+            batch.first,
+            batch.last,
+            batch.slice,
+            batch.writer,
+            exc_info=error if tries <= 1 else None,
+        )
+        if not exhausted:
+            return actions
+        try:
+            given_up = self._give_up(batch, error, tries)
+        except Exception as fault:  # noqa: BLE001 - whatever keeps an item from being put aside
+            _LOG.exception("item %d of slice %d cannot be put aside", batch.first, batch.slice)
+            given_up, error = GivenUp.STOP, fault
+        with self._work:
+            if given_up is GivenUp.STOP:
+                self.error = error
+                self._core.delivery.put_back()
+                self._stopping.set()
+                return []
+            self._core.delivery.dead += given_up is GivenUp.DEAD
+            return self._core.delivered(0.0, ok=False)
 
     def _next(self) -> Batch | None:
         """Wait for items; None when the node stops and there are none."""
@@ -100,12 +147,5 @@ class Worker:
         try:
             self._on_new_data(batch)
         except Exception as error:  # noqa: BLE001 - whatever an application may raise
-            _LOG.exception(
-                "the application failed on items %d..%d of slice %d (writer %016x)",
-                batch.first,
-                batch.last,
-                batch.slice,
-                batch.writer,
-            )
             return error, time.perf_counter() - started
         return None, time.perf_counter() - started

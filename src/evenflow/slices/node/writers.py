@@ -19,6 +19,7 @@ from evenflow.model.messages import (
 )
 from evenflow.model.messages.stream import ANY
 from evenflow.slices.actions import Send
+from evenflow.slices.foreign_writers import ForeignWriters
 from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.replay_requests import ReplayRequests
@@ -58,6 +59,7 @@ class Writers:
         self.replay_requests = ReplayRequests(settings.ask_grace, settings.ask_retry)
         self.misfits: dict[int, int] = {}
         """Writers that cut the topic into another number of slices, with that number."""
+        self.foreign = ForeignWriters()
         self.gone_since: dict[int, float | None] = {}
         """Known writers: since when each is gone, None for one that is there."""
         self.heard: dict[int, float] = {}
@@ -80,6 +82,7 @@ class Writers:
     def receive(self, sample: Sample, now: float, *, replayed: bool) -> None:
         """A sample arrived from the stream, or again by replay."""
         writer = sample.writer
+        self.foreign.on_items(writer, sample.count, now)
         if writer in self.misfits or not self._hear(writer, now):
             return
         serving, requests = self.serving, self.replay_requests
@@ -106,6 +109,7 @@ class Writers:
     def on_epoch_closed(self, close: EpochClose, now: float) -> None:
         """A publisher closed an epoch: what it names and is not here is missing."""
         writer = close.writer
+        self.foreign.on_word(writer)
         if close.slice_count != self._slice_count:
             self.misfits[writer] = close.slice_count
             return
@@ -157,6 +161,7 @@ class Writers:
         since: the numbers start there or later, and the answer to the new request says where.
         """
         writer = answer.writer
+        self.foreign.on_word(writer)
         if not self._hear(writer, now):
             return
         limits = self.cache.limits.get(writer)
@@ -331,6 +336,7 @@ class Writers:
         for known in (self.gone_since, self.heard):
             known.pop(writer, None)
         self.goodbyes.discard(writer)
+        self.foreign.forget(writer)
 
     def close(self, writer: int) -> None:
         """Nothing more of a writer comes in; what is here stays until it is processed."""

@@ -31,7 +31,7 @@ from evenflow.errors import UsageError
 from evenflow.model.batch import Int32s
 from evenflow.model.sample import ITEM_BYTES, RUN_BYTES
 from evenflow.slices.assignment import Assignment, assignment_of
-from evenflow.slices.consumer.registry import ARCHIVE
+from evenflow.slices.consumer.registry import expected_consumers
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.diagnosis import Complaints, PublisherStats, publisher_stats
 from evenflow.slices.publisher.intake import Intake, Payload, encode_payload
@@ -109,8 +109,8 @@ class Publisher:
             journal=None if self._outbox is None else self._outbox.journal,
         )
         self._recovered = 0 if self._outbox is None else restore(self._core, self._outbox)
-        if cut.durable and self._core.consumers is not None:
-            self._core.consumers.learn((ARCHIVE,))
+        if self._core.consumers is not None:
+            self._core.consumers.learn(expected_consumers(cut))
         self._leaving, self._left = Lock(), Event()
         self._closed = False
         self._own = None if participant else enter(config.domain)

@@ -5,26 +5,38 @@ from __future__ import annotations
 from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING
 
+import pytest
+
+from evenflow.errors import ItemFailed
 from evenflow.model.messages import Commit
-from evenflow.slices.actions import Send
-from evenflow.slices.node.worker import Worker
+from evenflow.processes import wait_until
+from evenflow.slices.node.failures import Failures
+from evenflow.slices.node.worker import GivenUp, Worker
 
 from .alone import Node, batch, owner_of
 
 if TYPE_CHECKING:
+    from evenflow.model.batch import Batch
+    from evenflow.slices.actions import Send
     from evenflow.slices.node.worker import OnNewData
+
+
+STOP = GivenUp.STOP
 
 
 class Running:
     """A worker in its thread, over a node with four items that are delivered two at a time."""
 
-    def __init__(self, on_new_data: OnNewData, *, stop_on_error: bool = False) -> None:
+    def __init__(self, on_new_data: OnNewData, give_up: GivenUp | Exception = STOP) -> None:
         self.node: Node = owner_of(0)
+        self.node.core.delivery.failures = Failures(1, 0.0)
+        self.outcome = give_up
+        self.given_up: list[tuple[int, str, int]] = []
         self.node.gets(batch(first=1, count=4))
         self.stopping, self.idle = Event(), Event()
         self.performed: list[Send] = []
         # The lease of the core counts from 0, the worker looks at the real clock.
-        self.node.core.next_delivery = lambda _: self.node.core.delivery.begin(0.0)  # type: ignore[method-assign]
+        self.node.core.next_delivery = self.node.core.delivery.begin  # type: ignore[method-assign]
         self.worker = Worker(
             self.node.core,
             on_new_data,
@@ -32,10 +44,16 @@ class Running:
             stopping=self.stopping,
             perform=self.performed.extend,
             on_idle=self.idle.set,
-            stop_on_error=stop_on_error,
+            give_up=self.give_up,
         )
         self.thread = Thread(target=self.worker.run, daemon=True)
         self.thread.start()
+
+    def give_up(self, items: Batch, error: Exception, tries: int) -> GivenUp:
+        self.given_up += [(item.id, str(error), tries) for item in items]
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
 
     def end(self) -> None:
         self.stopping.set()
@@ -58,26 +76,56 @@ def test_processes_everything_and_says_when_it_is_idle() -> None:
     assert running.worker.delay_s > 0
 
 
-def test_an_error_is_counted_and_work_goes_on() -> None:
-    running = Running(refuse)
-    assert running.idle.wait(10.0)
+def refuse_the_third(items: Batch) -> None:
+    if 3 in items.ids:
+        raise ValueError("three")
+
+
+def commits(running: Running) -> list[Commit]:
+    sent = [action.message for action in running.node.core.writers.commit()]
+    return [one for one in sent if isinstance(one, Commit)]
+
+
+@pytest.mark.parametrize(("outcome", "dead"), [(GivenUp.SKIPPED, 0), (GivenUp.DEAD, 1)])
+def test_only_the_item_that_fails_is_given_up_and_counted(outcome: GivenUp, dead: int) -> None:
+    running = Running(refuse_the_third, outcome)
+    assert wait_until(lambda: running.node.core.delivery.items == 4, 10)
     running.end()
-    assert running.node.core.delivery.failed == 4
-    assert running.worker.error is None
+    delivery = running.node.core.delivery
+    assert running.given_up == [(3, "three", 2)]
+    assert (delivery.failed, delivery.dead, running.worker.error) == (1, dead, None)
 
 
-def test_an_error_may_end_the_node_and_leaves_the_items_uncommitted() -> None:
-    running = Running(refuse, stop_on_error=True)
+def test_by_default_an_item_that_fails_ends_the_node_and_stays_uncommitted() -> None:
+    running = Running(refuse)
     assert running.stopping.wait(10.0)
     running.end()
     assert isinstance(running.worker.error, ValueError)
     assert running.node.core.delivery.items == 0
-    commits = [
-        action
-        for action in running.node.core.writers.commit()
-        if isinstance(action, Send) and isinstance(action.message, Commit)
-    ]
-    assert commits == []
+    assert commits(running) == []
+
+
+def test_an_item_that_cannot_be_put_aside_ends_the_node_and_stays_uncommitted() -> None:
+    running = Running(refuse, OSError("full"))
+    assert running.stopping.wait(10.0)
+    running.end()
+    assert str(running.worker.error) == "full"
+    assert commits(running) == []
+
+
+def test_an_application_may_say_which_item_it_was() -> None:
+    seen: list[int] = []
+
+    def tell(items: Batch) -> None:
+        for index, item in enumerate(items):
+            if item.id == 2:
+                raise ItemFailed(index, "two")
+            seen.append(item.id)
+
+    running = Running(tell, GivenUp.SKIPPED)
+    assert wait_until(lambda: running.node.core.delivery.items == 4, 10)
+    running.end()
+    assert seen == [1, 3, 4]
 
 
 def test_ends_when_the_node_stops_although_there_is_more() -> None:

@@ -1,0 +1,129 @@
+"""``evenflow topics``: what topics there are, how much comes, and who reads it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from evenflow.cli.consumers import LOOKED_AT, ConsumersView
+from evenflow.cli.options import Shared, command
+from evenflow.domain.channels import Gone
+from evenflow.domain.cyclone import Participant
+from evenflow.domain.listener import Listener
+from evenflow.domain.observer import Observer
+
+if TYPE_CHECKING:
+    from evenflow.config import TopicConfig
+    from evenflow.domain.observer import TopicView
+
+EXAMPLES = """\
+  evenflow topics           all that are configured, and all that are seen
+  evenflow topics --json
+
+A topic is processed by an application at its nodes, or served: then consumers
+read it, and each is shown with the items it is behind. The rate is that of
+closed epochs, over two seconds.
+"""
+FIRST_S = 1.0
+RATE_S = 2.0
+
+
+@command("topics", examples=EXAMPLES)
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+def topics(shared: Shared, *, as_json: bool) -> int:
+    """List the topics and who reads them: rates, lag, nodes, consumers."""
+    config = shared.config()
+    configured = {one.name: one for one in config.all_topics}
+    consumers = {name: ConsumersView(name) for name, one in configured.items() if one.served}
+
+    def hear(message: Any) -> None:
+        name = message.key[0] if isinstance(message, Gone) else message.topic
+        if name in consumers:
+            consumers[name].see(message)
+
+    with Participant(config.domain) as participant:
+        observer = Observer(participant)
+        listener = Listener(participant, LOOKED_AT, hear)
+        observer.look(FIRST_S)
+        before = {name: _published(view) for name, view in observer.topics.items()}
+        observer.look(RATE_S)
+        listener.listen(0.1)
+    names = [*configured, *sorted(name for name in observer.topics if name not in configured)]
+    rows = [
+        as_row(
+            name,
+            configured.get(name),
+            observer.view(name),
+            before.get(name, {}),
+            consumers[name].rows() if name in consumers else [],
+        )
+        for name in names
+        if name
+    ]
+    if as_json:
+        print(json.dumps({"topics": rows}, indent=2))
+    else:
+        show(rows)
+    return 0
+
+
+def _published(view: TopicView) -> dict[int, int]:
+    """Items of the closed epochs of each writer."""
+    return {writer: close.items for writer, close in view.publishers.items()}
+
+
+def as_row(
+    name: str,
+    topic: TopicConfig | None,
+    view: TopicView,
+    before: dict[int, int],
+    consumers: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """A topic as the listing shows it."""
+    came = sum(max(0, now - before.get(w, now)) for w, now in _published(view).items())
+    return {
+        "topic": name,
+        "kind": _kind(topic),
+        "slices": topic.slices if topic is not None else None,
+        "publishers": len(view.publishers),
+        "items_s": round(came / RATE_S, 1),
+        "nodes": len(view.nodes),
+        "backlog_items": sum(report.backlog_items for report in view.nodes.values()),
+        "balanced": view.balancer is not None,
+        "consumers": [
+            {key: one[key] for key in ("consumer", "running", "behind")} for one in consumers
+        ],
+    }
+
+
+def _kind(topic: TopicConfig | None) -> str:
+    if topic is None:
+        return "not configured"
+    if topic.is_dead:
+        return "dead letters"
+    if topic.durable:
+        return "durable"
+    return "served" if topic.served else "processed"
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print the listing; who reads a topic is below it, so that no name is cut."""
+    table = Table(
+        "topic", "kind", "slices", "publishers", "items/s", "nodes", "backlog", box=SIMPLE
+    )
+    for row in rows:
+        slices = "?" if row["slices"] is None else f"{row['slices']:,}"
+        numbers = (f"{row['items_s']:,}", f"{row['nodes']:,}", f"{row['backlog_items']:,}")
+        table.add_row(row["topic"], row["kind"], slices, f"{row['publishers']:,}", *numbers)
+    Console().print(table)
+    for row in rows:
+        for one in row["consumers"]:
+            away = "" if one["running"] else ", not running"
+            print(f"{row['topic']} is read by {one['consumer']}: {one['behind']:,} behind{away}")
+    if not any(row["balanced"] for row in rows):
+        print("no balancer is running in this domain")

@@ -1,0 +1,52 @@
+"""Which items ``evenflow tail`` shows, and how."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+import rich_click as click
+
+from evenflow.cli import main
+from evenflow.cli.topics.tail import Wanted, line_of, moment
+from evenflow.model.batch import Item
+
+ITEM = Item("car-7", 12, 1_700_000_000_000_000, b'{"speed": 1}')
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fits"),
+    [
+        (Wanted(), True),
+        (Wanted(sender="car-7", slice=3), True),
+        (Wanted(sender="car-8"), False),
+        (Wanted(slice=4), False),
+        (Wanted(since=1_700_000_000), True),
+        (Wanted(since=1_700_000_001), False),
+    ],
+)
+def test_items_are_chosen_by_sender_slice_and_time(wanted: Wanted, fits: bool) -> None:
+    assert wanted.fits(3, ITEM) is fits
+
+
+def test_a_moment_is_some_time_ago_or_a_date() -> None:
+    assert moment("2023-11-14T22:13:20+00:00") == 1_700_000_000
+    assert moment("2023-11-14T22:13:20") == 1_700_000_000
+    assert moment("10m") == pytest.approx(time.time() - 600, abs=60)
+    with pytest.raises(click.BadParameter):
+        moment("yesterday")
+
+
+def test_an_item_is_a_line_whatever_is_in_it() -> None:
+    assert line_of(3, ITEM, as_json=False).endswith(' 3 car-7 12 {"speed": 1}')
+    odd = ITEM._replace(payload=b"\xff\n")
+    assert "\n" not in line_of(3, odd, as_json=False)
+    assert "\n" not in line_of(3, ITEM._replace(payload=b"a\nb"), as_json=False)
+    row = json.loads(line_of(3, odd, as_json=True))
+    assert (row["slice"], row["sender"], row["payload"]) == (3, "car-7", "b'\\xff\\n'")
+
+
+def test_of_a_topic_that_nobody_keeps_there_is_no_past(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tail", "items", "--from", "10m"]) == 2
+    assert "not served" in capsys.readouterr().err
