@@ -106,7 +106,8 @@ def test_the_separation_is_the_level_times_a_step(
     levels: int, most_s: float, ratios: list[float]
 ) -> None:
     for decision in run(Controller(ControllerSettings.algorithm_1(0.5, levels, most_s)), ratios):
-        assert decision.separation_s == decision.level * (most_s / levels)
+        assert decision.separation_s == pytest.approx(decision.level * (most_s / levels))
+        assert decision.separation_s <= most_s
 
 
 @given(histories)
