@@ -11,11 +11,10 @@ checked exactly like one that was read. Whatever cannot be used is refused at st
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from evenflow.config.access_section import AccessConfig
 from evenflow.config.bridge_section import BridgeConfig
@@ -40,6 +39,17 @@ from evenflow.config.sections import (
     StoreConfig,
     TopicConfig,
 )
+from evenflow.config.tables import (
+    COMMAND_LINE,
+    named,
+    planners,
+    put,
+    read_toml,
+    refuse_unknown,
+    section,
+    toml_key,
+    toml_value,
+)
 from evenflow.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
@@ -47,7 +57,6 @@ if TYPE_CHECKING:
 
 DEFAULT_FILE = "evenflow.toml"
 FILE_VARIABLE = "EVENFLOW_CONFIG"
-COMMAND_LINE = "command line"
 DEAD_SLICES = 4
 """Into how many slices a topic of dead letters is cut that the file does not have."""
 
@@ -59,7 +68,6 @@ _NAMED: tuple[type[Section], ...] = (
     TopicConfig, GroupConfig, EventConfig, PlannerConfig, MobileGroupConfig,
 )  # fmt: skip
 """Tables with tables in them, one for each name."""
-S = TypeVar("S", bound=Section)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +203,11 @@ class Config:
         rules = tables.pop("rules")
         for kind in _NAMED:
             named = tables.pop(kind.table)
-            tables |= {f"{kind.table}.{_key(name)}": table for name, table in named.items()}
+            tables |= {f"{kind.table}.{toml_key(name)}": table for name, table in named.items()}
         parts = [(f"[{name}]", table) for name, table in tables.items()]
         parts += [("[[rules]]", rule) for rule in rules]
         return "\n\n".join(
-            "\n".join([head, *(f"{key} = {_toml(value)}" for key, value in table.items())])
+            "\n".join([head, *(f"{key} = {toml_value(value)}" for key, value in table.items())])
             for head, table in parts
         )
 
@@ -214,11 +222,11 @@ class Config:
             overrides: Values by dotted key that win over the file.
         """
         file = find_file(path)
-        tables = _read(file) if file else {}
+        tables = read_toml(file) if file else {}
         tables.setdefault("topics", {"items": {}})
         given = dict(overrides or {})
         for key, value in given.items():
-            _put(tables, key, value)
+            put(tables, key, value)
 
         try:
             return cls._from_tables(tables, file)
@@ -229,7 +237,7 @@ class Config:
 
     @classmethod
     def _from_tables(cls, tables: Mapping[str, Any], file: Path | None) -> Config:
-        _refuse_unknown("", tables, [one.table for one in (*_SINGLE, *_NAMED)] + ["rules"])
+        refuse_unknown("", tables, [one.table for one in (*_SINGLE, *_NAMED)] + ["rules"])
         topics = tables["topics"]
         if not isinstance(topics, dict) or not topics:
             raise ConfigError("topics", topics, "must hold at least one table [topics.NAME]")
@@ -237,25 +245,25 @@ class Config:
         if not isinstance(rules, list):
             raise ConfigError("rules", rules, "must be a list of tables [[rules]]")
         return cls(
-            domain=_section(DomainConfig, "domain", tables),
-            topics=_named(TopicConfig, tables),
-            publisher=_section(PublisherConfig, "publisher", tables),
-            node=_section(NodeConfig, "node", tables),
-            balancer=_section(BalancerConfig, "balancer", tables),
-            monitor=_section(MonitorConfig, "monitor", tables),
-            history=_section(HistoryConfig, "history", tables),
-            elastic=_section(ElasticConfig, "elastic", tables),
-            store=_section(StoreConfig, "store", tables),
-            access=_section(AccessConfig, "access", tables),
-            gateway=_section(GatewayConfig, "gateway", tables),
-            mailbox=_section(MailboxConfig, "mailbox", tables),
-            qos=_section(QosConfig, "qos", tables),
-            bridge=_section(BridgeConfig, "bridge", tables),
-            groups=_named(GroupConfig, tables),
-            events=_named(EventConfig, tables),
-            planners=_planners(tables),
-            mobile_groups=_named(MobileGroupConfig, tables),
-            rules=tuple(_section(RuleConfig, "rules", {"rules": rule}) for rule in rules),
+            domain=section(DomainConfig, "domain", tables),
+            topics=named(TopicConfig, tables),
+            publisher=section(PublisherConfig, "publisher", tables),
+            node=section(NodeConfig, "node", tables),
+            balancer=section(BalancerConfig, "balancer", tables),
+            monitor=section(MonitorConfig, "monitor", tables),
+            history=section(HistoryConfig, "history", tables),
+            elastic=section(ElasticConfig, "elastic", tables),
+            store=section(StoreConfig, "store", tables),
+            access=section(AccessConfig, "access", tables),
+            gateway=section(GatewayConfig, "gateway", tables),
+            mailbox=section(MailboxConfig, "mailbox", tables),
+            qos=section(QosConfig, "qos", tables),
+            bridge=section(BridgeConfig, "bridge", tables),
+            groups=named(GroupConfig, tables),
+            events=named(EventConfig, tables),
+            planners=planners(tables),
+            mobile_groups=named(MobileGroupConfig, tables),
+            rules=tuple(section(RuleConfig, "rules", {"rules": rule}) for rule in rules),
             file=file,
         )
 
@@ -267,86 +275,3 @@ def find_file(path: str | Path | None) -> Path | None:
         return Path(named)
     here = Path(DEFAULT_FILE)
     return here if here.is_file() else None
-
-
-def _read(file: Path) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 - only who has a file needs it
-
-    try:
-        with file.open("rb") as stream:
-            return tomllib.load(stream)
-    except OSError as error:
-        reason = f"cannot be read ({error.strerror}): name a TOML file that exists"
-        raise ConfigError("config", str(file), reason) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError("config", str(file), f"is not valid TOML: {error}") from None
-
-
-def _put(tables: dict[str, Any], key: str, value: object) -> None:
-    *parents, last = key.split(".")
-    table = tables
-    for parent in parents:
-        table = table.setdefault(parent, {})
-        if not isinstance(table, dict):
-            raise ConfigError(key, value, f"{parent!r} is not a table", source=COMMAND_LINE)
-    table[last] = value
-
-
-def _section(kind: type[S], name: str, tables: Mapping[str, Any]) -> S:
-    table = _table(name, tables.get(name, {}))
-    _refuse_unknown(f"{name}.", table, [one.name for one in fields(kind)])
-    return kind(**table)
-
-
-def _named(kind: type[S], tables: Mapping[str, Any]) -> tuple[S, ...]:
-    """The sections of ``[KIND.NAME]`` tables."""
-    made = []
-    for name, raw in _table(kind.table, tables.get(kind.table, {})).items():
-        table = _table(f"{kind.table}.{name}", raw)
-        known = [one.name for one in fields(kind) if one.name != "name"]
-        _refuse_unknown(f"{kind.table}.{name}.", table, known)
-        made.append(kind(**{"name": name, **table}))
-    return tuple(made)
-
-
-def _planners(tables: Mapping[str, Any]) -> tuple[PlannerConfig, ...]:
-    """Planners; whatever is not the planner's name is one of its settings."""
-    shaped = {
-        name: {"planner": raw.get("planner", ""), "settings": _but(raw, "planner")}
-        if isinstance(raw, dict)
-        else raw
-        for name, raw in _table("planners", tables.get("planners", {})).items()
-    }
-    return _named(PlannerConfig, {"planners": shaped})
-
-
-def _but(table: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in table.items() if name != key}
-
-
-def _key(name: str) -> str:
-    """A key of the file; one with a dot in it is quoted."""
-    return json.dumps(name) if "." in name else name
-
-
-def _toml(value: object) -> str:
-    """Write a value; JSON writes numbers, strings, lists and booleans as TOML does."""
-    if isinstance(value, dict):
-        inner = ", ".join(f"{json.dumps(key)} = {_toml(one)}" for key, one in value.items())
-        return f"{{ {inner} }}"
-    return json.dumps(value)
-
-
-def _table(key: str, value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ConfigError(key, value, f"must be a table [{key}]")
-    return value
-
-
-def _refuse_unknown(prefix: str, table: Mapping[str, Any], known: list[str]) -> None:
-    for name, value in table.items():
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise ConfigError(
-                prefix + name, value, f"unknown key{hint} (known: {', '.join(known)})"
-            )

@@ -23,6 +23,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 PAGE = DOCS / "protocol.md"
 QOS_PAGE = DOCS / "qos.md"
 MOBILE_PAGE = DOCS / "mobile.md"
+BRIDGE_PAGE = DOCS / "bridge.md"
 """Explains the messages about mobile nodes and tokens."""
 
 BY_THEMSELVES = {
@@ -103,7 +104,7 @@ def test_every_message_and_step_of_the_protocol_is_explained() -> None:
         assert f"`{step.name}`" in page, step
     names = [name for name, one in vars(messages).items() if is_dataclass(one)]
     assert len(names) > 10
-    pages = page + MOBILE_PAGE.read_text() + QOS_PAGE.read_text()
+    pages = page + "".join(one.read_text() for one in (MOBILE_PAGE, BRIDGE_PAGE, QOS_PAGE))
     for name in names:
         assert f"| `{name}` |" in pages, name
 
