@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
+import sys
 
 import pytest
 
 from evenflow import Balancer, Config, Node, Publisher
 from evenflow.cli import main
-from evenflow.errors import PublishTimeout
+from evenflow.errors import EvenflowError, PublishTimeout
 from evenflow.processes import wait_until
 from evenflow.slices.dead_letters.reading import list_letters
 
@@ -113,3 +115,36 @@ def test_a_node_that_cannot_put_aside_stops_and_says_so_and_commits_nothing(conf
         node.close()
         with contextlib.suppress(Exception):
             publisher.close(0.0)
+
+
+def test_letters_of_a_node_that_was_killed_are_taken_up_by_the_next(tmp_path, domain_id):
+    """By the command, which serves the letters beside the items."""
+    (tmp_path / "evenflow.toml").write_text(
+        f"[domain]\nid = {domain_id}\n[topics.items]\non_error = 'dead'\n[node]\nretry_ms = 1\n"
+    )
+    (tmp_path / "picky.py").write_text(
+        "def work(batch):\n    if 7 in batch.ids:\n        raise ValueError('seven')\n"
+    )
+    config = Config.load(tmp_path / "evenflow.toml")
+
+    def start():
+        return subprocess.Popen(
+            [sys.executable, "-m", "evenflow", "node", "--app", "picky:work"], cwd=tmp_path
+        )
+
+    def letters():
+        with contextlib.suppress(EvenflowError):
+            return [one.id for one in list_letters("items", config)]
+        return None
+
+    with Balancer(config=config):
+        node = start()
+        try:
+            publish(config, 6, 7, 8)
+            node.kill()
+            node.wait()
+            node = start()
+            assert wait_until(lambda: letters() == [7], 60)
+        finally:
+            node.kill()
+            node.wait()

@@ -1,14 +1,28 @@
-"""``evenflow config``: check the configuration and print what is in force."""
+"""``evenflow config``: check the configuration and print what is in force.
+
+It looks at all that a process of the domain would look at when it starts: names of algorithms and
+planners, callables, the network interface, files, addresses of brokers.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import rich_click as click
 
 from evenflow.autonomic.design import design
+from evenflow.balance import algorithm_named
+from evenflow.cli.node import load_application
 from evenflow.cli.options import Shared, command
+from evenflow.domain.settings import check_interface
+from evenflow.errors import ConfigError
+from evenflow.overlay.protocol.connection import parse_address
+from evenflow.slices.assignment import assignment_of
+
+if TYPE_CHECKING:
+    from evenflow.config import Config
 
 EXAMPLES: Final = """\
   evenflow config                                  what is in force, as TOML
@@ -22,6 +36,29 @@ EXAMPLES: Final = """\
 def config(shared: Shared, *, as_json: bool) -> int:
     """Check the configuration and print it."""
     found = shared.config()
-    design(found)
+    check(found)
     print(json.dumps(found.as_tables(), indent=2) if as_json else found.as_toml())
     return 0
+
+
+def check(config: Config) -> None:
+    """Refuse what a process of this configuration would refuse when it starts.
+
+    Raises:
+        EvenflowError: What is wrong, where, and what may stand there.
+    """
+    design(config)
+    algorithm_named(config.balancer.algorithm)
+    check_interface(config.domain)
+    if config.node.app:
+        load_application(config.node.app)
+    folder = config.file.parent if config.file else Path()
+    for topic in config.topics:
+        assignment_of(topic.assignment)
+        if topic.avro_schema and not (folder / topic.avro_schema).is_file():
+            raise ConfigError(topic.key("avro_schema"), topic.avro_schema, "there is no such file")
+    for broker in config.store.brokers:
+        try:
+            parse_address(broker)
+        except ValueError as error:
+            raise ConfigError("store.brokers", broker, str(error)) from None

@@ -155,14 +155,18 @@ class SimCluster(BalancerHost):
         sim.slow = slow
         return True
 
-    def finish(self, node: str) -> None:
-        """The application is through with what it has."""
+    def finish(self, node: str, *, ok: bool = True) -> None:
+        """The application is through with what it has, or fails on it and gets it again."""
         sim = self.nodes[node]
         if sim.stopped or sim.core.delivery.in_hand is None:
             return
-        self.checker.finish(sim.core.delivery.in_hand)
         sim.slow = False
-        self._do(sim.core.delivered(0.001), node)
+        if ok:
+            self.checker.finish(sim.core.delivery.in_hand)
+            self._do(sim.core.delivered(0.001), node)
+        else:
+            self.checker.fail(sim.core.delivery.in_hand)
+            self._do(sim.core.failed(0.001, self.now)[1], node)
 
     def move(self, giver: str, taker: str, count: int) -> None:
         """An operator asks for a move."""

@@ -101,6 +101,11 @@ class InvariantChecker:
         """An application is through with items."""
         self.finished.update(numbers_of(batch))
 
+    def fail(self, batch: Batch) -> None:
+        """An application could not process items: it may get them once more."""
+        for item in batch.ids.tolist():
+            self._allowed[item] = self._allowed.get(item, 1) + 1
+
     def own(self, node: str, slice_id: int, term: int) -> bool:
         """A node owns a slice; True when that is new."""
         owner = self._owners.setdefault((slice_id, term), "")

@@ -155,9 +155,21 @@ def test_shared_options_stand_before_or_after_the_command(
     tables = json.loads(capsys.readouterr().out)
     assert tables["domain"]["id"] == 3
     assert tables["node"]["commit_ms"] == 20
-    assert main(["--set", "node.commit_ms=20", "config", "--set", "node.app=a:b", "--json"]) == 0
+    assert (
+        main(
+            [
+                "--set",
+                "node.commit_ms=20",
+                "config",
+                "--set",
+                "node.app=evenflow.apps:echo",
+                "--json",
+            ]
+        )
+        == 0
+    )
     tables = json.loads(capsys.readouterr().out)
-    assert (tables["node"]["commit_ms"], tables["node"]["app"]) == (20, "a:b")
+    assert (tables["node"]["commit_ms"], tables["node"]["app"]) == (20, "evenflow.apps:echo")
 
 
 def test_config_prints_what_it_would_read(

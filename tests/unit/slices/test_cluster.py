@@ -183,6 +183,23 @@ def test_a_crash_after_a_merge_of_which_the_balancer_has_not_heard(victim: str, 
     cluster.settle()
 
 
+@pytest.mark.parametrize("stage", list(ORDERS), ids=lambda stage: stage.name)
+def test_an_application_that_fails_during_a_handover_loses_nothing(stage: Stage) -> None:
+    cluster = working_cluster()
+    work_in_hand(cluster)
+    assert drive_to(cluster, stage, "ordered") is not None
+    publish_everywhere(cluster)
+    for _ in range(20):
+        for node in cluster.nodes:
+            cluster.begin(node)
+            cluster.finish(node, ok=False)
+        for _ in range(min(10, len(cluster.network.parcels))):
+            cluster.network.deliver(0)
+        cluster.advance(BUSY_TICK)
+    assert any(sim.core.delivery.failures.retried for sim in cluster.nodes.values())
+    cluster.settle()
+
+
 def work_in_hand(cluster: SimCluster) -> None:
     """Items that are processed and not committed, items in hand, and items that wait."""
     for _ in range(3):
@@ -328,6 +345,11 @@ class Restless(RuleBasedStateMachine):
     def finish(self, which: int) -> None:
         if node := self.running(which):
             self.cluster.finish(node)
+
+    @rule(which=ANY)
+    def fail(self, which: int) -> None:
+        if node := self.running(which):
+            self.cluster.finish(node, ok=False)
 
     # -- network and time
 

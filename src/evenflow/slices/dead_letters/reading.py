@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from evenflow.errors import DecodeError
+from evenflow.errors import DecodeError, DomainError
 from evenflow.slices.consumer.following import follow
 from evenflow.slices.consumer.registry import DEAD
 from evenflow.slices.consumer.served_batch import items_of
@@ -32,9 +32,20 @@ _LOG = logging.getLogger(__name__)
 
 
 def list_letters(topic: str, config: Config) -> list[DeadLetter]:
-    """The letters of a topic that nobody has replayed or dropped, each once."""
-    with Watcher(config.topic(topic).dead_name, config, name=DEAD) as watcher:
+    """The letters of a topic that nobody has replayed or dropped, each once.
+
+    Raises:
+        DomainError: Nobody serves the letters, or not all of them could be read.
+    """
+    dead_name = config.topic(topic).dead_name
+    with Watcher(dead_name, config, name=DEAD) as watcher:
         items = [item for rows in watcher.look(QUIET_S) for item in items_of(rows)]
+        if watcher.overtaken:
+            raise DomainError(
+                f"topic {dead_name!r}",
+                "not all letters could be read, try again: a node is gone,"
+                " or somebody replays or drops them",
+            )
     return list(once(_letters(items)))
 
 
