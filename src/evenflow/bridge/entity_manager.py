@@ -69,6 +69,8 @@ class EntityManager:
         if entity is None:
             return Fault.NO_SUCH_ENTITY
         if entity.setup is Setup.CREATED:
+            if entity.role is Role.ITEMS and self._has_items(session, request.topic):
+                return Fault.DIFFERENT
             entity.topic, entity.reliable = request.topic, request.reliable
             entity.setup = Setup.NAMED
         elif (entity.topic, entity.reliable) != (request.topic, request.reliable):
@@ -85,6 +87,12 @@ class EntityManager:
             return Fault.DIFFERENT
         entity.type = request.type
         return self._make(session, request.entity, number)
+
+    @staticmethod
+    def _has_items(session: Session, topic: str) -> bool:
+        """Whether items of the device go to a topic already: a second entity would count from 1,
+        too, and its items would be taken for those of the first, come again."""
+        return any(one.role is Role.ITEMS and one.topic == topic for one in session.entities)
 
     @staticmethod
     def _find(session: Session, entity: int) -> Entity | None:
