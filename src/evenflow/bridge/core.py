@@ -22,6 +22,7 @@ from evenflow.bridge.events import (
     EntityMade,
     ItemSafe,
     ItemSettled,
+    KeysChanged,
     PublishRecord,
     Received,
     RecordHeard,
@@ -282,6 +283,8 @@ class BridgeCore:
                 self.records.withdraw(bridge, guid)
             case RingChanged():
                 self._on_ring(now)
+            case KeysChanged():
+                self._on_keys(now)
             case Stop():
                 self._on_stop()
 
@@ -323,6 +326,13 @@ class BridgeCore:
         for session in self.sessions:
             self._look_at_owner(session, now)
         self.adoption.consider_all(now)
+
+    def _on_keys(self, now: float) -> None:
+        """A session goes by the key that it began with: one that has another now begins anew."""
+        for session in self.sessions:
+            if self._key_of(session.guid) != session.key:
+                self.refused["other_key"] += 1
+                self._let_go(session, now)
 
     def _on_stop(self) -> None:
         for session in self.sessions:

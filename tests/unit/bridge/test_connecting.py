@@ -227,3 +227,19 @@ def test_a_seal_of_a_device_without_a_key_is_refused() -> None:
     bench = Bench()
     assert bench.tell(dg.Connect("d", 5, 0, 500, ""), key=KEY, counter=6) == []
     assert bench.refused == {"unknown_key": 1}
+
+
+def test_a_device_that_is_struck_off_or_given_a_key_begins_anew() -> None:
+    bench = keyed()
+    bench.handle(ev.KeysChanged())
+    assert len(bench.core.sessions) == 1, "its key is the same"
+    del bench.keys[GUID]
+    bench.handle(ev.KeysChanged())
+    assert bench.did(ev.WithdrawRecord)
+    inside = key_of(1, 1000, KEY)
+    assert bench.tell(dg.Create(0, Role.PUBLISHER), key=inside, counter=7) == []
+    bench.connect(session=2)
+    bench.keys[GUID] = KEY
+    bench.handle(ev.KeysChanged())
+    assert len(bench.core.sessions) == 0
+    assert bench.refused["other_key"] == 2

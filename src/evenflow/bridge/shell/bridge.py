@@ -24,6 +24,7 @@ from evenflow.bridge.core import BridgeCore
 from evenflow.bridge.events import (
     AskSettled,
     DropEntity,
+    KeysChanged,
     MakeEntity,
     PublishRecord,
     RecordHeard,
@@ -151,7 +152,8 @@ class Bridge:
             self._start_items(self._items, me)
         for one in self._udp.sockets:
             self._loop.add_reader(one, self._on_readable, one)
-        self._tasks = [asyncio.create_task(keep_fresh(self._keys))]
+        fresh = keep_fresh(self._keys, lambda: self._handle_all([KeysChanged()]))
+        self._tasks = [asyncio.create_task(fresh)]
         self._arm()
 
     def _start_items(self, items: DeviceItems, me: Identity) -> None:

@@ -19,6 +19,7 @@ from evenflow.bridge.protocol.keys import KEY_BYTES
 from evenflow.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 FILE: Final = "devices.keys"
@@ -53,27 +54,37 @@ class DeviceKeys:
         """The key of a device; None: it has none."""
         return self._keys.get(guid)
 
-    def refresh(self) -> None:
-        """Read the file again if it has changed; raises as at first, and keeps what it had."""
+    def refresh(self) -> bool:
+        """Read the file again if it has changed; return whether it has.
+
+        Raises as at first, and keeps what it had. So it does if the file is gone: else whoever
+        names a device that has a key would be taken for it.
+        """
         try:
             found = self._file.stat()
         except FileNotFoundError:
-            self._stamp, self._keys = (0, 0), {}
-            return
+            if self._keys:
+                raise ConfigError("keys", str(self._file), "is gone") from None
+            return False
+        except OSError as error:
+            raise ConfigError("keys", str(self._file), f"cannot be read: {error}") from None
         stamp = (found.st_mtime_ns, found.st_size)
-        if stamp != self._stamp:
-            self._stamp = stamp
-            self._keys = read_keys(self._file)
+        if stamp == self._stamp:
+            return False
+        self._keys = read_keys(self._file)
+        self._stamp = stamp
+        return True
 
 
-async def keep_fresh(keys: DeviceKeys) -> None:
+async def keep_fresh(keys: DeviceKeys, on_changed: Callable[[], object]) -> None:
     """Look at the file again and again; a fault is told once."""
     told = ""
     while True:
         await asyncio.sleep(LOOK_S)
         fault = ""
         try:
-            await asyncio.to_thread(keys.refresh)
+            if await asyncio.to_thread(keys.refresh):
+                on_changed()
         except ConfigError as error:
             fault = str(error)
         if fault and fault != told:

@@ -50,11 +50,29 @@ def test_what_has_changed_is_read_again_and_a_bad_file_changes_nothing(tmp_path:
     file.write_text("nonsense")
     with pytest.raises(ConfigError):
         keys.refresh()
-    keys.refresh()
-    assert keys.of(guid_of("a")) is not None, "the fault is told once"
-    file.unlink()
-    keys.refresh()
+    with pytest.raises(ConfigError):
+        keys.refresh()  # until it is mended
+    assert keys.of(guid_of("a")) is not None
+    file.write_text("# nobody\n")
+    assert keys.refresh()
     assert keys.of(guid_of("a")) is None
+
+
+def test_keys_whose_file_is_gone_stay(tmp_path: Path) -> None:
+    """Else whoever names a device that has a key would be taken for it."""
+    folder = tmp_path / "keys"
+    file = folder / FILE
+    add_key(file, "a")
+    keys = DeviceKeys(file)
+    file.rename(tmp_path / "moved")
+    with pytest.raises(ConfigError, match="gone"):
+        keys.refresh()
+    assert keys.of(guid_of("a")) is not None
+    folder.rmdir()
+    folder.write_text("no folder")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        keys.refresh()
+    assert keys.of(guid_of("a")) is not None
 
 
 def test_a_key_is_drawn_once_for_a_device(tmp_path: Path) -> None:
