@@ -14,7 +14,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING, Final
 
-from evenflow.bridge.protocol.guid import guid_of, parse_guid
+from evenflow.bridge.protocol.guid import MOST_DEVICE_NAME, guid_of, parse_guid
 from evenflow.bridge.protocol.keys import KEY_BYTES
 from evenflow.errors import ConfigError
 
@@ -95,6 +95,8 @@ async def keep_fresh(keys: DeviceKeys, on_changed: Callable[[], object]) -> None
 def read_keys(file: Path) -> dict[bytes, bytes]:
     """The keys of a file; `ConfigError` names the line that is none."""
     keys: dict[bytes, bytes] = {}
+    if not file.is_file():  # a device of the system may never end
+        raise ConfigError("keys", str(file), "is no file that can be read")
     try:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -128,11 +130,17 @@ def add_key(file: Path, device: str) -> str:
     """
     if not device or "#" in device or device.split() != [device]:
         raise ConfigError("device", device, "must be a GUID or a name without space and '#'")
+    if len(device.encode()) > MOST_DEVICE_NAME:
+        raise ConfigError("device", device, f"must be at most {MOST_DEVICE_NAME} bytes long")
     if file.exists() and device_guid(device) in read_keys(file):
         raise ConfigError("device", device, f"has a key already: strike it off {file} first")
     key = secrets.token_hex(KEY_BYTES)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.touch(_MODE)
-    with file.open("a", encoding="utf-8") as lines:
-        lines.write(f"{device} {key}\n")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch(_MODE)
+        before = "" if file.read_bytes()[-1:] in (b"", b"\n") else "\n"
+        with file.open("a", encoding="utf-8") as lines:
+            lines.write(f"{before}{device} {key}\n")
+    except OSError as error:
+        raise ConfigError("keys", str(file), f"cannot be written: {error}") from None
     return key

@@ -45,7 +45,7 @@ def devices(shared: Shared, *, bridge: str | None, as_json: bool) -> int:
     with Participant(config.domain) as participant:
         Listener(participant, [DEVICES], hear).listen(LOOK_S)
     rows = [row for row in map(as_row, newest(records.values())) if bridge in (None, row["bridge"])]
-    show(rows, as_json=as_json)
+    show(rows, as_json=as_json, by=f"by bridge {bridge}" if bridge else "in this domain")
     return 0
 
 
@@ -85,13 +85,13 @@ def _role(number: int) -> str:
     return Role(number).name.lower() if number in tuple(Role) else str(number)
 
 
-def show(rows: list[dict[str, Any]], *, as_json: bool) -> None:
+def show(rows: list[dict[str, Any]], *, as_json: bool, by: str) -> None:
     """Print the listing."""
     if as_json:
         print(json.dumps({"devices": rows}, indent=2))
         return
     if not rows:
-        print("no device is served in this domain")
+        print(f"no device is served {by}")
         return
     table = Table("device", "bridge", "session", "entities", "address", box=SIMPLE)
     for row in rows:

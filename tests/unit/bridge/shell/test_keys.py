@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,6 @@ from evenflow.bridge.protocol.guid import guid_of, guid_text
 from evenflow.bridge.shell.keys import FILE, DeviceKeys, add_key
 from evenflow.cli import main
 from evenflow.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KEY = "ab" * 32
 
@@ -92,3 +89,23 @@ def test_the_command_prints_the_key(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert DeviceKeys(tmp_path / FILE).of(guid_of("therm-1")) == bytes.fromhex(printed)
     assert main(["keys", "device", "--dir", str(tmp_path)]) == 2
     assert main(["keys", "init", "therm-1", "--dir", str(tmp_path)]) == 2
+
+
+def test_a_key_is_added_on_a_line_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / FILE
+    file.write_text(f"a {KEY}")  # by an editor that ends no line
+    add_key(file, "b")
+    assert len(DeviceKeys(file)) == 2
+
+
+def test_what_no_device_can_be_called_and_no_place_for_it_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="64 bytes"):
+        add_key(tmp_path / FILE, "x" * 65)
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="cannot be written"):
+        add_key(tmp_path / "file" / FILE, "a")
+
+
+def test_a_device_of_the_system_is_no_file_of_keys() -> None:
+    with pytest.raises(ConfigError, match="no file"):
+        DeviceKeys(Path("/dev/null"))
