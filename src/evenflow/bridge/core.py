@@ -223,6 +223,7 @@ class BridgeCore:
             case dg.Data() as body:
                 self.relay.on_data(session, body)
             case dg.Heartbeat() as body:
+                self.sessions.confirm(session)
                 if session.address != source:
                     self._dirty[session.guid] = None
                 self.relay.on_heartbeat(session, body, source)
