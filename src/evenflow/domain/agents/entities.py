@@ -129,6 +129,8 @@ class AgentReader:
             return []
         samples = ddspy_take(self._ref, _ANY, limit)
         if isinstance(samples, int):
+            if self._closed:  # by another thread, meanwhile
+                return []
             raise _failure(self, "take", samples)
         taken = []
         for encoded, info in samples:
