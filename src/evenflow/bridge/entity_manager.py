@@ -90,8 +90,10 @@ class EntityManager:
 
     @staticmethod
     def _has_items(session: Session, topic: str) -> bool:
-        """Whether items of the device go to a topic already: a second entity would count from 1,
-        too, and its items would be taken for those of the first, come again."""
+        """Whether items of the device go to a topic already.
+
+        A second entity would count from 1, too, and its items be taken for those of the first.
+        """
         return any(one.role is Role.ITEMS and one.topic == topic for one in session.entities)
 
     @staticmethod

@@ -80,20 +80,31 @@ class Reader:
         return self.take(self.take(1)[0]).decode()
 
 
+def parse_type(line: str) -> "tuple[str, list[tuple[int, int, str]]]":
+    """Name and fields of a type; ValueError when it is none."""
+    type_name, _, rest = line.partition("(")
+    fields: list[tuple[int, int, str]] = []
+    for one in rest[:-1].split(","):
+        name, _, kind = one.strip().partition(" ")
+        digits = kind[4:] or "255"
+        size = int(digits) if kind[:4] == "text" and digits.isdigit() else 0
+        kind = "text" if size else kind
+        if not name or kind not in KINDS or (kind == "text" and not 0 < size < 256):
+            fields = []
+            break
+        fields.append((KINDS.index(kind), size, name))
+    if not type_name or line[-1] != ")" or not fields:
+        raise ValueError("no type: " + line + "; write Name(field kind, ...), kinds: " + str(KINDS))
+    return type_name, fields
+
+
 class Entity:
     """A publisher, a subscriber, or a source of items."""
 
     def __init__(self, core: "DeviceCore", role: int, topic: str, line: str, reliable: int) -> None:
         self.core, self.role, self.topic, self.reliable = core, role, topic, reliable
         self.fault, self.mark = 0, 0
-        self.type_name = ""
-        self.fields: list[tuple[int, int, str]] = []
-        if line:
-            self.type_name, _, rest = line[:-1].partition("(")
-            for one in rest.split(","):
-                name, kind = one.strip().split(" ")
-                size = int(kind[4:] or "255") if kind[:4] == "text" else 0
-                self.fields.append((KINDS.index("text" if size else kind), size, name))
+        self.type_name, self.fields = parse_type(line) if line else ("", [])
         self.kept: list[tuple[int, int, bytes]] = []
         """Items that are not safe: number, time, payload."""
         self.newest = self.safe = self.sent = 0
@@ -102,14 +113,24 @@ class Entity:
     def publish(self, *values: "Value") -> bool:
         """Publish a sample, best effort; False: there is no bridge now, and it is dropped."""
         out = bytearray()
+        if len(values) != len(self.fields):
+            raise ValueError(self.type_name + " has " + str(len(self.fields)) + " fields")
         for (kind, size, name), value in zip(self.fields, values):
+            if isinstance(value, str) != (KINDS[kind] == "text"):
+                raise ValueError(self.type_name + "." + name + " is of kind " + KINDS[kind])
             if isinstance(value, str):
                 if len(value.encode()) > size:
-                    raise ValueError("text of " + name + " is too long")
+                    raise ValueError(self.type_name + "." + name + ": the text is too long")
                 out += text(value)
             else:
                 out += struct.pack(">" + FORMATS[kind], value)
+        self.check_size(5 + len(out))
         return self.core.send_data(self, bytes(out))
+
+    def check_size(self, size: int) -> None:
+        """What fits into no datagram would be sent for ever, and never taken."""
+        if 24 + size + (24 if self.core.key else 0) > MOST:
+            raise ValueError("too large for a datagram")
 
     def unpack(self, reader: Reader) -> "Values":
         """The values of a sample."""
@@ -120,6 +141,7 @@ class Entity:
 
     def send(self, payload: bytes, time_us: int = 0) -> bool:
         """Send an item; False: too many are not safe yet, try again later."""
+        self.check_size(25 + len(payload))
         if len(self.kept) >= self.core.keep:
             return False
         self.newest += 1
@@ -320,7 +342,8 @@ class DeviceCore:
                 self.counter, self.due = max(self.counter, self.run), now
         elif reason == ELSEWHERE and address:
             host, _, port = address.rpartition(":")
-            self.connect(now, (host, int(port)))
+            if 0 < int(port) < 65536:
+                self.connect(now, (host, int(port)))
         else:
             self.due = now + max(wait, 1000)
 
@@ -504,6 +527,16 @@ class Device:
         keep: int = 8,
     ) -> None:
         run = run or int(time.time() * 1000) * 1000
+        for what, fits in (
+            ("name: 1 to 64 bytes", 0 < len(name.encode()) <= 64),
+            ("GUID: 12 bytes", len(guid) in (0, 12)),
+            ("key: 32 bytes", len(key) in (0, 32)),
+            ("heartbeat_ms: 100 to 60000", 100 <= heartbeat_ms <= 60000),
+            ("run: 1 to 2 ** 53", 0 < run <= 1 << 53),
+            ("keep: 1 or more", keep > 0),
+        ):
+            if not fits:
+                raise ValueError(what)
         self._milliseconds = self._ticks = 0
         direct = bool(bridges)
         self.core = DeviceCore(name, run, guid, key, heartbeat_ms, keep, direct=direct)
@@ -527,6 +560,12 @@ class Device:
         return self._add(ITEMS, topic, "", 1)
 
     def _add(self, role: int, topic: str, type_line: str, reliable: int) -> Entity:
+        if not 0 < len(topic.encode()) <= 128:
+            raise ValueError("topic: 1 to 128 bytes")
+        if role == ITEMS and any(e.role == ITEMS and e.topic == topic for e in self.core.entities):
+            raise ValueError("items of " + topic + " have an entity already")
+        if role != ITEMS and not type_line:
+            raise ValueError("a type is needed")
         entity = Entity(self.core, role, topic, type_line, reliable)
         self.core.entities.append(entity)
         return entity

@@ -97,7 +97,7 @@ def test_a_device_has_a_bounded_number_of_entities() -> None:
 
 
 def test_a_device_has_one_source_of_items_for_a_topic() -> None:
-    """Both would count from 1, and the items of the second would be taken for those of the first."""
+    """Both would count from 1: the items of one would be taken for those of the other."""
     bench = Bench()
     bench.set_up(Role.ITEMS)
     bench.tell(dg.Create(1, Role.ITEMS), number=4)

@@ -129,9 +129,10 @@ class AgentReader:
             return []
         samples = ddspy_take(self._ref, _ANY, limit)
         if isinstance(samples, int):
-            if self._closed:  # by another thread, meanwhile
+            failure = _failure(self, "take", samples)
+            if isinstance(failure, ClosedError):  # by another thread, meanwhile
                 return []
-            raise _failure(self, "take", samples)
+            raise failure
         taken = []
         for encoded, info in samples:
             if info.valid_data:
