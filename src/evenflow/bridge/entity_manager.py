@@ -36,6 +36,7 @@ class EntityManager:
         self._sessions = shared.sessions
         self._speech = shared.speech
         self._most_entities = shared.settings.most_entities
+        self._counts = shared.refused
         self._out = shared.out
 
     # -- requests of devices -----------------------------------------------------------------------
@@ -121,6 +122,8 @@ class EntityManager:
         if session is None or entity is None or entity.setup is not Setup.MAKING:
             return None
         entity.setup = Setup.FAILED if made.error else Setup.READY
+        if made.error:
+            self._counts["not_made"] += 1
         if entity.request is not None:
             fault = Fault.NOT_MADE if made.error else Fault.NONE
             self._speech.say(session, dg.Done(fault), entity.request)

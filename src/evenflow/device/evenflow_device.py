@@ -51,6 +51,12 @@ def hmac(key: bytes, data: bytes) -> bytes:
     return hashlib.sha256(bytes([b ^ 0x5C for b in key]) + inner).digest()
 
 
+def check(fits: bool, what: str) -> None:  # noqa: FBT001
+    """ValueError for what a bridge would drop without a word."""
+    if not fits:
+        raise ValueError(what)
+
+
 def text(value: str) -> bytes:
     """A text with its length before it."""
     encoded = value.encode()
@@ -83,18 +89,16 @@ class Reader:
 def parse_type(line: str) -> "tuple[str, list[tuple[int, int, str]]]":
     """Name and fields of a type; ValueError when it is none."""
     type_name, _, rest = line.partition("(")
+    fault = line + " is no type; write Name(field kind, ...), kinds: " + str(KINDS)
+    check(type_name != "" and line[-1] == ")", fault)
     fields: list[tuple[int, int, str]] = []
     for one in rest[:-1].split(","):
         name, _, kind = one.strip().partition(" ")
         digits = kind[4:] or "255"
         size = int(digits) if kind[:4] == "text" and digits.isdigit() else 0
-        kind = "text" if size else kind
-        if not name or kind not in KINDS or (kind == "text" and not 0 < size < 256):
-            fields = []
-            break
+        kind = "text" if 0 < size < 256 else kind
+        check(name != "" and kind in KINDS and (kind == "text") == (size > 0), fault)
         fields.append((KINDS.index(kind), size, name))
-    if not type_name or line[-1] != ")" or not fields:
-        raise ValueError("no type: " + line + "; write Name(field kind, ...), kinds: " + str(KINDS))
     return type_name, fields
 
 
@@ -113,14 +117,12 @@ class Entity:
     def publish(self, *values: "Value") -> bool:
         """Publish a sample, best effort; False: there is no bridge now, and it is dropped."""
         out = bytearray()
-        if len(values) != len(self.fields):
-            raise ValueError(self.type_name + " has " + str(len(self.fields)) + " fields")
+        check(len(values) == len(self.fields), self.type_name + ": one value for each field")
         for (kind, size, name), value in zip(self.fields, values):
-            if isinstance(value, str) != (KINDS[kind] == "text"):
-                raise ValueError(self.type_name + "." + name + " is of kind " + KINDS[kind])
+            where = self.type_name + "." + name
+            check(isinstance(value, str) == (size > 0), where + " is of kind " + KINDS[kind])
             if isinstance(value, str):
-                if len(value.encode()) > size:
-                    raise ValueError(self.type_name + "." + name + ": the text is too long")
+                check(len(value.encode()) <= size, where + ": the text is too long")
                 out += text(value)
             else:
                 out += struct.pack(">" + FORMATS[kind], value)
@@ -129,8 +131,7 @@ class Entity:
 
     def check_size(self, size: int) -> None:
         """What fits into no datagram would be sent for ever, and never taken."""
-        if 24 + size + (24 if self.core.key else 0) > MOST:
-            raise ValueError("too large for a datagram")
+        check(24 + size + (24 if self.core.key else 0) <= MOST, "too large for a datagram")
 
     def unpack(self, reader: Reader) -> "Values":
         """The values of a sample."""
@@ -527,16 +528,10 @@ class Device:
         keep: int = 8,
     ) -> None:
         run = run or int(time.time() * 1000) * 1000
-        for what, fits in (
-            ("name: 1 to 64 bytes", 0 < len(name.encode()) <= 64),
-            ("GUID: 12 bytes", len(guid) in (0, 12)),
-            ("key: 32 bytes", len(key) in (0, 32)),
-            ("heartbeat_ms: 100 to 60000", 100 <= heartbeat_ms <= 60000),
-            ("run: 1 to 2 ** 53", 0 < run <= 1 << 53),
-            ("keep: 1 or more", keep > 0),
-        ):
-            if not fits:
-                raise ValueError(what)
+        check(0 < len(name.encode()) <= 64, "name: 1 to 64 bytes")
+        check(len(guid) in (0, 12) and len(key) in (0, 32), "GUID: 12 bytes; key: 32 bytes")
+        check(100 <= heartbeat_ms <= 60000, "heartbeat_ms: 100 to 60000")
+        check(0 < run <= 1 << 53 and keep > 0, "run: 1 to 2 ** 53; keep: 1 or more")
         self._milliseconds = self._ticks = 0
         direct = bool(bridges)
         self.core = DeviceCore(name, run, guid, key, heartbeat_ms, keep, direct=direct)
@@ -560,12 +555,10 @@ class Device:
         return self._add(ITEMS, topic, "", 1)
 
     def _add(self, role: int, topic: str, type_line: str, reliable: int) -> Entity:
-        if not 0 < len(topic.encode()) <= 128:
-            raise ValueError("topic: 1 to 128 bytes")
-        if role == ITEMS and any(e.role == ITEMS and e.topic == topic for e in self.core.entities):
-            raise ValueError("items of " + topic + " have an entity already")
-        if role != ITEMS and not type_line:
-            raise ValueError("a type is needed")
+        check(0 < len(topic.encode()) <= 128, "topic: 1 to 128 bytes")
+        check(role == ITEMS or type_line != "", "a type is needed")
+        others = [one.topic for one in self.core.entities if one.role == ITEMS == role]
+        check(topic not in others, "items of " + topic + " have an entity already")
         entity = Entity(self.core, role, topic, type_line, reliable)
         self.core.entities.append(entity)
         return entity

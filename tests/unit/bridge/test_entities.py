@@ -82,6 +82,7 @@ def test_what_cannot_be_made_is_tried_again_when_asked_again() -> None:
     bench.tell(topic, number=2)
     bench.handle(ev.EntityMade(GUID, 0, "no such topic"))
     assert bench.bodies() == [dg.Done(Fault.NOT_MADE)]
+    assert bench.refused == {"not_made": 1}
     assert not bench.did(ev.PublishRecord)  # it is not there
     bench.tell(topic, number=2)
     assert bench.did(ev.MakeEntity)
