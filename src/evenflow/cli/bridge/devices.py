@@ -94,6 +94,7 @@ def show(rows: list[dict[str, Any]], *, as_json: bool, by: str) -> None:
         print(f"no device is served {by}")
         return
     table = Table("device", "bridge", "session", "entities", "address", box=SIMPLE)
+    table.columns[-1].overflow = "fold"  # an address that is cut is of no use
     for row in rows:
         entities = "\n".join(f"{one['role']} {one['topic']}" for one in row["entities"])
         table.add_row(row["device"], row["bridge"], str(row["session"]), entities, row["address"])
