@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evenflow.domain.agents import entities
 from evenflow.domain.agents.declaration import Declaration, DeclaredField
 from evenflow.domain.agents.entities import AgentEntities
 from evenflow.domain.cyclone import Participant
@@ -184,3 +185,18 @@ def test_closing_ends_the_wait_and_the_entities(domain_config: DomainConfig) -> 
             writer.write([False, 0.0, "", 0, "", 0])
         with pytest.raises(ClosedError):
             agents.writer("readings", READING, reliable=False)
+
+
+def test_a_reader_that_is_closed_while_it_is_read_has_nothing(
+    agents: AgentEntities, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Devices leave while their samples come: one thread drops what another reads."""
+    reader = agents.reader("readings", READING, reliable=True)
+    take = entities.ddspy_take
+
+    def close_first(*args: int) -> object:
+        reader.close()
+        return take(*args)
+
+    monkeypatch.setattr(entities, "ddspy_take", close_first)
+    assert reader.take() == []

@@ -22,6 +22,7 @@ from evenflow.bridge.events import (
     EntityMade,
     ItemSafe,
     ItemSettled,
+    KeysChanged,
     PublishRecord,
     Received,
     RecordHeard,
@@ -222,6 +223,7 @@ class BridgeCore:
             case dg.Data() as body:
                 self.relay.on_data(session, body)
             case dg.Heartbeat() as body:
+                self.sessions.confirm(session)
                 if session.address != source:
                     self._dirty[session.guid] = None
                 self.relay.on_heartbeat(session, body, source)
@@ -282,6 +284,8 @@ class BridgeCore:
                 self.records.withdraw(bridge, guid)
             case RingChanged():
                 self._on_ring(now)
+            case KeysChanged():
+                self._on_keys(now)
             case Stop():
                 self._on_stop()
 
@@ -323,6 +327,13 @@ class BridgeCore:
         for session in self.sessions:
             self._look_at_owner(session, now)
         self.adoption.consider_all(now)
+
+    def _on_keys(self, now: float) -> None:
+        """A session goes by the key that it began with: one that has another now begins anew."""
+        for session in self.sessions:
+            if self._key_of(session.guid) != session.key:
+                self.refused["other_key"] += 1
+                self._let_go(session, now)
 
     def _on_stop(self) -> None:
         for session in self.sessions:

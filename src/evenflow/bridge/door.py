@@ -6,6 +6,10 @@ it only answers a device that has tried a few times: that is the witness that no
 
 Of two sessions of a device the larger ``(run, session)`` counts. A CONNECT that is known is
 answered as before; an earlier one is refused, with the floor above which the device may go on.
+
+Anybody can send a CONNECT in any name. So a session is *half open* until the device has repeated
+the salt of the answer, which it does at once (HEARTBEAT); a bridge that is full lets the longest
+half open go for the next that comes.
 """
 
 from __future__ import annotations
@@ -86,11 +90,22 @@ class Door:
             self._refuse(Refusal.EARLIER, datagram, source, key, newest[0])
         elif order < newest:
             self._counts["stale"] += 1
-        elif session is None and len(self._sessions) >= self._settings.most_devices:
+        elif session is None and not self._has_room():
             self._refuse(Refusal.FULL, datagram, source, key)
         else:
             return self._accept(datagram, body, key, source, now)
         return None
+
+    def _has_room(self) -> bool:
+        """Whether one more can be served; who was never heard after its CONNECT gives way."""
+        if len(self._sessions) < self._settings.most_devices:
+            return True
+        longest = self._sessions.half_open
+        if longest is None:
+            return False
+        self._counts["half_open"] += 1
+        self.let_go(longest)
+        return True
 
     def _floor(self, guid: bytes) -> int:
         """The largest counter of a device that anybody has told of."""
@@ -163,6 +178,7 @@ class Door:
         if former is not None:
             self._replace(former, session)
         self._sessions.add(session)
+        self._sessions.doubt(session)
         self.accepted += 1
         if not session.entities and known is not None and known.record.run == body.run:
             self._entities.restore(session, known.entities()[: self._settings.most_entities])

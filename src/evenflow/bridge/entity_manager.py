@@ -36,6 +36,7 @@ class EntityManager:
         self._sessions = shared.sessions
         self._speech = shared.speech
         self._most_entities = shared.settings.most_entities
+        self._counts = shared.refused
         self._out = shared.out
 
     # -- requests of devices -----------------------------------------------------------------------
@@ -69,6 +70,8 @@ class EntityManager:
         if entity is None:
             return Fault.NO_SUCH_ENTITY
         if entity.setup is Setup.CREATED:
+            if entity.role is Role.ITEMS and self._has_items(session, request.topic):
+                return Fault.DIFFERENT
             entity.topic, entity.reliable = request.topic, request.reliable
             entity.setup = Setup.NAMED
         elif (entity.topic, entity.reliable) != (request.topic, request.reliable):
@@ -85,6 +88,14 @@ class EntityManager:
             return Fault.DIFFERENT
         entity.type = request.type
         return self._make(session, request.entity, number)
+
+    @staticmethod
+    def _has_items(session: Session, topic: str) -> bool:
+        """Whether items of the device go to a topic already.
+
+        A second entity would count from 1, too, and its items be taken for those of the first.
+        """
+        return any(one.role is Role.ITEMS and one.topic == topic for one in session.entities)
 
     @staticmethod
     def _find(session: Session, entity: int) -> Entity | None:
@@ -111,6 +122,8 @@ class EntityManager:
         if session is None or entity is None or entity.setup is not Setup.MAKING:
             return None
         entity.setup = Setup.FAILED if made.error else Setup.READY
+        if made.error:
+            self._counts["not_made"] += 1
         if entity.request is not None:
             fault = Fault.NOT_MADE if made.error else Fault.NONE
             self._speech.say(session, dg.Done(fault), entity.request)

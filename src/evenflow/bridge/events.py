@@ -107,13 +107,18 @@ class Timer:
 
 
 @dataclass(frozen=True, slots=True)
+class KeysChanged:
+    """Devices were given keys, or struck off."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """The bridge is about to end: its devices are told to look for another."""
 
 
 Event = (
     Received | SampleRead | EntityMade | RecordHeard | RecordWithdrawn | RingChanged | ItemSafe
-    | ItemSettled | Timer | Stop
+    | ItemSettled | KeysChanged | Timer | Stop
 )  # fmt: skip
 
 # -- actions ---------------------------------------------------------------------------------------

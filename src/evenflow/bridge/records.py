@@ -10,6 +10,8 @@ from evenflow.bridge.protocol.guid import parse_guid
 from evenflow.bridge.protocol.kinds import (
     LONGEST_HEARTBEAT_MS,
     MOST_ENTITIES,
+    MOST_RUN,
+    MOST_SESSION,
     SHORTEST_HEARTBEAT_MS,
     Role,
 )
@@ -62,8 +64,16 @@ def check(record: DeviceRecord) -> Known:
         raise ValueError(f"heartbeat of {record.heartbeat_ms} ms")
     if len(record.roles) > MOST_ENTITIES:
         raise ValueError(f"{len(record.roles)} entities")
+    if not (0 <= record.run <= MOST_RUN and 0 <= record.counter <= MOST_RUN):
+        raise ValueError(f"run {record.run}, counter {record.counter}")
+    if not 0 <= record.session <= MOST_SESSION:
+        raise ValueError(f"session {record.session}")
     known = Known(parse_guid(record.guid), (host, int(port)), record)
-    for entity in known.entities():
+    entities = known.entities()
+    sources = [entity.topic for entity in entities if entity.role is Role.ITEMS]
+    if len(set(sources)) < len(sources):
+        raise ValueError("two entities for the items of one topic")
+    for entity in entities:
         if not entity.topic or (entity.type is None) != (entity.role is Role.ITEMS):
             raise ValueError("an entity without topic or type")
     return known

@@ -155,6 +155,7 @@ class Sessions:
     def __init__(self, most_remembered: int) -> None:
         self._by_guid: dict[bytes, Session] = {}
         self._gone: OrderedDict[bytes, Memory] = OrderedDict()
+        self._half_open: OrderedDict[bytes, None] = OrderedDict()
         self._most_remembered = most_remembered
         self.lost: Counter[str] = Counter()
         """Samples lost in sessions that are over: ``up``, ``down``, ``unsure``."""
@@ -173,9 +174,25 @@ class Sessions:
         """A device is served here from now on, or is offered to."""
         self._by_guid[session.guid] = session
 
+    def doubt(self, session: Session) -> None:
+        """A session began by a CONNECT: whether anybody hears the answer is not known yet."""
+        self._half_open[session.guid] = None
+        self._half_open.move_to_end(session.guid)
+
+    def confirm(self, session: Session) -> None:
+        """The device has repeated the salt that it was told."""
+        self._half_open.pop(session.guid, None)
+
+    @property
+    def half_open(self) -> Session | None:
+        """The session that is not confirmed for longest."""
+        guid = next(iter(self._half_open), None)
+        return None if guid is None else self._by_guid[guid]
+
     def remove(self, session: Session) -> None:
         """A device is not here any more."""
         del self._by_guid[session.guid]
+        self._half_open.pop(session.guid, None)
         self.count_lost(session)
         if session.stage is not Stage.OFFERED:
             self.remember(session.guid, Memory(session.run, session.number, session.floor))

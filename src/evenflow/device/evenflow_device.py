@@ -51,6 +51,12 @@ def hmac(key: bytes, data: bytes) -> bytes:
     return hashlib.sha256(bytes([b ^ 0x5C for b in key]) + inner).digest()
 
 
+def check(fits: bool, what: str) -> None:  # noqa: FBT001
+    """ValueError for what a bridge would drop without a word."""
+    if not fits:
+        raise ValueError(what)
+
+
 def text(value: str) -> bytes:
     """A text with its length before it."""
     encoded = value.encode()
@@ -80,20 +86,29 @@ class Reader:
         return self.take(self.take(1)[0]).decode()
 
 
+def parse_type(line: str) -> "tuple[str, list[tuple[int, int, str]]]":
+    """Name and fields of a type; ValueError when it is none."""
+    type_name, _, rest = line.partition("(")
+    fault = line + " is no type; write Name(field kind, ...), kinds: " + str(KINDS)
+    check(type_name != "" and line[-1] == ")", fault)
+    fields: list[tuple[int, int, str]] = []
+    for one in rest[:-1].split(","):
+        name, _, kind = one.strip().partition(" ")
+        digits = kind[4:] or "255"
+        size = int(digits) if kind[:4] == "text" and digits.isdigit() else 0
+        kind = "text" if 0 < size < 256 else kind
+        check(name != "" and kind in KINDS and (kind == "text") == (size > 0), fault)
+        fields.append((KINDS.index(kind), size, name))
+    return type_name, fields
+
+
 class Entity:
     """A publisher, a subscriber, or a source of items."""
 
     def __init__(self, core: "DeviceCore", role: int, topic: str, line: str, reliable: int) -> None:
         self.core, self.role, self.topic, self.reliable = core, role, topic, reliable
         self.fault, self.mark = 0, 0
-        self.type_name = ""
-        self.fields: list[tuple[int, int, str]] = []
-        if line:
-            self.type_name, _, rest = line[:-1].partition("(")
-            for one in rest.split(","):
-                name, kind = one.strip().split(" ")
-                size = int(kind[4:] or "255") if kind[:4] == "text" else 0
-                self.fields.append((KINDS.index("text" if size else kind), size, name))
+        self.type_name, self.fields = parse_type(line) if line else ("", [])
         self.kept: list[tuple[int, int, bytes]] = []
         """Items that are not safe: number, time, payload."""
         self.newest = self.safe = self.sent = 0
@@ -102,14 +117,21 @@ class Entity:
     def publish(self, *values: "Value") -> bool:
         """Publish a sample, best effort; False: there is no bridge now, and it is dropped."""
         out = bytearray()
+        check(len(values) == len(self.fields), self.type_name + ": one value for each field")
         for (kind, size, name), value in zip(self.fields, values):
+            where = self.type_name + "." + name
+            check(isinstance(value, str) == (size > 0), where + " is of kind " + KINDS[kind])
             if isinstance(value, str):
-                if len(value.encode()) > size:
-                    raise ValueError("text of " + name + " is too long")
+                check(len(value.encode()) <= size, where + ": the text is too long")
                 out += text(value)
             else:
                 out += struct.pack(">" + FORMATS[kind], value)
+        self.check_size(5 + len(out))
         return self.core.send_data(self, bytes(out))
+
+    def check_size(self, size: int) -> None:
+        """What fits into no datagram would be sent for ever, and never taken."""
+        check(24 + size + (24 if self.core.key else 0) <= MOST, "too large for a datagram")
 
     def unpack(self, reader: Reader) -> "Values":
         """The values of a sample."""
@@ -120,6 +142,7 @@ class Entity:
 
     def send(self, payload: bytes, time_us: int = 0) -> bool:
         """Send an item; False: too many are not safe yet, try again later."""
+        self.check_size(25 + len(payload))
         if len(self.kept) >= self.core.keep:
             return False
         self.newest += 1
@@ -320,7 +343,8 @@ class DeviceCore:
                 self.counter, self.due = max(self.counter, self.run), now
         elif reason == ELSEWHERE and address:
             host, _, port = address.rpartition(":")
-            self.connect(now, (host, int(port)))
+            if 0 < int(port) < 65536:
+                self.connect(now, (host, int(port)))
         else:
             self.due = now + max(wait, 1000)
 
@@ -505,6 +529,10 @@ class Device:
         keep: int = 8,
     ) -> None:
         run = run or int(time.time() * 1000) * 1000
+        check(0 < len(name.encode()) <= 64, "name: 1 to 64 bytes")
+        check(len(guid) in (0, 12) and len(key) in (0, 32), "GUID: 12 bytes; key: 32 bytes")
+        check(100 <= heartbeat_ms <= 60000, "heartbeat_ms: 100 to 60000")
+        check(0 < run <= 1 << 53 and keep > 0, "run: 1 to 2 ** 53; keep: 1 or more")
         self._milliseconds = self._ticks = 0
         direct = bool(bridges)
         self.core = DeviceCore(name, run, guid, key, heartbeat_ms, keep, direct=direct)
@@ -529,6 +557,10 @@ class Device:
         return self._add(ITEMS, topic, "", 1)
 
     def _add(self, role: int, topic: str, type_line: str, reliable: int) -> Entity:
+        check(0 < len(topic.encode()) <= 128, "topic: 1 to 128 bytes")
+        check(role == ITEMS or type_line != "", "a type is needed")
+        others = [one.topic for one in self.core.entities if one.role == ITEMS == role]
+        check(topic not in others, "items of " + topic + " have an entity already")
         entity = Entity(self.core, role, topic, type_line, reliable)
         self.core.entities.append(entity)
         return entity

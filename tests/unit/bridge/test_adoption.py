@@ -187,6 +187,10 @@ def test_a_withdrawn_record_leaves_that_of_another() -> None:
         {"types": (str(TYPE), "no type")},
         {"types": (str(TYPE), "")},
         {"topics": ("up", "")},
+        {"run": (1 << 53) + 1},
+        {"session": (1 << 32) - 1},
+        {"counter": 1 << 63},
+        {"roles": (3, 3), "topics": ("t", "t"), "types": ("", "")},
         {"roles": (3,) * 17, "reliable": (1,) * 17, "topics": ("t",) * 17, "types": ("",) * 17},
     ],
 )

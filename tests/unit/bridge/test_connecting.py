@@ -85,6 +85,7 @@ def test_an_earlier_run_is_told_the_floor() -> None:
 def test_a_full_bridge_says_so() -> None:
     bench = Bench(BridgeSettings(most_devices=1))
     bench.connect()
+    bench.tell(dg.Heartbeat(0, 0, 0, 1000, ""))
     (answer,) = bench.tell(dg.Connect("e", 5, 0, 500, ""), guid=bytes(12))
     assert answer.body == dg.Refused(Refusal.FULL, 5, 0, 2000)
 
@@ -144,6 +145,25 @@ def test_a_bridge_that_stops_sends_its_devices_away() -> None:
     bench.connect()
     bench.handle(ev.Stop())
     assert bench.bodies() == [dg.Moved("")]
+
+
+def test_devices_that_were_never_heard_again_give_way_when_the_bridge_is_full() -> None:
+    """Else a few datagrams with made-up GUIDs keep everybody out, for six periods of a minute."""
+    bench = Bench(BridgeSettings(most_devices=3))
+    bench.connect()
+    bench.tell(dg.Heartbeat(0, 0, 0, 1000, ""))
+    strangers = [bytes([index]) * 12 for index in range(1, 5)]
+    for guid in strangers:
+        (answer,) = bench.tell(dg.Connect("x", 5, 0, 60_000, ""), guid=guid)
+        assert isinstance(answer.body, dg.Accepted)
+        bench.tell(dg.Create(0, Role.PUBLISHER), guid=guid)  # needs nothing of the answer
+    assert [one.guid for one in bench.core.sessions] == [GUID, *strangers[2:]]
+    assert bench.refused == {"half_open": 2}
+    for guid in strangers[2:]:
+        salt = bench.core.sessions.get(guid).salt  # type: ignore[union-attr]
+        bench.tell(dg.Heartbeat(0, 0, 0, salt, ""), guid=guid)
+    (answer,) = bench.tell(dg.Connect("x", 5, 0, 500, ""), guid=strangers[0], session=2)
+    assert answer.body == dg.Refused(Refusal.FULL, 5, 0, 2000)
 
 
 # -- keys ------------------------------------------------------------------------------------------
@@ -227,3 +247,19 @@ def test_a_seal_of_a_device_without_a_key_is_refused() -> None:
     bench = Bench()
     assert bench.tell(dg.Connect("d", 5, 0, 500, ""), key=KEY, counter=6) == []
     assert bench.refused == {"unknown_key": 1}
+
+
+def test_a_device_that_is_struck_off_or_given_a_key_begins_anew() -> None:
+    bench = keyed()
+    bench.handle(ev.KeysChanged())
+    assert len(bench.core.sessions) == 1, "its key is the same"
+    del bench.keys[GUID]
+    bench.handle(ev.KeysChanged())
+    assert bench.did(ev.WithdrawRecord)
+    inside = key_of(1, 1000, KEY)
+    assert bench.tell(dg.Create(0, Role.PUBLISHER), key=inside, counter=7) == []
+    bench.connect(session=2)
+    bench.keys[GUID] = KEY
+    bench.handle(ev.KeysChanged())
+    assert len(bench.core.sessions) == 0
+    assert bench.refused["other_key"] == 2

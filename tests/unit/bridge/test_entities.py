@@ -82,6 +82,7 @@ def test_what_cannot_be_made_is_tried_again_when_asked_again() -> None:
     bench.tell(topic, number=2)
     bench.handle(ev.EntityMade(GUID, 0, "no such topic"))
     assert bench.bodies() == [dg.Done(Fault.NOT_MADE)]
+    assert bench.refused == {"not_made": 1}
     assert not bench.did(ev.PublishRecord)  # it is not there
     bench.tell(topic, number=2)
     assert bench.did(ev.MakeEntity)
@@ -94,3 +95,16 @@ def test_a_device_has_a_bounded_number_of_entities() -> None:
     bench.connect()
     faults = [bench.tell(dg.Create(index, Role.ITEMS))[0].body for index in range(3)]
     assert faults == [dg.Done(Fault.NONE), dg.Done(Fault.NONE), dg.Done(Fault.TOO_MANY)]
+
+
+def test_a_device_has_one_source_of_items_for_a_topic() -> None:
+    """Both would count from 1: the items of one would be taken for those of the other."""
+    bench = Bench()
+    bench.set_up(Role.ITEMS)
+    bench.tell(dg.Create(1, Role.ITEMS), number=4)
+    again = dg.SetTopic(1, reliable=True, topic="t")
+    assert bench.tell(again, number=5)[0].body == dg.Done(Fault.DIFFERENT)
+    assert not bench.did(ev.MakeEntity)
+    other = dg.SetTopic(1, reliable=True, topic="u")
+    bench.tell(other, number=5)
+    assert bench.did(ev.MakeEntity)

@@ -24,6 +24,7 @@ from evenflow.bridge.core import BridgeCore
 from evenflow.bridge.events import (
     AskSettled,
     DropEntity,
+    KeysChanged,
     MakeEntity,
     PublishRecord,
     RecordHeard,
@@ -151,7 +152,8 @@ class Bridge:
             self._start_items(self._items, me)
         for one in self._udp.sockets:
             self._loop.add_reader(one, self._on_readable, one)
-        self._tasks = [asyncio.create_task(keep_fresh(self._keys))]
+        fresh = keep_fresh(self._keys, lambda: self._handle_all([KeysChanged()]))
+        self._tasks.append(asyncio.create_task(fresh))
         self._arm()
 
     def _start_items(self, items: DeviceItems, me: Identity) -> None:
@@ -169,16 +171,14 @@ class Bridge:
             fail_soon=self._fail_soon,
         )
 
-    def _owners(self, ring: RingCore) -> Ring:
-        """Who says whose a device is."""
+    def _owners(self, ring: RingCore) -> Ring:  # who says whose a device is
         return ring
 
     async def wait(self) -> None:
         """Wait until the bridge fails, and raise what it failed by."""
         await asyncio.shield(self._failed)
 
-    def _fail_soon(self, failure: BaseException) -> None:
-        """A thread has failed."""
+    def _fail_soon(self, failure: BaseException) -> None:  # a thread has failed
         self._handing.post(lambda: self._fail(failure))
 
     def _fail(self, failure: BaseException) -> None:

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from evenflow.bridge.events import DropEntity, EntityMade, MakeEntity, SampleRead
 from evenflow.bridge.protocol.kinds import Role
+from evenflow.bridge.shell.complaints import Complaints
 from evenflow.closing import Closing
 from evenflow.domain.agents.declaration import Declaration, DeclaredField
 from evenflow.domain.agents.entities import AgentEntities, AgentReader, AgentWriter
@@ -60,6 +62,7 @@ class DeviceEntities(Closing):
         self._open: dict[Key, AgentWriter | AgentReader] = {}
         self._devices: dict[int, Key] = {}
         self._work: SimpleQueue[MakeEntity | DropEntity | None] = SimpleQueue()
+        self._complaints = Complaints(time.monotonic)
         self._stopping = False
         self.unwritten = 0
         """Samples of devices that DDS did not take."""
@@ -94,7 +97,7 @@ class DeviceEntities(Closing):
                 self._make(action)
             except Exception as error:  # noqa: BLE001 - no declaration may end the bridge
                 fault = str(error) or repr(error)
-                _log.warning("an entity of %s is refused: %s", action.guid.hex(), fault)
+                self._complaints.tell(action.guid, action.entity, fault)
             self._take([EntityMade(action.guid, action.entity, fault)])
 
     def _make(self, action: MakeEntity) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.bridge.events import EntityMade, ItemSafe, ItemSettled, TakeItem
 from evenflow.bridge.item_door import ItemDoor
+from evenflow.bridge.shell.complaints import Complaints
 from evenflow.edge.actions import Accept, Complain, GiveUp, Remember, Write
 from evenflow.edge.shell.disk import DoorDisk
 from evenflow.edge.twins import Life
@@ -61,6 +62,7 @@ class DeviceItems:
         self._clock = clock
         self._disk = DoorDisk(folder, topics, config, participant)
         self._tidy_at = clock.monotonic() + TIDY_S
+        self._complaints = Complaints(clock.monotonic)
 
     def start(
         self,
@@ -105,6 +107,8 @@ class DeviceItems:
     def make(self, action: MakeEntity) -> None:
         """A device wants to publish items."""
         fault = self.door.make(action.guid, action.entity, action.topic)
+        if fault:
+            self._complaints.tell(action.guid, action.entity, fault)
         self._tell_core([EntityMade(action.guid, action.entity, fault)])
 
     def take(self, action: TakeItem | AskSettled) -> None:

@@ -14,11 +14,12 @@ import re
 import secrets
 from typing import TYPE_CHECKING, Final
 
-from evenflow.bridge.protocol.guid import guid_of, parse_guid
+from evenflow.bridge.protocol.guid import MOST_DEVICE_NAME, guid_of, parse_guid
 from evenflow.bridge.protocol.keys import KEY_BYTES
 from evenflow.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 FILE: Final = "devices.keys"
@@ -53,27 +54,37 @@ class DeviceKeys:
         """The key of a device; None: it has none."""
         return self._keys.get(guid)
 
-    def refresh(self) -> None:
-        """Read the file again if it has changed; raises as at first, and keeps what it had."""
+    def refresh(self) -> bool:
+        """Read the file again if it has changed; return whether it has.
+
+        Raises as at first, and keeps what it had. So it does if the file is gone: else whoever
+        names a device that has a key would be taken for it.
+        """
         try:
             found = self._file.stat()
         except FileNotFoundError:
-            self._stamp, self._keys = (0, 0), {}
-            return
+            if self._keys:
+                raise ConfigError("keys", str(self._file), "is gone") from None
+            return False
+        except OSError as error:
+            raise ConfigError("keys", str(self._file), f"cannot be read: {error}") from None
         stamp = (found.st_mtime_ns, found.st_size)
-        if stamp != self._stamp:
-            self._stamp = stamp
-            self._keys = read_keys(self._file)
+        if stamp == self._stamp:
+            return False
+        self._keys = read_keys(self._file)
+        self._stamp = stamp
+        return True
 
 
-async def keep_fresh(keys: DeviceKeys) -> None:
+async def keep_fresh(keys: DeviceKeys, on_changed: Callable[[], object]) -> None:
     """Look at the file again and again; a fault is told once."""
     told = ""
     while True:
         await asyncio.sleep(LOOK_S)
         fault = ""
         try:
-            await asyncio.to_thread(keys.refresh)
+            if await asyncio.to_thread(keys.refresh):
+                on_changed()
         except ConfigError as error:
             fault = str(error)
         if fault and fault != told:
@@ -84,6 +95,8 @@ async def keep_fresh(keys: DeviceKeys) -> None:
 def read_keys(file: Path) -> dict[bytes, bytes]:
     """The keys of a file; `ConfigError` names the line that is none."""
     keys: dict[bytes, bytes] = {}
+    if not file.is_file():  # a device of the system may never end
+        raise ConfigError("keys", str(file), "is no file that can be read")
     try:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -117,11 +130,17 @@ def add_key(file: Path, device: str) -> str:
     """
     if not device or "#" in device or device.split() != [device]:
         raise ConfigError("device", device, "must be a GUID or a name without space and '#'")
+    if len(device.encode()) > MOST_DEVICE_NAME:
+        raise ConfigError("device", device, f"must be at most {MOST_DEVICE_NAME} bytes long")
     if file.exists() and device_guid(device) in read_keys(file):
         raise ConfigError("device", device, f"has a key already: strike it off {file} first")
     key = secrets.token_hex(KEY_BYTES)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.touch(_MODE)
-    with file.open("a", encoding="utf-8") as lines:
-        lines.write(f"{device} {key}\n")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch(_MODE)
+        before = "" if file.read_bytes()[-1:] in (b"", b"\n") else "\n"
+        with file.open("a", encoding="utf-8") as lines:
+            lines.write(f"{before}{device} {key}\n")
+    except OSError as error:
+        raise ConfigError("keys", str(file), f"cannot be written: {error}") from None
     return key

@@ -97,9 +97,11 @@ def bridge(
         parse_address(listen, "--listen"),
         None if group == "none" else _group(group),
         interface,
-        parse_address(advertise, "--advertise") if advertise else None,
+        parse_address(advertise, "--advertise") if advertise is not None else None,
     )
     _check_reach(doors, config)
+    if keys is not None and not Path(keys).is_file():
+        raise ConfigError("--keys", keys, "is no file; one that is empty has no keys")
     known = DeviceKeys(Path(keys) if keys else config.access_folder / FILE)
     settings = BridgeSettings(
         most_devices=config.bridge.most_devices, keyed_only=config.bridge.require_keys
@@ -135,6 +137,12 @@ def _group(text: str) -> Address:
 def _check_reach(doors: Doors, config: Config) -> None:
     """Refuse an address that no device can be told; warn when strangers can come in."""
     host = ipaddress.IPv4Address(doors.listen[0])
+    if host.is_multicast:
+        raise ConfigError("--listen", str(host), "must be an address of this machine")
+    if doors.advertised is not None:
+        told = ipaddress.IPv4Address(doors.advertised[0])
+        if told.is_unspecified or told.is_multicast or not doors.advertised[1]:
+            raise ConfigError("--advertise", str(told), "must be an address and port to send to")
     if host.is_unspecified and doors.advertised is None:
         raise ConfigError("--advertise", None, "must be given with 0.0.0.0: how devices reach it")
     if not host.is_loopback and not config.bridge.require_keys:

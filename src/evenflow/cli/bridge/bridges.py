@@ -115,6 +115,7 @@ def show(seen: Seen, *, as_json: bool) -> None:
         print("no bridge is running in this domain")
         return
     table = Table("bridge", "devices", "messages/s", "cpu %", "refused", "address", box=SIMPLE)
+    table.columns[-1].overflow = "fold"  # an address that is cut is of no use
     for row in rows:
         name = f"{row['bridge']} (draining)" if row["draining"] else row["bridge"]
         figures = (f"{row['devices']:,}", f"{row['messages_s']:,.1f}", f"{row['cpu']:.0f}")

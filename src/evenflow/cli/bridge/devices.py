@@ -58,7 +58,7 @@ def devices(shared: Shared, *, bridge: str | None, as_json: bool) -> int:
         for record in newest(records.values())
         if bridge in (None, record.bridge)
     ]
-    show(rows, as_json=as_json)
+    show(rows, as_json=as_json, by=f"by bridge {bridge}" if bridge else "in this domain")
     return 0
 
 
@@ -102,16 +102,17 @@ def _role(number: int) -> str:
     return Role(number).name.lower() if number in tuple(Role) else str(number)
 
 
-def show(rows: list[dict[str, Any]], *, as_json: bool) -> None:
+def show(rows: list[dict[str, Any]], *, as_json: bool, by: str) -> None:
     """Print the listing."""
     if as_json:
         print(json.dumps({"devices": rows}, indent=2))
         return
     if not rows:
-        print("no device is served in this domain")
+        print(f"no device is served {by}")
         return
     columns = ("device", "bridge", "entities", "from it", "to it", "lost", "address")
     table = Table(*columns, box=SIMPLE)
+    table.columns[-1].overflow = "fold"  # an address that is cut is of no use
     for row in rows:
         entities = "\n".join(f"{one['role']} {one['topic']}" for one in row["entities"])
         counts = ["-" if row[key] is None else f"{row[key]:,}" for key in COUNTED]

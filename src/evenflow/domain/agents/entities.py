@@ -129,7 +129,10 @@ class AgentReader:
             return []
         samples = ddspy_take(self._ref, _ANY, limit)
         if isinstance(samples, int):
-            raise _failure(self, "take", samples)
+            failure = _failure(self, "take", samples)
+            if isinstance(failure, ClosedError):  # by another thread, meanwhile
+                return []
+            raise failure
         taken = []
         for encoded, info in samples:
             if info.valid_data:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,6 @@ from evenflow.bridge.protocol.guid import guid_of, guid_text
 from evenflow.bridge.shell.keys import FILE, DeviceKeys, add_key
 from evenflow.cli import main
 from evenflow.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KEY = "ab" * 32
 
@@ -50,11 +47,29 @@ def test_what_has_changed_is_read_again_and_a_bad_file_changes_nothing(tmp_path:
     file.write_text("nonsense")
     with pytest.raises(ConfigError):
         keys.refresh()
-    keys.refresh()
-    assert keys.of(guid_of("a")) is not None, "the fault is told once"
-    file.unlink()
-    keys.refresh()
+    with pytest.raises(ConfigError):
+        keys.refresh()  # until it is mended
+    assert keys.of(guid_of("a")) is not None
+    file.write_text("# nobody\n")
+    assert keys.refresh()
     assert keys.of(guid_of("a")) is None
+
+
+def test_keys_whose_file_is_gone_stay(tmp_path: Path) -> None:
+    """Else whoever names a device that has a key would be taken for it."""
+    folder = tmp_path / "keys"
+    file = folder / FILE
+    add_key(file, "a")
+    keys = DeviceKeys(file)
+    file.rename(tmp_path / "moved")
+    with pytest.raises(ConfigError, match="gone"):
+        keys.refresh()
+    assert keys.of(guid_of("a")) is not None
+    folder.rmdir()
+    folder.write_text("no folder")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        keys.refresh()
+    assert keys.of(guid_of("a")) is not None
 
 
 def test_a_key_is_drawn_once_for_a_device(tmp_path: Path) -> None:
@@ -74,3 +89,23 @@ def test_the_command_prints_the_key(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert DeviceKeys(tmp_path / FILE).of(guid_of("therm-1")) == bytes.fromhex(printed)
     assert main(["keys", "device", "--dir", str(tmp_path)]) == 2
     assert main(["keys", "init", "therm-1", "--dir", str(tmp_path)]) == 2
+
+
+def test_a_key_is_added_on_a_line_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / FILE
+    file.write_text(f"a {KEY}")  # by an editor that ends no line
+    add_key(file, "b")
+    assert len(DeviceKeys(file)) == 2
+
+
+def test_what_no_device_can_be_called_and_no_place_for_it_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="64 bytes"):
+        add_key(tmp_path / FILE, "x" * 65)
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="cannot be written"):
+        add_key(tmp_path / "file" / FILE, "a")
+
+
+def test_a_device_of_the_system_is_no_file_of_keys() -> None:
+    with pytest.raises(ConfigError, match="no file"):
+        DeviceKeys(Path("/dev/null"))
