@@ -72,12 +72,8 @@ class SimCluster(BalancerHost):
         self.now = 100.0
         self.slice_count = slice_count
         self.node_settings = node_settings or NodeSettings(deliver_items=2)
-        super().__init__(
-            SimBalancers(
-                config or by_number(TOPIC, slice_count),
-                balancer_settings or BalancerSettings(join_after=0.0),
-            )
-        )
+        patience = balancer_settings or BalancerSettings(join_after=0.0)
+        super().__init__(SimBalancers(config or by_number(TOPIC, slice_count), patience))
         self.publishers = SimPublishers()
         self.network = Network(self._arrive)
         self.network.process_of = self.publishers.process_of
