@@ -83,8 +83,8 @@ SHELLS: Final = frozenset(
     autonomic.monitor.sensors autonomic.rates autonomic.rates.station
     autonomic.knowledge.history autonomic.knowledge.journal
     bridge.shell.bridge bridge.shell.domain_port bridge.shell.entities bridge.shell.handing
-    bridge.shell.items bridge.shell.keys bridge.shell.ring_turns bridge.shell.sensors
-    bridge.shell.udp
+    bridge.shell.items bridge.shell.keys bridge.shell.orders bridge.shell.ring_turns
+    bridge.shell.sensors bridge.shell.udp
     config config.loading
     device.evenflow_device
     mobile.client.aio mobile.client.blocking mobile.client.disk mobile.client.shell
