@@ -83,7 +83,8 @@ SHELLS: Final = frozenset(
     autonomic.monitor.sensors autonomic.rates autonomic.rates.station
     autonomic.knowledge.history autonomic.knowledge.journal
     bridge.shell.bridge bridge.shell.counting bridge.shell.domain_port bridge.shell.entities
-    bridge.shell.handing bridge.shell.items bridge.shell.keys bridge.shell.ring_turns
+    bridge.shell.handing bridge.shell.items bridge.shell.keys bridge.shell.orders
+    bridge.shell.ring_turns
     bridge.shell.sensors bridge.shell.udp
     config config.loading
     device device.evenflow_device

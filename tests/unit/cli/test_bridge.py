@@ -1,10 +1,14 @@
-"""``evenflow bridge``: what it refuses before it begins."""
+"""``evenflow bridge``: what it refuses before it begins, and how it ends."""
 
 from __future__ import annotations
+
+import asyncio
+from typing import Any
 
 import pytest
 
 from evenflow.cli import main
+from evenflow.cli.bridge.bridge import _drain
 
 
 @pytest.mark.parametrize(
@@ -23,3 +27,19 @@ def test_what_cannot_be_served_is_refused_at_once(
 ) -> None:
     assert main(["bridge", "--name", "x", *options, "--for", "1s"]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_second_signal_ends_the_wait_for_devices() -> None:
+    class Busy:
+        devices = 3
+
+        async def drain(self, within: float) -> bool:
+            await asyncio.sleep(within)
+            return False
+
+    async def end(running: Any) -> bool:
+        hurry = asyncio.Event()
+        asyncio.get_running_loop().call_soon(hurry.set)
+        return await _drain(running, 3600.0, hurry)
+
+    assert not asyncio.run(end(Busy()))

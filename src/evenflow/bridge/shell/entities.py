@@ -6,8 +6,8 @@ waits for all agent readers and hands what they read to the bridge's loop; it ta
 that is handled, and what comes meanwhile waits in each reader, within its bound
 (:mod:`evenflow.domain.agents.entities`). Writing is done at once, by the loop.
 
-**Bounded.** The core asks for a bounded number of entities of a device, each once, so what waits to
-be made is bounded by its devices.
+**Bounded.** Of each entity one order waits (:mod:`~.orders`), so what waits is bounded by the
+entities of devices.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from evenflow.bridge.events import DropEntity, EntityMade, MakeEntity, SampleRead
 from evenflow.bridge.protocol.kinds import Role
 from evenflow.bridge.shell.complaints import Complaints
+from evenflow.bridge.shell.orders import Orders
 from evenflow.closing import Closing
 from evenflow.domain.agents.declaration import Declaration, DeclaredField
 from evenflow.domain.agents.entities import AgentEntities, AgentReader, AgentWriter
@@ -61,7 +61,7 @@ class DeviceEntities(Closing):
         self._agents = AgentEntities(participant)
         self._open: dict[Key, AgentWriter | AgentReader] = {}
         self._devices: dict[int, Key] = {}
-        self._work: SimpleQueue[MakeEntity | DropEntity | None] = SimpleQueue()
+        self._orders = Orders()
         self._complaints = Complaints(time.monotonic)
         self._stopping = False
         self.unwritten = 0
@@ -85,10 +85,10 @@ class DeviceEntities(Closing):
 
     def order(self, action: MakeEntity | DropEntity) -> None:
         """Make or drop an entity, after what was ordered before."""
-        self._work.put(action)
+        self._orders.put(action)
 
     def _make_and_drop(self) -> None:
-        while (action := self._work.get()) is not None:
+        while (action := self._orders.get()) is not None:
             if isinstance(action, DropEntity):
                 self._drop((action.guid, action.entity))
                 continue
@@ -153,7 +153,7 @@ class DeviceEntities(Closing):
     def close(self) -> None:
         """Drop all; call it before the participant is closed."""
         self._stopping = True
-        self._work.put(None)
+        self._orders.close()
         self._agents.wake()
         for thread in self._threads:
             thread.join()

@@ -157,10 +157,14 @@ async def _run(
     running: Bridge, doors: Doors, config: Config, participant: Participant,
     duration: float | None, drain_within: float,
 ) -> int:  # fmt: skip
-    stop = asyncio.Event()
+    stop, hurry = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        (hurry if stop.is_set() else stop).set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, on_signal)
     fault: BaseException | None = None
     try:
         await running.start(doors)
@@ -177,7 +181,7 @@ async def _run(
             host, port = running.address
             print(f"{running.name} listens at udp://{host}:{port}", file=sys.stderr, flush=True)
             fault = await _until(running, stop, duration)
-            if fault is None and not await running.drain(drain_within):
+            if fault is None and not await _drain(running, drain_within, hurry):
                 print(
                     f"evenflow: warning: {running.devices} devices are still here;"
                     " they look for other bridges by themselves",
@@ -188,6 +192,15 @@ async def _run(
     if fault is not None:
         print(f"evenflow: error: the bridge stopped: {fault}", file=sys.stderr)
     return 0 if fault is None else 1
+
+
+async def _drain(running: Bridge, within: float, hurry: asyncio.Event) -> bool:
+    """Wait until its devices have gone; a second signal ends the wait."""
+    waits = [asyncio.ensure_future(one) for one in (running.drain(within), hurry.wait())]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for one in waits:
+        one.cancel()
+    return not running.devices
 
 
 async def _until(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evenflow.bridge.ring.core import Identity, RingCore, RingSettings
-from evenflow.bridge.ring.events import RingChanged, TellRing
+from evenflow.bridge.ring.events import DrainRing, RingChanged, TellRing
 from evenflow.domain.channels import Gone
 from evenflow.model.messages import ArcTable, BridgeReport
 
@@ -57,6 +57,10 @@ class RingSeat:
                 del self._heard[name]
                 changed |= self._do(self.core.handle(Gone(BridgeReport, (name,)), now))
         return self._do(self.core.poll(now)) or changed
+
+    def drain(self, now: float, *, on: bool) -> bool:
+        """Have no points, or points again; return as above."""
+        return self._do(self.core.handle(DrainRing(on=on), now))
 
     def _do(self, actions: Iterable[RingAction]) -> bool:
         changed = False

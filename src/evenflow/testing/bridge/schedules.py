@@ -55,11 +55,14 @@ class Schedule:
     def heal(self) -> None:
         """The network is whole, and everybody is there."""
         self.world.cuts.clear()
+        self.world.one_way.clear()
+        self._resume()
         self.world.loss = self.world.repeat = 0.0
         self.world.delay_s = 0.005
         for name in self.bridges:
             if name not in self.world.bridges:
                 self.world.start_bridge(name)
+            self.world.bridges[name].drain(on=False)
 
     # -- deeds -------------------------------------------------------------------------------------
 
@@ -73,6 +76,11 @@ class Schedule:
             self._mend,
             self._weather,
             self._reboot,
+            self._cut_one_way,
+            self._stop,
+            self._resume,
+            self._readdress,
+            self._drain,
         ]
 
     def _kill(self) -> None:
@@ -111,6 +119,31 @@ class Schedule:
     def _reboot(self) -> None:
         if self.rng.random() < 0.3:
             self.world.start_device(self.rng.choice(sorted(self.world.devices)))
+
+    def _cut_one_way(self) -> None:
+        """Something that a bridge says does not come, or is not heard by it."""
+        one = self.rng.choice([*self.bridges, *sorted(self.world.devices)])
+        pair = [one, self.rng.choice([name for name in self.bridges if name != one])]
+        self.rng.shuffle(pair)
+        self.world.one_way.add((pair[0], pair[1]))
+
+    def _stop(self) -> None:
+        moving = sorted(set(self.world.bridges) - set(self.world.stopped))
+        if moving:
+            self.world.stop_bridge(self.rng.choice(moving))
+
+    def _resume(self) -> None:
+        for name in list(self.world.stopped):
+            self.world.resume_bridge(name)
+
+    def _readdress(self) -> None:
+        """The router gives a device another port."""
+        self.world.ports[self.rng.choice(sorted(self.world.devices))] += 1
+
+    def _drain(self) -> None:
+        name = self.rng.choice(self.bridges)
+        if name in self.world.bridges and name not in self.world.stopped:
+            self.world.bridges[name].drain(on=self.rng.random() < 0.6)
 
     def _use(self) -> None:
         """Devices publish, and are published to."""

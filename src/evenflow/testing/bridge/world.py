@@ -9,6 +9,7 @@ its writers with it, and what others heard they keep.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -103,8 +104,9 @@ class BridgeProcess:
     def _perform(self, action: Action) -> None:
         world = self.world
         match action:
-            case Send(data, target):
-                world.send(self.name, str(target[0]), data)
+            case Send(data, (name, port)):
+                if port == 1 + world.ports[name]:  # else the router knows it not
+                    world.send(self.name, name, data)
             case MakeEntity(guid, entity, role, topic):
                 if role == ITEMS:
                     assert not self.items.door.make(guid, entity, topic)
@@ -127,6 +129,11 @@ class BridgeProcess:
     def _made(self, guid: bytes, entity: int) -> None:
         if (guid, entity) in self.agents:
             self.tell(EntityMade(guid, entity))
+
+    def drain(self, *, on: bool) -> None:
+        """An operator drains it, or takes that back."""
+        if self.seat.drain(self.now, on=on):
+            self.tell(RingChanged())
 
     def step(self) -> None:
         """Look at the ring, and at the time."""
@@ -193,6 +200,12 @@ class World:
     bridges: dict[str, BridgeProcess] = field(default_factory=dict)
     devices: dict[str, DeviceProcess] = field(default_factory=dict)
     cuts: set[frozenset[str]] = field(default_factory=set)
+    one_way: set[tuple[str, str]] = field(default_factory=set)
+    """Paths on which nothing comes from the first to the second."""
+    stopped: dict[str, list[Received]] = field(default_factory=dict)
+    """Bridges that stand still, and what waits in their sockets."""
+    ports: Counter[str] = field(default_factory=Counter)
+    """Ports of devices, which a router may change."""
     disks: dict[str, Disk] = field(default_factory=dict)
     book: Book = field(default_factory=Book)
     _queue: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
@@ -219,30 +232,35 @@ class World:
         heapq.heappush(self._queue, (self.now + seconds, self._count, do))
 
     def connected(self, one: str, other: str) -> bool:
-        """Whether the path between two is whole."""
-        return frozenset((one, other)) not in self.cuts
+        """Whether what one says comes to the other."""
+        return frozenset((one, other)) not in self.cuts and (one, other) not in self.one_way
 
     def send(self, source: str, target: str, data: bytes) -> None:
         """A datagram, which may be lost, repeated or overtaken."""
+        sent = Received(data, (source, 1 + self.ports[source]))
         copies = 1 + (self.rng.random() < self.repeat)
         for _ in range(copies):
             if self.rng.random() >= self.loss:
                 delay = self.rng.expovariate(1 / self.delay_s)
-                self.later(delay, lambda: self._arrive(source, target, data))
+                self.later(delay, lambda: self._arrive(sent, target))
 
-    def _arrive(self, source: str, target: str, data: bytes) -> None:
+    def _arrive(self, sent: Received, target: str) -> None:
+        source = sent.source[0]
         if not self.connected(source, target):
             return
-        if target in self.bridges:
-            self.bridges[target].tell(Received(data, (source, 1)))
+        if target in self.stopped:
+            self.stopped[target].append(sent)
+        elif target in self.bridges:
+            self.bridges[target].tell(sent)
         elif target in self.devices:
-            self.devices[target].hear(data, source)
+            self.devices[target].hear(sent.data, source)
 
     def pass_on(self, source: str, target: str, message: object) -> None:
         """A message of one bridge to another; lost where they do not hear one another."""
 
         def arrive() -> None:
-            if target in self.bridges and self.connected(source, target):
+            moving = target in self.bridges and target not in self.stopped
+            if moving and self.connected(source, target):
                 self.bridges[target].items.hear(message)
 
         self.later(self.rng.random() * 0.2, arrive)
@@ -251,7 +269,7 @@ class World:
         """Somebody in the domain publishes a sample for the devices; each has another number."""
         self.samples += 1
         values, time = (self.samples, "down"), round(self.now * 1e9)
-        for bridge in list(self.bridges.values()):
+        for bridge in self._moving():
             for guid, entity in sorted(bridge.agents):
                 if entity == DOWN:
                     bridge.tell(SampleRead(guid, entity, values, time))
@@ -273,20 +291,23 @@ class World:
         if self.now >= self._beat:
             self._beat = self.now + BEAT_S
             self._exchange()
-        for bridge in list(self.bridges.values()):
+        for bridge in self._moving():
             bridge.step()
         for device in list(self.devices.values()):
             device.step()
 
     def _exchange(self) -> None:
         """What bridges tell one another: that they are there, and their records."""
-        for one in list(self.bridges.values()):
-            for other in list(self.bridges.values()):
+        for one in self._moving():
+            for other in self._moving():
                 if one is not other and self.connected(one.name, other.name):
                     if other.seat.hear(one.seat, self.now, other.now):
                         other.tell(RingChanged())
                     other.items.on_heard(one.name)
                     self._pass_records(one, other)
+
+    def _moving(self) -> list[BridgeProcess]:
+        return [one for name, one in self.bridges.items() if name not in self.stopped]
 
     @staticmethod
     def _pass_records(one: BridgeProcess, other: BridgeProcess) -> None:
@@ -307,7 +328,20 @@ class World:
 
     def kill_bridge(self, name: str) -> None:
         """A bridge dies, without a word."""
+        self.stopped.pop(name, None)
         del self.bridges[name]
+
+    def stop_bridge(self, name: str) -> None:
+        """A bridge stands still (SIGSTOP)."""
+        self.stopped[name] = []
+
+    def resume_bridge(self, name: str) -> None:
+        """It goes on: with what has waited in its sockets, or with what is due."""
+        waited, bridge = self.stopped.pop(name), self.bridges[name]
+        if self.rng.random() < 0.5:
+            bridge.step()
+        for one in waited:
+            bridge.tell(one)
 
     def start_device(self, name: str) -> None:
         """A device is switched on, or again; its memory is empty."""
