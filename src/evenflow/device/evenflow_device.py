@@ -321,7 +321,7 @@ class DeviceCore:
             self.refused(reader, now)
         elif kind == ADOPT:
             run, salt, entities = reader.number("Q"), reader.number("Q"), reader.number("B")
-            if run == self.run:
+            if run == self.run and session <= self.session + 1:  # sessions are counted here
                 self.adopted((reader.text(), source, session, salt, entities), now)
 
     def is_mine(self, echo: int) -> bool:

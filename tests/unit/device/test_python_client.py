@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evenflow.device.evenflow_device import ITEMS, PUBLISHER, REFUSED, Device, DeviceCore, Entity
+from evenflow.device.evenflow_device import (
+    ADOPT,
+    ITEMS,
+    PUBLISHER,
+    REFUSED,
+    Device,
+    DeviceCore,
+    Entity,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,3 +93,14 @@ def test_an_address_that_is_none_is_not_sent_to() -> None:
     header = struct.pack(">2sBBBB12sIH", b"EF", 1, REFUSED, 0, 0, core.guid, core.session, 0)
     core.receive(header + body, "bridge", 1)
     assert core.poll(1) == []
+
+
+@pytest.mark.parametrize(("beyond", "taken"), [(1, True), (2, False), (0xFFFFFFFF, False)])
+def test_a_device_counts_its_own_sessions(beyond: int, taken: bool) -> None:
+    """A forged offer cannot take it to the end of the numbers."""
+    core = DeviceCore("d", 7)
+    core.poll(0)
+    session = min(core.session + beyond, 0xFFFFFFFF)
+    head = struct.pack(">3sBBB12sIH", b"EF\x01", ADOPT, 0, 0, core.guid, session, 0)
+    core.receive(head + struct.pack(">QQB", 7, 1, 0) + b"\x02b1", ("bridge", 1), 10)
+    assert core.serving is taken

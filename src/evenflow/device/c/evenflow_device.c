@@ -402,7 +402,9 @@ static void at_door(ef_device *d, int kind, uint32_t session, ef_reader *r, ef_a
         offer.stands = 0;
         if (r->error) return;
         if (kind == ADOPT) {
-            if (first == d->run) adopted(d, &offer, now);
+            /* Sessions are counted here: nobody offers one beyond the next. */
+            if (first == d->run && (session <= d->session || session - d->session == 1))
+                adopted(d, &offer, now);
         } else if (!d->serving && session == d->session && is_mine(d, first)) {
             go_on(d, now, &offer);
         } else if (d->serving && strcmp(offer.bridge, d->bridge) != 0) {
