@@ -26,6 +26,7 @@ from evenflow.testing.cluster import SimCluster
 from evenflow.testing.invariants import Violation
 from evenflow.testing.planning import consumers_plan_when_asked, owner_dies_with_plans
 from evenflow.testing.schedules import calm, consumer_step, one_random_step, processes
+from evenflow.testing.seeds import run_seeds
 from evenflow.testing.serving_cluster import ServingCluster
 from evenflow.testing.silences import (
     answers_cross_samples,
@@ -283,21 +284,5 @@ def _check_traffic(cluster: SimCluster) -> None:
         raise Violation(f"{rate:.0f} messages a second of each process")
 
 
-def main(first: int, count: int) -> int:
-    """Run schedules; tell which fail."""
-    failed = 0
-    for seed in range(first, first + count):
-        for schedule in (application_schedule, served_schedule):
-            try:
-                schedule(seed)
-            except Exception as error:  # noqa: BLE001 - the others are run all the same
-                failed += 1
-                told = f"{schedule.__name__}({seed}): {type(error).__name__}: {error}"
-                sys.stdout.write(f"{told}\n")
-                sys.stdout.flush()
-    sys.stdout.write(f"{2 * count} schedules, {failed} failed\n")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(run_seeds(application_schedule, served_schedule))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
 
 from evenflow.bridge.events import Received
 from evenflow.bridge.settings import BridgeSettings
@@ -15,7 +15,7 @@ from evenflow.testing.bridge.world import World
 if TYPE_CHECKING:
     from evenflow.testing.bridge.world import BridgeProcess
 
-DATAGRAMS = 100_000 if settings.default.max_examples > 50 else 6_000
+DATAGRAMS = int(os.environ.get("EVENFLOW_TEST_FRAMES", "6000"))
 BOUNDS = BridgeSettings(most_devices=40, most_records=50, most_buffered=4, most_items=8)
 DEVICES = ("d0", "d1", "d2")
 

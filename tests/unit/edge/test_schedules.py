@@ -11,7 +11,7 @@ from evenflow.testing.edge.disk import SimDisk
 from evenflow.testing.edge.schedules import edge_schedule
 from evenflow.testing.invariants import Violation
 
-SEEDS = 200 if settings.default.max_examples > 50 else 30
+SEEDS = 60 if settings.default.max_examples > 50 else 30
 """``make test`` runs more than ``make unit``."""
 
 

@@ -44,6 +44,8 @@ class FingerRing:
     def lookup(self, start: int, key: int) -> list[int]:
         """The nodes that are asked for a key, from who begins to who owns it."""
         path = [start]
+        if key == start:  # its own
+            return path
         while not self._between(path[-1], key, self.fingers[path[-1]][0]):
             path.append(self._closest(path[-1], key))
         return [*path, self.fingers[path[-1]][0]]

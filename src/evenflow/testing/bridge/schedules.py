@@ -1,13 +1,19 @@
-"""Random schedules of what happens to bridges and devices, and what must hold afterwards."""
+"""Random schedules of what happens to bridges and devices, and what must hold afterwards.
+
+A range of seeds by one command: ``python -m evenflow.testing.bridge.schedules FIRST COUNT``.
+"""
 
 from __future__ import annotations
 
+import sys
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 from evenflow.bridge.sessions import Setup, Stage
 from evenflow.bridge.settings import BridgeSettings
 from evenflow.testing.bridge.world import World
+from evenflow.testing.invariants import Violation
+from evenflow.testing.seeds import run_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -208,3 +214,16 @@ def _wanted_agents(bridge: BridgeProcess) -> Iterator[tuple[bytes, int]]:
         for index, entity in enumerate(session.entities):
             if entity.setup is Setup.READY:
                 yield session.guid, index
+
+
+def bridge_schedule(seed: int) -> None:
+    """Run one schedule."""
+    schedule = Schedule(seed, bridges=2 + seed % 4, keyed=seed % 2 == 1)
+    schedule.go()
+    faults = list(schedule.faults())
+    if faults:
+        raise Violation("; ".join(faults))
+
+
+if __name__ == "__main__":
+    sys.exit(run_seeds(bridge_schedule))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evenflow.edge.settings import EdgeSettings
 from evenflow.testing.edge.door import TOPICS
 from evenflow.testing.edge.world import EdgeWorld
-from evenflow.testing.invariants import Violation
+from evenflow.testing.seeds import run_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,18 +106,5 @@ FAULTS: tuple[Callable[[EdgeWorld], None], ...] = (
 )  # fmt: skip
 
 
-def main(first: int, count: int) -> int:
-    """Run schedules; tell which fail."""
-    failed = 0
-    for seed in range(first, first + count):
-        try:
-            edge_schedule(seed)
-        except Violation as violation:
-            failed += 1
-            sys.stdout.write(f"edge_schedule({seed}): {violation}\n")
-    sys.stdout.write(f"{count} schedules, {failed} failed\n")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(run_seeds(edge_schedule))

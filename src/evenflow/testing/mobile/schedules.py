@@ -9,13 +9,13 @@ A range of seeds by one command: ``python -m evenflow.testing.mobile.schedules F
 from __future__ import annotations
 
 import sys
-import traceback
 from typing import TYPE_CHECKING
 
 from evenflow.mobile.gateway import events
 from evenflow.mobile.gateway.settings import GatewaySettings
 from evenflow.testing.mobile.cluster import MobileCluster
 from evenflow.testing.mobile.gateway import TOPICS
+from evenflow.testing.seeds import run_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -189,21 +189,5 @@ FAULTS: tuple[Callable[[MobileCluster], None], ...] = (
 )  # fmt: skip
 
 
-def main(first: int, count: int) -> int:
-    """Run schedules; tell which fail."""
-    failed = 0
-    for seed in range(first, first + count):
-        try:
-            mobile_schedule(seed)
-        except Exception as error:  # noqa: BLE001 - the others are run all the same
-            failed += 1
-            told = f"mobile_schedule({seed}): {type(error).__name__}: {error}"
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            sys.stdout.write(f"{told} ({place.name}:{place.lineno})\n")
-            sys.stdout.flush()
-    sys.stdout.write(f"{count} schedules, {failed} failed\n")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(run_seeds(mobile_schedule))
