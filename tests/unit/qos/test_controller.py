@@ -162,10 +162,13 @@ def test_a_constant_load_does_not_flutter(
     controller = Controller(ControllerSettings(0.8, levels, 1.0, clustered=clustered))
     noisy = [load * (1 + rng.uniform(-0.03, 0.03)) for _ in range(600)]
     run(controller, noisy[:20])
-    before = controller.switches
-    for number, ratio in enumerate(noisy[20:], 20):
-        controller.observe(filled(ratio), float(number))
-    assert controller.switches - before <= 1
+    taken = [
+        controller.observe(filled(ratio), float(number)).level
+        for number, ratio in enumerate(noisy[20:], 20)
+    ]
+    levels_in_turn = [level for level, _ in itertools.groupby(taken)]
+    assert len(set(levels_in_turn)) == len(levels_in_turn), "no level is come back to"
+    assert len(levels_in_turn) <= 3
 
 
 @given(histories)

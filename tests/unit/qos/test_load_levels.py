@@ -116,8 +116,9 @@ def test_centres_follow_a_drift(count: int, rng: random.Random) -> None:
 @given(st.integers(1, 8), loads, loads)
 def test_equal_points_are_one_level(count: int, used: float, kept: float) -> None:
     levels = even(count)
-    first = levels.learn((used, kept))
-    assert {levels.learn((used, kept)) for _ in range(50)} == {first}
+    levels.learn((used, kept))  # far from all that is known it only begins to draw a centre near
+    settled = levels.learn((used, kept))
+    assert {levels.learn((used, kept)) for _ in range(50)} == {settled}
 
 
 def test_no_load_is_a_load() -> None:

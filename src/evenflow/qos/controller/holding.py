@@ -1,7 +1,8 @@
 """Hysteresis: a level rises at once, and falls when it has not been asked for during a while.
 
 **Up.** A rise protects the system, so nobody waits for it. Levels are learned, so the level that is
-asked for may not be enough: while writers are full and stay so, it rises by one each ``calm_s``.
+asked for may not be enough: while writers are full and stay so, it rises by one each ``calm_s``,
+and stays up until they are clearly less full. What counts is a mean over time: noise is no reason.
 
 **Down.** A fall is a trial: the load that comes with one level less may be too much again, soon or,
 where there is much to fill, late. So it goes down one level at a time: the first fall after a
@@ -20,6 +21,8 @@ from typing import Final
 MOST_DOUBLINGS: Final = 5
 SOON: Final = 2.0
 """A relapse within so many patiences is one, whatever the use was."""
+MEAN_OF: Final = 0.5
+"""Over how much of ``calm_s`` the use is averaged: noise is gone, and a rise comes soon."""
 
 
 class Hold:
@@ -39,6 +42,11 @@ class Hold:
         """When the level in effect was asked for last, or reached."""
         self._full_since: float | None = None
         """Since when writers have been full at this level; None when they are not."""
+        self._mean_use = 0.0
+        """Of the last seconds, the newest count most."""
+        self._seen_at = -math.inf
+        self._was_pressed = False
+        """Whether full writers asked for the level in effect."""
         self._fell_at = -math.inf
         self._falling = False
         """Whether the last change was a fall."""
@@ -80,12 +88,19 @@ class Hold:
 
     def _pressed(self, now: float, use: float, most: int | None) -> int:
         """The level that full writers ask for; 0 when they are not full, or not for long."""
-        if most is None or use < 1.0 - self._margin:
+        share = -math.expm1((self._seen_at - now) / (MEAN_OF * self._calm_s))
+        self._mean_use += (use - self._mean_use) * share
+        self._seen_at = now
+        if most is None or self._mean_use < 1.0 - self._margin:
             self._full_since = None
-            return 0
+            still = most is not None and self._mean_use >= 1.0 - 2.0 * self._margin
+            self._was_pressed = self._was_pressed and still
+            return self.level if self._was_pressed else 0
         if self._full_since is None:
             self._full_since = now
-        return min(self.level + (now - self._full_since >= self._calm_s), most)
+        rises = now - self._full_since >= self._calm_s and self.level < most
+        self._was_pressed = self._was_pressed or rises
+        return min(self.level + rises, most)
 
     def _may_fall(self, now: float, use: float) -> bool:
         held_s = now - self._asked_at
