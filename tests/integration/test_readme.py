@@ -22,7 +22,7 @@ from .readme import blocks, commands, configuration
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes, pytest.mark.timeout(240)]
 
-RUNNING = ("balancer", "node", "gateway", "mailbox", "broker", "archive")
+RUNNING = ("balancer", "node", "gateway", "mailbox", "bridge", "broker", "archive")
 """Commands that run until they are stopped."""
 BIN = Path(sys.executable).parent
 
@@ -105,13 +105,13 @@ def reader(tmp_path, domain_id):
 
 
 def test_the_section_on_use(reader):
-    programs = iter(("app", "publish", "car", "read", "follow"))
+    programs = iter(("app", "publish", "car", "device", "read", "follow"))
     said = {}
     for block in blocks("Use"):
         if block.kind == "python":
             name = next(programs)
             file = reader.program(block.text, name)
-            if name in ("publish", "car"):
+            if name in ("publish", "car", "device"):
                 reader.run(f"python {file.name}")
             elif name != "app":
                 said[name] = reader.start(f"python {file.name}", name)
