@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evenflow.bridge.protocol.device_types import DeviceType, Value
+    from evenflow.bridge.protocol.device_types import DeviceType
     from evenflow.bridge.protocol.kinds import Role
+    from evenflow.domain.agents.declaration import Value
     from evenflow.model.messages.devices import DeviceRecord
 
 Address = tuple[str, int]

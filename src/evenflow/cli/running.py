@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from types import FrameType
 
     Handler = Callable[[int, FrameType | None], object] | signal.Handlers
@@ -38,3 +39,17 @@ class StopSignal:
     def given(self) -> bool:
         """Whether it is time to stop."""
         return self._event.is_set()
+
+
+async def until_stopped(
+    ended: Awaitable[object], stop: asyncio.Event, duration: float | None
+) -> BaseException | None:
+    """Wait until something ends, or it is time to stop; return what it failed by, if it did."""
+    failure = asyncio.ensure_future(ended)
+    stopped = asyncio.ensure_future(stop.wait())
+    await asyncio.wait({failure, stopped}, timeout=duration, return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if failure.done():
+        return failure.exception()
+    failure.cancel()
+    return None

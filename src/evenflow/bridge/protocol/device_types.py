@@ -22,29 +22,14 @@ from struct import Struct
 from struct import error as StructError  # noqa: N812
 from typing import TYPE_CHECKING, Final
 
+from evenflow.domain.agents.declaration import KINDS as FORMATS
+from evenflow.domain.agents.declaration import TEXT, Value
 from evenflow.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Value = bool | int | float | str
-"""What a field holds."""
-
-FORMATS: Final = {
-    "bool": "?",
-    "i8": "b",
-    "i16": "h",
-    "i32": "i",
-    "i64": "q",
-    "u8": "B",
-    "u16": "H",
-    "u32": "I",
-    "u64": "Q",
-    "f32": "f",
-    "f64": "d",
-}
-"""Kinds of fixed size, by their letters in ``struct``."""
-KINDS: Final = (*FORMATS, "text")
+KINDS: Final = (*FORMATS, TEXT)
 """All kinds; on the wire a kind is its place in this list, from 1."""
 MOST_FIELDS: Final = 32
 MOST_TEXT: Final = 255

@@ -28,6 +28,7 @@ from evenflow.bridge.shell.keys import FILE, DeviceKeys
 from evenflow.bridge.shell.sensors import bridge_sensors
 from evenflow.bridge.shell.udp import Doors, parse_address
 from evenflow.cli.options import Shared, command
+from evenflow.cli.running import until_stopped
 from evenflow.cli.values import seconds
 from evenflow.clock import SystemClock
 from evenflow.domain.channels import is_node
@@ -180,7 +181,7 @@ async def _run(
         ):
             host, port = running.address
             print(f"{running.name} listens at udp://{host}:{port}", file=sys.stderr, flush=True)
-            fault = await _until(running, stop, duration)
+            fault = await until_stopped(running.wait(), stop, duration)
             if fault is None and not await _drain(running, drain_within, hurry):
                 print(
                     f"evenflow: warning: {running.devices} devices are still here;"
@@ -201,17 +202,3 @@ async def _drain(running: Bridge, within: float, hurry: asyncio.Event) -> bool:
     for one in waits:
         one.cancel()
     return not running.devices
-
-
-async def _until(
-    running: Bridge, stop: asyncio.Event, duration: float | None
-) -> BaseException | None:
-    """Wait until it shall stop, or fails; return what it failed by."""
-    failure = asyncio.ensure_future(running.wait())
-    stopped = asyncio.ensure_future(stop.wait())
-    await asyncio.wait({failure, stopped}, timeout=duration, return_when=asyncio.FIRST_COMPLETED)
-    stopped.cancel()
-    if failure.done():
-        return failure.exception()
-    failure.cancel()
-    return None

@@ -21,6 +21,7 @@ from evenflow.autonomic.design import design
 from evenflow.autonomic.execute.executors import EXECUTORS, Surroundings
 from evenflow.autonomic.execute.service import ExecutorService
 from evenflow.cli.options import Shared, command
+from evenflow.cli.running import until_stopped
 from evenflow.cli.values import seconds
 from evenflow.clock import SystemClock
 from evenflow.domain.channels import GATEWAYS, is_node
@@ -195,7 +196,7 @@ async def _run(
             running.on_ordered = _both(on_ordered, history)
             where = ", ".join(running.addresses)
             print(f"{running.name} listens at {where}", file=sys.stderr, flush=True)
-            fault = await _until(running, stop, duration)
+            fault = await until_stopped(running.wait(), stop, duration)
             if fault is None and running.nodes:
                 began = time.monotonic()
                 if not await running.drain(drain_within):
@@ -222,17 +223,3 @@ def _both(
         history.add(ordered, time.time())
 
     return tell
-
-
-async def _until(
-    running: Gateway, stop: asyncio.Event, duration: float | None
-) -> BaseException | None:
-    """Wait until it shall stop, or fails; return what it failed by."""
-    failure = asyncio.ensure_future(running.wait())
-    stopped = asyncio.ensure_future(stop.wait())
-    await asyncio.wait({failure, stopped}, timeout=duration, return_when=asyncio.FIRST_COMPLETED)
-    stopped.cancel()
-    if failure.done():
-        return failure.exception()
-    failure.cancel()
-    return None

@@ -89,7 +89,6 @@ class DeadLetterOffice:
 
 def _open(topic: TopicConfig, config: Config, participant: Participant) -> Publisher:
     folder = config.dead_folder / topic.name
-    folder.mkdir(parents=True, exist_ok=True)
     for number in range(MOST_OUTBOXES):
         outbox = folder / f"outbox-{number}"
         try:

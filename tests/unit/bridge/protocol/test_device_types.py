@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.bridge.protocol.strategies import types
 
-from evenflow.bridge.protocol.device_types import DeviceType, Value, parse_type
+from evenflow.bridge.protocol.device_types import DeviceType, parse_type
+from evenflow.domain.agents.declaration import Value
 from evenflow.errors import DecodeError
 
 _INTEGERS = {
