@@ -8,6 +8,7 @@ from collections import Counter
 from threading import Lock
 
 import pytest
+from tests.integration.two_balancers import NAMES, leader, roles, settled
 
 from evenflow.config import Config
 from evenflow.domain.channels import BEATS
@@ -18,25 +19,6 @@ from evenflow.slices.node.node import Node
 from evenflow.slices.publisher.publisher import Publisher
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes, pytest.mark.timeout(120)]
-
-NAMES = ("one", "other")
-
-
-def roles(cluster):
-    """What each balancer said last of itself."""
-    said = {name: cluster.log(name) for name in NAMES}
-    return {
-        name: "leads" if log.rfind("balancing") > log.rfind("standing by") else "stands by"
-        for name, log in said.items()
-    }
-
-
-def settled(cluster):
-    return sorted(roles(cluster).values()) == ["leads", "stands by"]
-
-
-def leader(cluster):
-    return next(name for name, role in roles(cluster).items() if role == "leads")
 
 
 def test_of_two_balancers_one_leads_also_after_it_stood_still(domain_id, tmp_path):

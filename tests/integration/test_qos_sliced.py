@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+from tests.integration.two_balancers import NAMES, leader, roles, settled
 
 from evenflow.autonomic.knowledge.history import History
 from evenflow.config import Config
@@ -76,7 +77,8 @@ def cluster(domain_id, tmp_path):
     given = {**SETTINGS, "domain.id": domain_id, "history.path": str(tmp_path / "history.db")}
     file.write_text(Config.load(None, given).as_toml(), encoding="utf-8")
     with LocalCluster(Config.load(file), log_dir=tmp_path) as cluster:
-        cluster.start_balancer()
+        for name in NAMES:
+            cluster.start_balancer(name)
         beside = os.pathsep.join([str(Path(__file__).parent), *sys.path])
         for topic in ("items", "alarms"):
             env = {
@@ -147,12 +149,21 @@ def test_an_overloaded_topic_is_thinned_by_itself_until_the_load_ends(
     thinning = items.publisher._shell._thinning
 
     eventually(lambda: thinning.separation_s > 0, "an overload leads to a separation", 60)
+    eventually(lambda: settled(cluster), "one balancer leads")
+    former = leader(cluster)
+    [successor] = set(NAMES) - {former}
+    cluster.signal(former, signal.SIGSTOP)
+    eventually(lambda: roles(cluster)[successor] == "leads", "the other one takes over", 30)
+    assert thinning.separation_s > 0, "a change of balancers does not lift a separation"
     # What is let through is less than can be processed: what is retained becomes less.
     eventually(lambda: items.publisher.stats.retained_bytes < 200_000, "the delay falls", 60)
     seen = qos(cluster)
     assert seen["items"]["thinned"] > 0
     assert (seen["items"]["policy"], len(seen["items"]["where"])) == ("source", 1)
     assert (seen["alarms"]["policy"], seen["alarms"]["where"]) == ("never", [])
+    cluster.signal(former, signal.SIGCONT)
+    eventually(lambda: settled(cluster) and leader(cluster) == successor, "it stands by")
+    assert thinning.separation_s > 0, "what it had ordered before is over"
 
     for stream in (items, alarms):
         stream.stop()
