@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import random
 import ssl
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes, pytest.mark.timeout(180)]
 
+LOG = logging.getLogger(__name__)
 FRAMES = int(os.environ.get("EVENFLOW_TEST_FRAMES", "4000"))
+NODES = int(os.environ.get("EVENFLOW_TEST_NODES", "9"))
 """Damaged frames at a gateway; 100,000 take some minutes."""
 
 
@@ -55,7 +58,7 @@ def test_a_gateway_that_is_killed_under_load_loses_and_repeats_nothing(edge: Edg
 
 
 async def _kill_one_of_three(edge: Edge, messenger: Messenger) -> None:
-    nodes = [f"car-{number}" for number in range(9)]
+    nodes = [f"car-{number}" for number in range(NODES)]
     got: dict[str, list[int]] = {node: [] for node in nodes}
     clients = {}
     for number, node in enumerate(nodes):
@@ -77,8 +80,11 @@ async def _kill_one_of_three(edge: Edge, messenger: Messenger) -> None:
     for number in range(20, 40):
         sent.append(messenger.submit(b"%d" % number, to=nodes, timeout_s=60.0))
         await asyncio.sleep(0.03)
-    await until(lambda: all(clients[node].gateway for node in victims), "victims are back", 5.0)
-    assert time.monotonic() - killed < 6.0
+    others = {"g1", "g3"}
+    await until(lambda: {clients[node].gateway for node in victims} <= others, "all are back", 5.0)
+    back_s = time.monotonic() - killed
+    LOG.info("%d nodes of the killed gateway are back after %.2f s", len(victims), back_s)
+    assert back_s < 6.0
     await asyncio.sleep(max(0.0, killed + 2.0 - time.monotonic()))
     await asyncio.to_thread(edge.start, "g2")
     await asyncio.gather(*load)
