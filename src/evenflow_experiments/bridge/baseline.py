@@ -78,6 +78,7 @@ async def run(bridge: Bridge, doors: Doors) -> None:
         relay, traffic = bridge.core.relay, bridge.ring.traffic
         said = {
             "kib": own.memory_full_info().uss // 1024,
+            "cpu_s": sum(own.cpu_times()[:2]),
             "devices": bridge.devices,
             "relayed": relay.relayed_up,
             "ring_sent": traffic.sent,

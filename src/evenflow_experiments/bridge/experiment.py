@@ -13,13 +13,14 @@ HELP = """\
 Devices on bridges, each on exactly one, chosen by a ring (C-DDSB, section 5), beside the baseline
 in which every bridge serves every device (DDSB): memory, connections and messages (rows; needs
 root, for a network of its own); how even bridges are and how many devices move when one joins, by
-the plain ring, virtual nodes and bounded loads (balance); what Chord's finger table would cost
-(lookup)."""
+the plain ring, virtual nodes and bounded loads (balance); thousands of devices on one bridge (load,
+needs root too); what Chord's finger table would cost (lookup)."""
 
 EXPERIMENT: Final = "bridge"
 PARTS: Final = {
     "rows": "evenflow_experiments.bridge.rows",
     "balance": "evenflow_experiments.bridge.balance",
+    "load": "evenflow_experiments.bridge.load",
     "lookup": "evenflow_experiments.bridge.lookup",
 }
 """Name of a part -> the module with its ``PART``."""

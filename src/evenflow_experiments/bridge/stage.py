@@ -7,12 +7,15 @@ counted there (:mod:`.packets`).
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+import psutil
 
 from evenflow.errors import ExperimentError
 from evenflow_experiments.bridge import baseline, crowd, packets, sink
@@ -54,6 +57,11 @@ class Program:
             said: dict[str, Any] = json.loads(self.line())
             if "served" not in said:
                 return said
+
+    def hold_to_one_core(self) -> None:
+        """Let it run on the first core alone."""
+        for thread in psutil.Process(self._process.pid).threads():
+            os.sched_setaffinity(thread.id, {0})
 
     def close(self) -> None:
         """End it."""
@@ -107,6 +115,11 @@ class Stage:
         program = Program(command)
         self._stack.callback(program.close)
         return program
+
+    def hold_to_one_core(self) -> None:
+        """Let the bridges share one core."""
+        for one in self._bridges:
+            one.hold_to_one_core()
 
     def connect(self, rounds: int) -> None:
         """Start devices that will publish so often; return when all of them are served."""
