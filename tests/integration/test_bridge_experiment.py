@@ -1,4 +1,4 @@
-"""The experiment with bridges, as short as it goes: both modes, one bridge alone, and what is counted."""
+"""The experiment with bridges, as short as it goes: both modes, one bridge alone, what counts."""
 
 from __future__ import annotations
 
