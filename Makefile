@@ -8,6 +8,9 @@ STAMP  := $(VENV)/.ready
 # How many cases the heavy property suites run: see tests/conftest.py.
 UNIT_PROFILE := quick
 TEST_PROFILE := full
+# Integration tests wait more than they compute, and the order of their files is that of
+# tests/integration/conftest.py.
+SPREAD := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test unit integration check format clean
@@ -26,13 +29,13 @@ run: $(STAMP)  ## balancer, three nodes, 200 vehicles, 50 devices and Spark, wit
 
 test: check  ## checks, unit tests (all property cases), integration tests
 	$(BIN)/pytest tests/unit --numprocesses=auto --dist=worksteal --hypothesis-profile=$(TEST_PROFILE)
-	$(BIN)/pytest tests/integration --numprocesses=2 --dist=loadfile --hypothesis-profile=$(TEST_PROFILE)
+	$(BIN)/pytest tests/integration $(SPREAD) --hypothesis-profile=$(TEST_PROFILE)
 
 unit: $(STAMP)  ## the tests of the pure cores alone
 	$(BIN)/pytest tests/unit -m "not thorough" --numprocesses=auto --dist=worksteal --hypothesis-profile=$(UNIT_PROFILE)
 
 integration: $(STAMP)  ## the tests on a real domain with real processes
-	$(BIN)/pytest tests/integration --numprocesses=2 --dist=loadfile --hypothesis-profile=$(TEST_PROFILE)
+	$(BIN)/pytest tests/integration $(SPREAD) --hypothesis-profile=$(TEST_PROFILE)
 
 check: $(STAMP)  ## ruff, formatting, mypy --strict
 	$(BIN)/ruff check .

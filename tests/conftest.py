@@ -1,4 +1,7 @@
-"""Hypothesis profiles: ``make unit`` runs few cases of each property, ``make test`` many."""
+"""Hypothesis profiles: ``make unit`` runs few cases of each property, ``make test`` many.
+
+``pytest tests/unit/... --hypothesis-profile=soak`` runs as many as a night has time for.
+"""
 
 from __future__ import annotations
 
@@ -9,4 +12,5 @@ _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 settings.register_profile("quick", max_examples=25, **_COMMON)
 settings.register_profile("full", max_examples=200, **_COMMON)
+settings.register_profile("soak", max_examples=5_000, **_COMMON)
 settings.load_profile("quick")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evenflow.config import Config
-from evenflow.errors import EvenflowError
-
 if TYPE_CHECKING:
+    from evenflow.config import Config
     from evenflow.durable.reader import read_from
+    from evenflow.errors import EvenflowError
     from evenflow.model.batch import Batch, Item
     from evenflow.model.ids import Position
     from evenflow.slices.balancer.balancer import Balancer
@@ -37,11 +36,14 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-# Imported when first asked for: the pure cores and the command line's help need no DDS.
+# Imported when first asked for: the pure cores and the command line's help need no DDS, and the
+# command is soon in its `main`, which knows what to do about Ctrl-C.
 _LATER = {
     "AsyncPublisher": "evenflow.slices.publisher.aio",
     "Balancer": "evenflow.slices.balancer.balancer",
     "Batch": "evenflow.model.batch",
+    "Config": "evenflow.config",
+    "EvenflowError": "evenflow.errors",
     "Item": "evenflow.model.batch",
     "Node": "evenflow.slices.node.node",
     "Position": "evenflow.model.ids",

@@ -1,4 +1,8 @@
-"""A fresh DDS domain for each test, and programs that run beside it."""
+"""A fresh DDS domain for each test, programs that run beside it, and which files go first.
+
+A worker runs a file from its beginning to its end. Begun last, a long file would keep one worker
+busy while the others have nothing left to do.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,37 @@ DOMAINS = 89
 """Domain ids from 1; those above are for experiments."""
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+LONGEST = (
+    "test_spark",
+    "test_outages",
+    "test_qos_experiments",
+    "test_spark_killed",
+    "test_autonomic",
+    "test_readme",
+    "test_up",
+    "test_store_paths",
+    "test_cluster",
+    "test_gateways",
+    "test_spark_examples",
+    "test_mailbox",
+    "test_streams",
+    "test_replies_example",
+    "test_commands",
+    "test_bounds",
+    "test_bridge_experiment",
+    "test_ring",
+)
+"""The longest first, but those with Spark, which needs all cores, not beside one another."""
 _counter = itertools.count(os.getpid() * 7)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first; xdist must be told to keep this order."""
+    items.sort(
+        key=lambda item: (
+            LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
+        )
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -102,7 +102,8 @@ def test_the_last_node_leaves_without_waiting_for_anybody(config):
         assert node.leave(timeout_s=3600) is False
 
 
-def test_what_a_publisher_left_that_was_killed_in_its_first_epoch_is_processed(config, python):
+def test_what_a_publisher_left_that_was_killed_in_its_first_epoch_is_processed(domain_id, python):
+    config = configured(domain_id, **{"node.writer_silence_s": 4.0})
     program = """
         import os, signal, sys
         from evenflow import Config, Publisher

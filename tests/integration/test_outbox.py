@@ -23,16 +23,14 @@ pytestmark = [pytest.mark.domain, pytest.mark.processes, pytest.mark.timeout(180
 SLICES = 8
 
 
+def configured(domain_id: int, **more: float) -> Config:
+    topic = {"topics.items.slices": SLICES, "topics.items.assignment": "hash:id"}
+    return Config.load(None, {"domain.id": domain_id} | topic | more)
+
+
 @pytest.fixture
 def config(domain_id: int) -> Config:
-    return Config.load(
-        None,
-        {
-            "domain.id": domain_id,
-            "topics.items.slices": SLICES,
-            "topics.items.assignment": "hash:id",
-        },
-    )
+    return configured(domain_id)
 
 
 def test_a_publisher_that_is_killed_loses_and_repeats_nothing(
@@ -50,9 +48,10 @@ def test_a_publisher_that_is_killed_loses_and_repeats_nothing(
 
 
 @pytest.fixture
-def arrived(config: Config, eventually: Callable[..., None]) -> Iterator[list[int]]:
+def arrived(domain_id: int, eventually: Callable[..., None]) -> Iterator[list[int]]:
     """What a node of the topic was given, by the ids of the items."""
     found: list[int] = []
+    config = configured(domain_id, **{"node.writer_silence_s": 8.0})
     with (
         Balancer(config=config),
         Node("items", lambda b: found.extend(item.id for item in b), config=config) as node,

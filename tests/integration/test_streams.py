@@ -19,6 +19,7 @@ from evenflow.domain import channels
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.settings import cyclone_xml
 from evenflow.errors import DeliveryTimeout
+from evenflow.slices.publisher.sending import replayer
 
 if TYPE_CHECKING:
     import subprocess
@@ -32,6 +33,8 @@ pytestmark = pytest.mark.domain
 CONSTANT = 7
 """Endpoints of a publisher besides its writer for each node: epochs, commits, requests, maps,
 ledgers, cuts and beats."""
+BY_NUMBER = {"balancer.quiet_items": 1e9, "balancer.quiet_busy": 100.0}
+"""Whatever the loads, each node has the same number of slices at once."""
 
 
 def configured(domain_id: int, slices: int, **settings: Any) -> Config:
@@ -95,8 +98,10 @@ def test_the_endpoints_of_a_publisher_are_the_nodes_and_a_constant(
     stack: ExitStack,
     eventually: Callable[..., None],
     slices: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    config = configured(domain_id, slices)
+    monkeypatch.setattr(replayer, "IDLE_S", 1.0)  # waited for after every node
+    config = configured(domain_id, slices, **BY_NUMBER)
     participant = stack.enter_context(Participant(config.domain))
     publisher = Publisher("items", config=config, participant=participant)
     assert participant.endpoints == CONSTANT
@@ -242,7 +247,7 @@ def test_a_foreign_program_that_reads_along_sees_every_item_once(
     eventually: Callable[..., None],
 ) -> None:
     slices, count = 40, 2_000
-    config = configured(domain_id, slices)
+    config = configured(domain_id, slices, **BY_NUMBER)
     stack.enter_context(Balancer(config=config))
     nodes = [stack.enter_context(books.open(name, config)) for name in ("one", "two")]
     publisher = Publisher("items", config=config)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import rich_click as click
 
 import evenflow
+from evenflow.cli import INTERRUPTED
 from evenflow.cli.commands import COMMANDS, LazyGroup
 from evenflow.cli.options import HELP_STYLE, Shared
 from evenflow.errors import EvenflowError
@@ -30,7 +31,6 @@ EXAMPLES: Final = """\
   evenflow publish --help       what a command does, with examples
 """
 FAILED: Final = 2
-INTERRUPTED: Final = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -22,7 +22,7 @@ import rich_click as click
 from rich.console import Console
 from rich.live import Live
 
-from evenflow.cli.frame import INTERRUPTED
+from evenflow.cli import INTERRUPTED
 from evenflow.cli.options import Shared, command
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import COUNT, Number, seconds

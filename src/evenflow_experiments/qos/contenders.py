@@ -15,7 +15,7 @@ from evenflow.qos.controller.load_levels import LoadLevels
 from evenflow.qos.controller.settings import ControllerSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from evenflow_experiments.qos.traces import Point, Trace
 
@@ -97,10 +97,12 @@ CONTENDERS: dict[str, Callable[[int], Contender]] = {
 }
 
 
-def compare(all_traces: Sequence[Trace]) -> list[dict[str, Any]]:
+def compare(
+    all_traces: Sequence[Trace], contenders: Mapping[str, Callable[[int], Contender]] = CONTENDERS
+) -> list[dict[str, Any]]:
     """One row a contender and trace: accuracy, microseconds of CPU time, switches."""
     rows = []
-    for name, make in CONTENDERS.items():
+    for name, make in contenders.items():
         for trace in all_traces:
             try:
                 contender = make(trace.levels)

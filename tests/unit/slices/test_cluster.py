@@ -49,9 +49,9 @@ SLICES = 4
 BUSY_TICK = 0.05
 pytestmark = pytest.mark.timeout(900)
 THOROUGH = settings().max_examples >= 200
+"""Whether this is the full run."""
 STORM = 5_000
 """Messages at one moment; what is said there is said in far fewer."""
-"""Whether this is the full run."""
 REACHED: Counter[tuple[Stage, str]] = Counter()
 """Crashes of the state machine by stage and victim."""
 
@@ -297,7 +297,7 @@ def test_a_handover_leaves_a_receipt() -> None:
 
 @pytest.mark.parametrize("block", range(4))
 def test_long_random_schedules(block: int, page_slices: int) -> None:
-    count = 100 if THOROUGH else 10
+    count = settings().max_examples // 2 if THOROUGH else 10
     first = block * 2 * count + count * (page_slices == 1)
     for seed in range(first, first + count):
         try:
@@ -484,7 +484,7 @@ class Disturbed(Restless):
             crash(self.cluster, session, victim)
 
 
-CASES = 2_000 if THOROUGH else 20
+CASES = 5 * settings().max_examples if THOROUGH else 20
 TestRestless = Restless.TestCase
 TestRestless.settings = settings(max_examples=CASES // 8, stateful_step_count=20)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,11 @@ class Link:
     made: bool = False
     client: bool = True
     cut: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the client has left it, and nothing is on its way."""
+        return self.made and not (self.client or self.up or self.down)
 
 
 class Disk:
@@ -204,9 +210,8 @@ class Schedule(World):
 
     def step(self) -> None:
         """Let one thing happen."""
-        happenings = list(WEIGHTS if not self.calm else QUIET)
-        weights = [(WEIGHTS if not self.calm else QUIET)[one] for one in happenings]
-        getattr(self, self.random.choices(happenings, weights)[0])()
+        happenings, shares = CALM if self.calm else ANYTHING
+        getattr(self, self.random.choices(happenings, cum_weights=shares)[0])()
 
     def publish(self) -> None:
         topic = self.random.choice((*TOPICS, ""))
@@ -263,6 +268,11 @@ class Schedule(World):
 
     def notice_loss(self) -> None:
         """The client, or the gateway, sees that a link is dead or was dropped."""
+        self.links = {
+            number: link
+            for number, link in self.links.items()
+            if not link.is_over or number in link.gateway.attached
+        }
         for number, link in self.links.items():
             dead = link.cut or not link.gateway.up
             if dead and link.client and self.random.random() < 0.5:
@@ -418,3 +428,5 @@ WEIGHTS = {
     "order": 2,
     "kill": 1,
 }
+CALM, ANYTHING = ((list(each), [*accumulate(each.values())]) for each in (QUIET, WEIGHTS))
+"""What can happen, and the sums of the weights: made once, for steps are many."""

@@ -1,0 +1,41 @@
+"""Ctrl-C while the command still imports its modules, which is most of its first half second."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import evenflow
+
+SOURCE = Path(evenflow.__file__).parents[1]
+CTRL_C = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+"""The body of a module: whoever imports it is interrupted there."""
+IMPORTED = {
+    "tomllib": "by the configuration",
+    "rich_click": "by the frame of all commands",
+    "cyclonedds": "by the command that was named",
+}
+
+
+@pytest.mark.parametrize("module", IMPORTED)
+@pytest.mark.parametrize(
+    "program",
+    [["-m", "evenflow"], ["-c", "import sys; from evenflow.cli import main; sys.exit(main())"]],
+    ids=["module", "console script"],
+)
+def test_ctrl_c_in_any_import_ends_quietly(module: str, program: list[str], tmp_path: Path) -> None:
+    (tmp_path / f"{module}.py").write_text(CTRL_C)
+    path = os.pathsep.join([str(tmp_path), str(SOURCE)])
+    found = subprocess.run(
+        [sys.executable, *program, "nodes"],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (found.returncode, found.stdout, found.stderr.strip()) == (130, "", "")
