@@ -145,7 +145,9 @@ class Orders:
         session.state = SessionState.SENT
         held = [self._cache.held[s] for s in sorted(session.slices) if s in self._cache.held]
         chunks = session.chunks(self._topic, self._node, held, self._writers.live_writers)
-        return [Send(chunk, to=session.taker) for chunk in chunks]
+        # What was in hand when it froze is committed here too: the taker may die before it does.
+        commits = self._writers.commit(session.slices)
+        return [*commits, *(Send(chunk, to=session.taker) for chunk in chunks)]
 
     def on_processed(self, held: HeldSlice, items: int) -> list[Send]:
         """The application is through with items of a slice; perhaps a giver waits for that."""

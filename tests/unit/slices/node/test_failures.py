@@ -143,7 +143,7 @@ def test_a_slice_that_is_given_away_takes_its_failed_items_along_at_once() -> No
     steps = (Step.FREEZE, Step.REMOVE, Step.SEND_CACHE)
     node.hears(*(order(step, 0, term=TERM + 1) for step in steps))
     exhausted, actions = node.core.failed(0.01, node.now, 1)
-    [chunk] = node.does(actions)
+    _, chunk = node.does(actions)
     assert not exhausted
     assert isinstance(chunk, CacheChunk)
     assert (chunk.done, chunk.repeated) == ((1,), 0)

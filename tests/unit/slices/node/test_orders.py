@@ -173,9 +173,12 @@ def test_the_cache_waits_for_what_the_application_has_in_hand() -> None:
         (Step.REMOVE, True)
     ]
     assert node.hears(send, send) == []
-    [chunk] = node.does(node.core.delivered(0.01))
+    commit, chunk = node.does(node.core.delivered(0.01))
     assert isinstance(chunk, CacheChunk)
     assert (chunk.done, chunk.repeated) == ((2,), 0)
+    # The taker may die before it commits this: the giver has.
+    assert isinstance(commit, Commit)
+    assert (commit.terms, commit.upto) == ((TERM,), (2,))
     assert chunk.batches == batch(first=3, count=2).sample.encoded
     assert node.works() == []
     assert node.hears(send) == [chunk]
@@ -187,9 +190,11 @@ def test_what_is_finished_before_the_cache_is_asked_for_is_in_its_positions() ->
     node.core.next_delivery(node.now)
     node.hears(order(Step.FREEZE, 0, term=TERM + 1), order(Step.REMOVE, 0, term=TERM + 1))
     assert node.does(node.core.delivered(0.01)) == []
-    [chunk] = node.hears(order(Step.SEND_CACHE, 0, term=TERM + 1))
+    commit, chunk = node.hears(order(Step.SEND_CACHE, 0, term=TERM + 1))
     assert isinstance(chunk, CacheChunk)
     assert (chunk.done, chunk.repeated) == ((2,), 0)
+    assert isinstance(commit, Commit)
+    assert commit.upto == (2,)
 
 
 def test_the_cache_does_not_wait_for_another_slice() -> None:
