@@ -59,6 +59,23 @@ def test_a_broken_path_between_the_two_brokers_of_a_topic_erases_nothing(
     check(cluster, publisher)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_of_two_halves_that_cannot_reach_one_another_at_most_one_goes_on(seed: int) -> None:
+    """Each has one of the two copies, and brokers enough for a second; clients reach both."""
+    cluster = OverlayCluster(seed)
+    publishers = [cluster.publisher("meters") for _ in range(4)]
+    for publisher in publishers:
+        write(cluster, publisher)
+    cluster.settle()
+    primary, secondary, *others = holders(cluster, 6)
+    cluster.paths.part((primary, *others[::2]), (secondary, *others[1::2]))
+    for _ in range(10):
+        for publisher in publishers:
+            write_for(cluster, publisher, 0.2)
+    for publisher in publishers:
+        check(cluster, publisher)
+
+
 def test_while_a_path_is_broken_the_topic_goes_on_by_way_of_another_broker() -> None:
     cluster = OverlayCluster(1)
     publisher = cluster.publisher("meters")
