@@ -34,6 +34,10 @@ def write_for(cluster: OverlayCluster, publisher: Publishing, seconds: float) ->
         cluster.run(0.2)
 
 
+def incarnations(cluster: OverlayCluster) -> dict[str, int]:
+    return {name: core.members.me.incarnation for name, core in cluster.cores().items()}
+
+
 def check(cluster: OverlayCluster, publisher: Publishing) -> None:
     """All is acknowledged in the end, and found once and in order."""
     cluster.settle()
@@ -82,10 +86,12 @@ def test_while_a_path_is_broken_the_topic_goes_on_by_way_of_another_broker() -> 
     write(cluster, publisher)
     cluster.settle()
     primary, secondary, _ = holders(cluster)
+    before = incarnations(cluster)
     cluster.paths.cut(primary, secondary)
     cluster.run(6)
     write(cluster, publisher)
     assert set(cluster.cores()[primary].members.living) == set(cluster.brokers)
+    assert incarnations(cluster) == before  # nobody was taken for dead and had to say that it lives
     assert cluster.cores()[primary].shelves[HOME].replica.copy.leading
 
 
