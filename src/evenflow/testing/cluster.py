@@ -46,6 +46,7 @@ from evenflow.slices.publisher.core import Committed, Resend
 from evenflow.slices.publisher.sealing import SealedSample
 from evenflow.testing.balancer import BalancerHost, SimBalancer, SimBalancers, by_number
 from evenflow.testing.invariants import InvariantChecker, Violation
+from evenflow.testing.liveliness import Liveliness
 from evenflow.testing.network import Network, Parcel, Traffic
 from evenflow.testing.node import SimNode, hold_what_they_own
 from evenflow.testing.publishers import TOPIC, SimPublishers
@@ -77,6 +78,7 @@ class SimCluster(BalancerHost):
         self.publishers = SimPublishers()
         self.network = Network(self._arrive)
         self.network.process_of = self.publishers.process_of
+        self.liveliness = Liveliness(self.network, self.publishers)
         for _ in range(publishers):
             self.start_publisher()
         self.nodes: dict[str, SimNode] = {}
@@ -182,6 +184,7 @@ class SimCluster(BalancerHost):
     def advance(self, seconds: float) -> None:
         """Let time pass and everybody do what is due."""
         self.now += seconds
+        self.liveliness.look(self.nodes)
         for writer in self.publishers:
             if writer not in self.network.stopped:
                 sealed, closes = self.publishers.advance(writer, self.now)

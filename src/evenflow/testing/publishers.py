@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from evenflow.model.batch import Int32s
 from evenflow.model.ids import WriterId
@@ -60,6 +61,10 @@ class SimPublishers(dict[str, PublisherCore]):
         name = WriterId.text(len(self._process) + 1)
         self._process[name] = publisher or name
         return name
+
+    def writers(self) -> Iterable[tuple[str, str]]:
+        """Every writer id that there ever was, with its process."""
+        return self._process.items()
 
     def process_of(self, address: str) -> str:
         """The process behind an address."""

@@ -43,6 +43,14 @@ def publish(cluster: ServingCluster, seconds: float, *, working: tuple[str, ...]
     return largest
 
 
+def stand_still(cluster: ServingCluster, seconds: float) -> None:
+    """Nothing is published, and nobody reads."""
+    for _ in range(int(seconds / TICK)):
+        while cluster.network.parcels:
+            cluster.network.deliver(0)
+        cluster.advance(TICK)
+
+
 def refused(cluster: ServingCluster) -> int:
     return sum(sim.core.cache.refused for sim in cluster.nodes.values())
 
@@ -67,6 +75,10 @@ def test_what_is_refused_is_asked_for_at_a_bounded_rate() -> None:
     publish(cluster, 30.0)
     # Each item is sent once, and refused. Nothing is asked for that would be refused again.
     assert refused(cluster) - before <= 1.1 * (cluster.checker.published - published)
+    stand_still(cluster, 5.0)
+    before = refused(cluster)
+    stand_still(cluster, 30.0)
+    assert refused(cluster) == before
 
 
 def test_one_consumer_that_is_away_bounds_what_another_may_run_ahead() -> None:

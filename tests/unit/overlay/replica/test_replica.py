@@ -17,6 +17,7 @@ from evenflow.overlay.protocol.messages import (
     Decided,
     Dismissed,
     Lead,
+    Message,
     Prepare,
     Promise,
     Propose,
@@ -170,6 +171,18 @@ def test_a_member_that_missed_terms_drops_what_they_changed_and_catches_up() -> 
     # It has nothing on disk: all from the beginning of what it may lack is pulled.
     assert host.mail.take(Pull) == [("b1", Pull(HOME, 8, 1, 30))]
     assert made.copy.state is State.FOLLOWING
+
+
+def test_a_copy_in_sync_deletes_nothing_when_it_follows_another_primary() -> None:
+    """What it has beyond what it knows to be acknowledged may be, and be nowhere else any more."""
+    host = FakeHost()
+    made = following(host)
+    made.copy.write([Message(11, 1, 1, b"x"), Message(12, 1, 2, b"x")])
+    made.copy.last = 12
+    new = config("b1", "b0", term=6, in_sync=("b1", "b0"), voters=("b1", "b0", "b2"))
+    made.on_sync("b1", sync(new))
+    assert (made.copy.state, made.copy.record.term) == (State.FOLLOWING, 6)
+    assert [message.time for message in made.copy.between(0, 99)] == [11, 12]
 
 
 def test_an_older_configuration_is_answered_with_the_newer() -> None:

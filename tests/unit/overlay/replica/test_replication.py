@@ -147,6 +147,18 @@ def test_a_member_that_has_caught_up_is_waited_for_before_that_is_decided() -> N
     assert made.copy.committed == 11
 
 
+def test_every_copy_in_sync_is_waited_for_though_fewer_disks_would_do() -> None:
+    host = FakeHost()
+    made = Replica(host, record(host, "b0", "b1"), 9, lambda: None)
+    made.copy.config = config("b0", "b1", "b2", in_sync=("b0", "b1", "b2"))
+    lead(made)
+    made.replication.append([message(11, 1)])
+    made.replication.on_replicated("b1", Replicated(HOME, 5, 11, 1, 1))
+    assert made.copy.committed == 9
+    made.replication.on_replicated("b2", Replicated(HOME, 5, 11, 1, 2))
+    assert made.copy.committed == 11
+
+
 def test_what_was_taken_under_another_time_before_is_not_kept_twice() -> None:
     host = FakeHost()
     copy, replication = follower(host)
