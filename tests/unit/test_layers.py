@@ -101,7 +101,8 @@ SHELLS: Final = frozenset(
     qos.plain qos.plain.reader qos.plain.writer
     durable.archiver durable.live durable.reader
     durable.spark durable.spark_options durable.spark_reading
-    edge.shell.disk edge.shell.marks edge.shell.topics edge.shell.twin_check edge.shell.unit_writer
+    edge.shell.disk edge.shell.domain_port edge.shell.marks edge.shell.topics edge.shell.twin_check
+    edge.shell.unit_writer
     mobile.gateway.shell.domain_port mobile.gateway.shell.elastic_folders
     mobile.gateway.shell.executors mobile.gateway.shell.gateway
     mobile.gateway.shell.handover_history mobile.gateway.shell.links

@@ -41,7 +41,7 @@ from evenflow.bridge.protocol.guid import parse_guid
 from evenflow.bridge.ring.core import Identity
 from evenflow.bridge.ring.events import DrainRing, LeaveRing
 from evenflow.bridge.sessions import Stage
-from evenflow.bridge.shell.domain_port import DomainPort
+from evenflow.bridge.shell.domain_port import BridgePort
 from evenflow.bridge.shell.entities import DeviceEntities
 from evenflow.bridge.shell.handing import Handing
 from evenflow.bridge.shell.keys import keep_fresh
@@ -105,7 +105,7 @@ class Bridge:
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._udp: UdpPort | None = None
-        self._port: DomainPort | None = None
+        self._port: BridgePort | None = None
         self._entities: DeviceEntities | None = None
         self._items = items
 
@@ -147,7 +147,7 @@ class Bridge:
             self._turns.address_of,
         )
         self._entities = DeviceEntities(self._participant, self._take, self._fail_soon)
-        self._port = DomainPort(self.name, self._participant, self._take_heard, self._fail_soon)
+        self._port = BridgePort(self.name, self._participant, self._take_heard, self._fail_soon)
         if self._items is not None:
             self._start_items(self._items, me)
         for one in self._udp.sockets:

@@ -37,7 +37,7 @@ from evenflow.mobile.gateway.events import (
     UnitSynced,
     Withdraw,
 )
-from evenflow.mobile.gateway.shell.domain_port import DomainPort
+from evenflow.mobile.gateway.shell.domain_port import GatewayPort
 from evenflow.mobile.gateway.shell.elastic_folders import ElasticFolders
 from evenflow.mobile.gateway.shell.links import Link, act
 from evenflow.mobile.link import connection as link_errors
@@ -104,7 +104,7 @@ class Gateway:
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._started = asyncio.Event()
-        self._port: DomainPort | None = None
+        self._port: GatewayPort | None = None
         self._problem = ""
         self.on_ordered: Callable[[Ordered], object] = lambda _: None
         """Told what came of handover orders; in the loop's thread."""
@@ -152,7 +152,7 @@ class Gateway:
         self._disk.start(
             self._clock, lambda topic, unit: self._post(UnitSynced(topic, unit)), self._fail_soon
         )
-        self._port = DomainPort(self.name, self._participant, self._take, self._fail_soon)
+        self._port = GatewayPort(self.name, self._participant, self._take, self._fail_soon)
         self._handle(TimeOfDay(self._clock.wall(), self._admission.revoked()))
         self._tasks = [
             asyncio.create_task(work())
