@@ -138,6 +138,8 @@ class World:
     """All spots that matter."""
     homes: Ints
     """Home spot of each topic, in order of addition."""
+    home_points: Floats
+    """Home coordinate of each topic."""
     queried: Ints
     """Spots that the queries of each topic reach."""
     sizes: Floats
@@ -193,7 +195,7 @@ def draw_world(setting: Setting, seed: int) -> World:
     sizes = _draw_sizes(setting, size_rng)
     queried = reached.reshape(setting.topics, asked)
     ties = int(tie_rng.integers(2**32))
-    return World(setting, plane, cells.areas(), spots, home, queried, sizes, wake_rng, ties)
+    return World(setting, plane, cells.areas(), spots, home, homes, queried, sizes, wake_rng, ties)
 
 
 def _draw_sizes(setting: Setting, rng: np.random.Generator) -> Floats:
