@@ -11,8 +11,8 @@ from evenflow_experiments.derived import (
     reduction_percent,
 )
 from evenflow_experiments.sedax.paper import TABLE_I, TABLE_III, TABLE_IV, TABLE_V
-from evenflow_experiments.slices.handover import PAPER_MS
-from evenflow_experiments.slices.throughput_figures import PAPER_TABLE
+from evenflow_experiments.slices.handover_figures import PAPER_MS
+from evenflow_experiments.slices.throughput.figures import PAPER_TABLE
 
 
 def test_table_ii_of_mape_sddl() -> None:
