@@ -93,7 +93,7 @@ def setup_named(name: str) -> Setup:
 SETUPS = ("saturated", "idle")
 
 
-@experiment("handover", HELP, quick_s=240)
+@experiment("handover", HELP, quick_s=180)
 @click.option(
     "--moves", metavar="N", type=int, default=0, help="moves of each cell (5 and 7; quick: 2 and 3)"
 )

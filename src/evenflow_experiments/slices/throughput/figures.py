@@ -220,39 +220,44 @@ def _costs(figures: dict[str, Any]) -> str:
 
 
 def plot(path: Path, run: Run) -> None:
-    """Draw Figures 15 to 17, with the points that the paper names."""
+    """Draw Figures 15 to 17, with the points that the paper names (of 17, those of its Table I)."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, seldom needed
 
     seconds = list(range(int(run.end)))
     figure = Figure(figsize=(7, 8))
     axes = figure.subplots(3, 1, sharex=True)
     axes[0].plot(seconds, [run.throughput(s, s + 1) for s in seconds])
-    axes[0].set(ylabel="throughput, items/s", ylim=(0, None))
-    nodes = len(run.joins) + 1
-    for node in range(nodes):
+    axes[0].set(ylabel=THROUGHPUT)
+    for node in range(len(run.joins) + 1):
         values = [row[node] if node < len(row) else float("nan") for row in run.cpu]
         axes[1].plot(range(1, len(values) + 1), values, label=f"node {node + 1}")
-    axes[1].set(ylabel="CPU, % of the share", ylim=(0, 130))
+    axes[1].set(ylabel="CPU, % of the share")
     axes[2].plot(seconds, [run.rtd_s(s, s + 1) for s in seconds])
-    axes[2].set(ylabel="round-trip delay, s", xlabel="s", ylim=(0, None))
+    axes[2].set(ylabel="round-trip delay, s", xlabel="s")
+    marks = landmarks_of(run)
     for place, curve in ((axes[0], THROUGHPUT), (axes[1], CPU)):
-        _mark(place, [mark for mark in landmarks_of(run) if mark.curve == curve], run.rise)
+        points = [(mark.paper_s, mark.paper) for mark in marks if mark.curve == curve]
+        _mark(place, points, run.rise / PAPER_RISE_S)
+    before = zip(run.joins, PAPER_TABLE["rtd_s"]["before"], strict=True)
+    _mark(axes[2], list(before), 1.0)
     for each in axes:
         for join in run.joins:
             each.axvline(join, color="red", linewidth=0.8)
         each.axvline(run.rise, color="green", linewidth=0.8)
         each.grid(visible=True, alpha=0.3)
+        each.margins(y=0.15)
+        each.set_ylim(bottom=0)
+    axes[1].set_ylim(0, 130)  # in its first second a node may have saved up quota
     write_plot(path, figure)
 
 
-def _mark(axes: Axes, marks: list[Landmark], rise: float) -> None:
+def _mark(axes: Axes, points: list[tuple[float, float]], scale: float) -> None:
     """The paper's points as stars with their values, at the moment of our story they belong to."""
-    scale = rise / PAPER_RISE_S
-    for mark in marks:
-        place = (mark.paper_s * scale, mark.paper)
+    for at, value in points:
+        place = (at * scale, value)
         axes.plot(*place, "*", color="black", markersize=9, zorder=5)
         axes.annotate(
-            f"{mark.paper:g}", place, xytext=(4, 5), textcoords="offset points", fontsize="small"
+            f"{value:g}", place, xytext=(4, 5), textcoords="offset points", fontsize="small"
         )
     axes.plot([], [], "*", color="black", label="paper")
-    axes.legend(ncols=6, fontsize="small", loc="lower right")
+    axes.legend(ncols=6, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0))
