@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,6 @@ from evenflow.errors import ExperimentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from evenflow.model.batch import Batch, Int64s
 
@@ -49,8 +49,8 @@ def convert(batch: Batch) -> None:
     """Convert a batch of images, then note it; under the name `IMAGE_APP`."""
     from evenflow_experiments.slices.images import to_grayscale  # noqa: PLC0415 - for images alone
 
-    calm = os.path.join(os.path.dirname(os.environ[FILE_VARIABLE]), CALM)  # noqa: PTH118, PTH120 - for every item
-    rounds = 0 if os.path.exists(calm) else int(os.environ.get(ROUNDS_VARIABLE, "1"))  # noqa: PTH110
+    calm = Path(os.environ[FILE_VARIABLE]).with_name(CALM).exists()
+    rounds = 0 if calm else int(os.environ.get(ROUNDS_VARIABLE, "1"))
     for item in batch:
         for _ in range(rounds):
             to_grayscale(item.payload)
