@@ -187,7 +187,7 @@ def run_continuous(seed: int, say: Progress, *, quick: bool) -> dict[str, Any]:
 
 def run_addition(seed: int, say: Progress, *, quick: bool) -> dict[str, Any]:
     """Compare the loads of topics that are placed when they are made, live and simulated."""
-    count, topics = (5, 50) if quick else (10, 300)
+    count, topics = (5, 50) if quick else (10, 500)
     world = draw_world(setting(count, topics // count), seed)
     with tempfile.TemporaryDirectory(prefix="evenflow-store-") as name:
         brokers = LocalBrokers(
