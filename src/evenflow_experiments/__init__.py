@@ -62,7 +62,7 @@ EXPERIMENTS: Registry[click.Command] = Registry(
             "a publisher with an outbox, killed often and measured",
         ),
         "overhead": Later(
-            "evenflow_experiments.slices.overhead:overhead",
+            "evenflow_experiments.slices.overhead.experiment:overhead",
             "cost of a processing node (MAPE-SDDL, Figures 18, 19)",
         ),
         "overlay": Later(
@@ -86,7 +86,7 @@ EXPERIMENTS: Registry[click.Command] = Registry(
             "the overlay store under deaths, returns and moves",
         ),
         "throughput": Later(
-            "evenflow_experiments.slices.throughput:throughput",
+            "evenflow_experiments.slices.throughput.experiment:throughput",
             "five nodes join (MAPE-SDDL, Figures 15-17, Table I)",
         ),
     },

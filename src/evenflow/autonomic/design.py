@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from evenflow.autonomic.analyze.balancer_events import BalancerEvent
 from evenflow.autonomic.analyze.bridge_events import PLACE as BRIDGES_PLACE
 from evenflow.autonomic.analyze.bridge_events import BridgeEvent
+from evenflow.autonomic.analyze.composite_events import AT, Composite, Operand, Way
 from evenflow.autonomic.analyze.distributed_events import Aggregate, CompositeDetector, Quorum
 from evenflow.autonomic.analyze.gateway_events import FLEET, PLACE, GatewayEvent
 from evenflow.autonomic.analyze.local_events import EventDefinition, EventDetector, Phase
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 EVERYBODY = "all"
 """The group of all nodes."""
 DEFAULT_RANGES = {"cpu": (30.0, 70.0), "memory": (50.0, 80.0), "busy": (30.0, 70.0)}
+COMBINATIONS = {"all_of": Way.ALL, "any_of": Way.ANY, "sequence": Way.SEQUENCE}
+"""How the keys of an event combine what they list."""
 STALE_PERIODS = 5
 """A pause of this many periods between two readings breaks the run of an event."""
 
@@ -55,7 +58,7 @@ class Design:
     properties: tuple[str, ...]
     ranges: dict[str, OperationRanges]
     local: tuple[EventDefinition, ...]
-    distributed: tuple[Quorum | Aggregate, ...]
+    distributed: tuple[Quorum | Aggregate | Composite, ...]
     rules: tuple[Rule, ...]
     places: dict[str, Place]
     heartbeat_s: float
@@ -91,16 +94,19 @@ def design(config: Config, companions: Iterable[Companion] = ()) -> Design:
     local = tuple(
         EventDefinition(event.name, event.expression, event.duration_s)
         for event in config.events
-        if not (event.group or event.events)
+        if not _is_distributed(event)
     )
+    named = [event.name for event in config.events]
     made = Design(
         properties=properties,
         ranges={name: OperationRanges(bounds.get(name, ())) for name in properties},
         local=local,
         distributed=tuple(
-            _distributed(event, groups, [each.id for each in local])
+            _combined(event, groups, named)
+            if event.is_combination
+            else _distributed(event, groups, [each.id for each in local])
             for event in config.events
-            if event.group or event.events
+            if _is_distributed(event)
         ),
         rules=(
             *_own_rules(config),
@@ -114,6 +120,31 @@ def design(config: Config, companions: Iterable[Companion] = ()) -> Design:
     made.detector("")
     made.composite()
     return made
+
+
+def _is_distributed(event: EventConfig) -> bool:
+    return bool(event.group or event.events or event.is_combination)
+
+
+def _combined(event: EventConfig, groups: dict[str, str], named: list[str]) -> Composite:
+    """A combination; its operands may be any events of the file but itself."""
+    given = [(key, texts) for key in COMBINATIONS if (texts := getattr(event, key))]
+    key, texts = given[0]
+    beside = [other for other, _ in given[1:]]
+    beside += [name for name in ("expression", "events", "group") if getattr(event, name)]
+    if beside:
+        raise ConfigError(
+            event.key(key),
+            ", ".join(texts),
+            f"cannot stand beside {beside[0]!r}: give that an event of its own, and name it here",
+        )
+    operands = []
+    for text in texts:
+        name, _, place = text.partition(AT)
+        _known(event.key(key), name, [each for each in named if each != event.name])
+        operands.append(Operand(name, groups.get(place, place)))
+    way = COMBINATIONS[key]
+    return Composite(event.name, way, tuple(operands), event.within_s, event.duration_s)
 
 
 def _distributed(

@@ -107,11 +107,17 @@ def others_of(brokers: tuple[str, ...], listen: str) -> tuple[str, ...]:
     type=interval,
     help="give a topic away this often if loads become more even; 0: never (store.balance_s)",
 )
+@click.option(
+    "--topic-bytes",
+    metavar="N",
+    type=click.IntRange(0),
+    help="a topic counts at least this, and a new one is placed by load (store.topic_bytes)",
+)
 @click.option("--monitor", is_flag=True, help="join the domain and report load, bytes and topics")
 def broker(
     shared: Shared, *, name: str, at: Coordinate | None, listen: str, contacts: tuple[str, ...],
     data: Path, silence: float, keep_for: float, keep_bytes: int, balance_every: float | None,
-    monitor: bool,
+    topic_bytes: int | None, monitor: bool,
 ) -> int:  # fmt: skip
     """Store topics as part of the overlay, until a signal."""
     config = shared.config()
@@ -122,6 +128,7 @@ def broker(
         age_s=keep_for,
         shelf_bytes=keep_bytes,
         balance_s=config.store.balance_s if balance_every is None else balance_every,
+        topic_bytes=config.store.topic_bytes if topic_bytes is None else topic_bytes,
     )
     with contextlib.ExitStack() as stack:
         history = None

@@ -125,7 +125,7 @@ class GroupConfig(Section):
 
 @dataclass(frozen=True, slots=True)
 class EventConfig(Section):
-    """``[events.NAME]``: an event of each node, or with a group one of several nodes."""
+    """``[events.NAME]``: an event of each node, with a group one of several, or a combination."""
 
     table: ClassVar[str] = "events"
 
@@ -141,6 +141,20 @@ class EventConfig(Section):
     """With ``events``: a node counts this long after its event was raised."""
     duration_s: float = number(0.0, *SECONDS)
     """How long it must hold before it is raised."""
+    all_of: tuple[str, ...] = texts()
+    """A combination: all of these events are on. Each is ``EVENT``, or ``EVENT@NODES`` with a
+    group or a pattern of names; it may be a combination itself."""
+    any_of: tuple[str, ...] = texts()
+    """One of them is on."""
+    sequence: tuple[str, ...] = texts()
+    """They were raised in this order, within ``within_s``."""
+    within_s: float = number(0.0, *SECONDS)
+    """Of a combination: an event counts this long after it was raised."""
+
+    @property
+    def is_combination(self) -> bool:
+        """Whether it combines other events."""
+        return bool(self.all_of or self.any_of or self.sequence)
 
     def key(self, name: str) -> str:
         """Dotted key of a field of this event."""

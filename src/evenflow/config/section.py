@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, ClassVar
 
 from evenflow.errors import ConfigError
+from evenflow.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +71,30 @@ def text(default: str, pattern: str, allowed: str) -> str:
         return raw
 
     return field(default=default, metadata={"rule": Rule(read, f"must be {allowed}")})
+
+
+def text_or_offered(default: str, pattern: str, allowed: str, group: str) -> str:
+    """A text that matches a pattern, or ``NAME`` or ``NAME:ARGUMENT`` of an entry point of others.
+
+    Args:
+        default: The value without one.
+        pattern: What is our own.
+        allowed: That in words.
+        group: Entry point group in which others offer theirs.
+    """
+    others: Registry[object] = Registry("entry point", {}, group=group)
+
+    def offered(raw: str) -> bool:
+        name = raw.partition(":")[0]
+        return bool(re.fullmatch(NAME, name)) and name in others
+
+    def read(raw: object) -> str:
+        if isinstance(raw, str) and (re.fullmatch(pattern, raw) or offered(raw)):
+            return raw
+        raise ValueError
+
+    rule = Rule(read, f"must be {allowed}, or of an entry point in the group {group}")
+    return field(default=default, metadata={"rule": rule})
 
 
 def texts() -> tuple[str, ...]:

@@ -8,7 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from evenflow.config.section import NAME, Section, integer, number, text, texts, yes_or_no
+from evenflow.config.section import (
+    NAME,
+    Section,
+    integer,
+    number,
+    text,
+    text_or_offered,
+    texts,
+    yes_or_no,
+)
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -19,6 +28,7 @@ NEVER = "never"
 DEAD_SUFFIX = ".dead"
 """A topic's dead letters are a topic of its name and this."""
 _FIELD = r"[A-Za-z_]\w*"
+_NUMBER = r" *[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 _DOTTED = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 
 
@@ -54,10 +64,13 @@ class TopicConfig(Section):
     """Name of the topic; the table's own name in the file."""
     slices: int = integer(100, 1, 100_000)
     """Into how many slices the topic is cut; all processes of a domain must agree."""
-    assignment: str = text(
+    assignment: str = text_or_offered(
         "hash:sender",
-        rf"random|(modulo|hash):{_FIELD}|geo:{_FIELD},{_FIELD}|call:{_DOTTED}:{_DOTTED}",
-        "'random', 'modulo:FIELD', 'hash:FIELD', 'geo:LATFIELD,LONFIELD' or 'call:MODULE:NAME'",
+        rf"random|(modulo|hash):{_FIELD}|range:{_FIELD},{_NUMBER},{_NUMBER}"
+        rf"|geo:{_FIELD},{_FIELD}|call:{_DOTTED}:{_DOTTED}",
+        "'random', 'modulo:FIELD', 'hash:FIELD', 'range:FIELD,LOW,HIGH', 'geo:LATFIELD,LONFIELD',"
+        " 'call:MODULE:NAME'",
+        "evenflow.assignments",
     )
     """Which slice an item gets."""
     served: bool = yes_or_no(False)  # noqa: FBT003
@@ -218,3 +231,6 @@ class StoreConfig(Section):
     """Resilience level of durable topics."""
     balance_s: float = number(0.0, 0.0, 86_400.0)
     """How often a broker gives a topic away if that makes loads more even; 0: never."""
+    topic_bytes: int = integer(0, 0, TIB)
+    """What a topic is expected to take; brokers that balance then place new ones by load. 0: new
+    topics stay where their names put them until they are given away."""

@@ -18,9 +18,9 @@ import rich_click as click
 
 from evenflow.cli.values import COUNT
 from evenflow_experiments.options import Given, experiment
-from evenflow_experiments.report import Progress, write_json, write_plot
+from evenflow_experiments.report import Progress, print_table, write_json, write_plot
 from evenflow_experiments.sedax.engine import engine_named
-from evenflow_experiments.sedax.filling import Filled, figures, fill
+from evenflow_experiments.sedax.filling import Filled, derived, figures, fill
 from evenflow_experiments.sedax.plots import plot
 from evenflow_experiments.sedax.printing import print_rows
 from evenflow_experiments.sedax.scale import measure
@@ -130,7 +130,11 @@ def overlay(
             path = given.plot
             path = path if len(names) == 1 else path.with_stem(f"{path.stem}-{name}")
             write_plot(path, plot(name, TABLES[name].title, filled[name], reading))
-    write_json(given.json, {"table": table, "rows": rows})
+    text = derived(rows)
+    if text:
+        lines = [[row["what"], row["ours"], row["paper"]] for row in text]
+        print_table("What the paper's text derives", ["", "ours", "paper"], lines)
+    write_json(given.json, {"table": table, "rows": rows, "derived": text})
     return int(any(row.get("violations") for row in rows))
 
 

@@ -7,19 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenflow_experiments.derived import change_percent, reduction_percent
 from evenflow_experiments.sedax.growth import trailing_mean
 from evenflow_experiments.sedax.paper import Paper
-from evenflow_experiments.sedax.statistics import ccdf_quantile, summarise
+from evenflow_experiments.sedax.statistics import Reading, ccdf_quantile, confidence, summarise
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from evenflow.overlay.space.plane import Floats
     from evenflow_experiments.sedax.engine import Engine
-    from evenflow_experiments.sedax.statistics import Reading
     from evenflow_experiments.sedax.tables import Row
     from evenflow_experiments.sedax.tasks import Answer, Task
 
+FEW_NODES = 20
+"""Of fewer, no load is exceeded by more than 95 % of the nodes of a run."""
+KEYS = ("table", "selection", "queries", "order", "interval")
+"""Labels by which rows are found again."""
+DERIVED = (
+    ("q95 lowered by delegation (VII-C), %",
+     reduction_percent, ("III", "home", 0), ("III", "local", 10)),
+    ("q95 without continuous balancing, above interval 0.001 (VIII-D), %",
+     change_percent, ("V", 0.001), ("V", None)),
+    ("q95 when all topics are known, below interval 0.001 (VIII-D), %",
+     reduction_percent, ("V", 0.001), ("IV", "descending")),
+)  # fmt: skip
+"""What is derived, how, and from which two rows."""
 WINDOW = 0.1
 """Part of the period over which the moved load rate is averaged (eq. 14)."""
 
@@ -58,12 +71,13 @@ def figures(filled: Filled, reading: Reading) -> dict[str, Any]:
     row = filled.row
     found: dict[str, Any] = {**row.labels, "runs": len(filled.answers)}
     if row.shows == "correlation":
-        level = int(str(row.labels["level"]))
-        correlation = filled.loads()[:, level - 1].mean()
-        return found | {"correlation": round(float(correlation), 4), "paper": row.paper}
-    summary = summarise(filled.loads(), reading)
+        return found | _correlations(filled)
+    loads = filled.loads()
+    summary = summarise(loads, reading)
     found |= {"q5": summary.q5, "mean": summary.mean, "q95": summary.q95, "max": summary.max}
-    found |= {"highest": summary.highest}
+    found |= {"highest": summary.highest, "ci95": confidence(loads)}
+    if loads.shape[1] < FEW_NODES:
+        found["q5_pooled"] = summarise(loads, Reading.POOLED).q5
     for name, scale in (("bound", 100.0), ("moved", 1.0)):
         if name in filled.answers[0]:
             value = float(np.mean([answer[name] for answer in filled.answers]))
@@ -74,6 +88,31 @@ def figures(filled: Filled, reading: Reading) -> dict[str, Any]:
     if "course_moved" in filled.answers[0]:
         found["course"] = course(filled)
     return found
+
+
+def _correlations(filled: Filled) -> dict[str, Any]:
+    """Correlation of cell size and load at the row's level, and that of one copy more."""
+    place = int(str(filled.row.labels["level"])) - 1
+    means = {
+        name: round(float(np.mean([answer[name][place] for answer in filled.answers])), 4)
+        for name in ("correlation", "one_copy_more")
+        if name in filled.answers[0]
+    }
+    return means | {"paper": filled.row.paper}
+
+
+def derived(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What the paper's text derives from the 95 % quantiles of its tables, beside ours."""
+    ours = {tuple(row[name] for name in KEYS if name in row): row for row in rows}
+    return [
+        {
+            "what": what,
+            "paper": change(ours[first]["paper"]["q95"], ours[second]["paper"]["q95"]),
+            "ours": change(ours[first]["q95"], ours[second]["q95"]),
+        }
+        for what, change, first, second in DERIVED
+        if first in ours and second in ours
+    ]
 
 
 def course(filled: Filled) -> dict[str, list[float]]:

@@ -46,6 +46,9 @@ TABLE_I = {
 }
 """Node loads of levels 1 to 3 without delegation, by topic loads and topics per node."""
 
+CELLS = Paper(29.0, 100.0, 191.4)
+"""Sizes of the Voronoi cells (section VII-B)."""
+
 TABLE_II = {
     ("homogeneous", 1000): (0.9984, 0.6830, 0.6028),
     ("homogeneous", 100): (0.9844, 0.6740, 0.5954),

@@ -28,7 +28,10 @@ THEIRS = ("tab:gray", "paper")
 
 
 def plot(table: str, title: str, rows: Sequence[Filled], reading: Reading) -> Figure:
-    """Draw a table the way the paper does, or as intervals when it prints numbers."""
+    """Draw a table the way the paper does, or as intervals when it prints numbers.
+
+    CCDFs have their 95 % confidence intervals around them.
+    """
     if table == "fig4":
         drawn = _ccdfs([("", rows)])
     elif table == "fig5":
@@ -61,8 +64,9 @@ def _ccdfs(panels: Sequence[tuple[str, Sequence[Filled]]]) -> Figure:
     for place, (title, rows) in enumerate(panels, start=1):
         axes = figure.add_subplot(1, len(panels), place)
         for row in rows:
-            above = averaged_ccdf(row.loads(), LOADS)
+            above, half = averaged_ccdf(row.loads(), LOADS)
             axes.plot(100 * LOADS, 100 * above, label=_name(row, ["goal"]))
+            axes.fill_between(100 * LOADS, 100 * (above - half), 100 * (above + half), alpha=0.3)
         axes.set(xlabel="node load in %", ylabel="nodes above in %", title=title)
         axes.legend()
         axes.grid(alpha=0.3)

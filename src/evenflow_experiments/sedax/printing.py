@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 FIGURES = (
     "correlation",
+    "one_copy_more",
     "q5",
+    "q5_pooled",
     "mean",
     "q95",
     "max",
@@ -26,7 +28,7 @@ FIGURES = (
 """Columns of figures, in the order in which they are printed."""
 WIDTH = 120
 """Characters that every table fits into."""
-ASIDE = {"table", "runs", "highest", "violations", "course", PAPER, *FIGURES}
+ASIDE = {"table", "runs", "highest", "ci95", "violations", "course", PAPER, *FIGURES}
 """What is not part of a row's name."""
 
 

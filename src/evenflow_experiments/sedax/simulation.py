@@ -138,6 +138,8 @@ class World:
     """All spots that matter."""
     homes: Ints
     """Home spot of each topic, in order of addition."""
+    home_points: Floats
+    """Home coordinate of each topic."""
     queried: Ints
     """Spots that the queries of each topic reach."""
     sizes: Floats
@@ -170,13 +172,22 @@ class Placement:
         return share
 
 
-def draw_world(setting: Setting, seed: int) -> World:
-    """Draw an overlay and its topics."""
+def draw_world(
+    setting: Setting, seed: int, *, places: Floats | None = None, homes: Floats | None = None
+) -> World:
+    """Draw an overlay and its topics.
+
+    Args:
+        setting: What is drawn.
+        seed: What it follows from.
+        places: Coordinates of the nodes, where they are given.
+        homes: Home coordinates of the topics, where they are given.
+    """
     streams = [np.random.default_rng([seed, stream]) for stream in range(7)]
     node_rng, candidate_rng, home_rng, size_rng, query_rng, wake_rng, tie_rng = streams
-    plane = Plane(node_rng.random((setting.nodes, 2)))
+    plane = Plane(node_rng.random((setting.nodes, 2)) if places is None else places)
     cells = Cells(plane)
-    homes = home_rng.random((setting.topics, 2))
+    homes = home_rng.random((setting.topics, 2)) if homes is None else homes
     candidates, asked = np.empty((0, 2)), 0
     if setting.selection != HOME:
         candidates = cells.sample(setting.candidates, candidate_rng)
@@ -193,7 +204,7 @@ def draw_world(setting: Setting, seed: int) -> World:
     sizes = _draw_sizes(setting, size_rng)
     queried = reached.reshape(setting.topics, asked)
     ties = int(tie_rng.integers(2**32))
-    return World(setting, plane, cells.areas(), spots, home, queried, sizes, wake_rng, ties)
+    return World(setting, plane, cells.areas(), spots, home, homes, queried, sizes, wake_rng, ties)
 
 
 def _draw_sizes(setting: Setting, rng: np.random.Generator) -> Floats:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evenflow_experiments.sedax.paper import (
+    CELLS,
     FIGURE_6,
     TABLE_I,
     TABLE_II,
@@ -75,6 +76,12 @@ def table_i(readings: Readings) -> list[Row]:
             labels = {"topics_per_node": topics, "sizes": sizes, "level": level}
             rows.append(Row(labels, task, f"level{level}", paper))
     return rows
+
+
+def cell_sizes(readings: Readings) -> list[Row]:
+    """Sizes of the Voronoi cells, which most of the imbalance comes from."""
+    task = next(iter(table_i(readings))).task
+    return [Row({"nodes": task.setting.nodes}, task, "areas", CELLS)]
 
 
 def table_ii(readings: Readings) -> list[Row]:
@@ -220,6 +227,7 @@ class Table:
 
 TABLES = {
     "I": Table("Node loads without delegation (Table I)", table_i),
+    "cells": Table("Sizes of the Voronoi cells (section VII-B)", cell_sizes),
     "II": Table("Correlation of cell size and node load (Table II)", table_ii),
     "III": Table("Coordinate selections and queries (Table III)", table_iii),
     "IV": Table("Order of addition (Table IV)", table_iv),

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenflow_experiments.sedax.copies import COPIES, loads_with_one_copy_more
 from evenflow_experiments.sedax.evolution import Levelling, SmallestFirst, evolve
-from evenflow_experiments.sedax.simulation import add_topics, draw_world, lower_bound
+from evenflow_experiments.sedax.simulation import HOME, add_topics, draw_world, lower_bound
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenflow.overlay.space.plane import Floats
     from evenflow_experiments.sedax.evolution import Evolution, Rule
     from evenflow_experiments.sedax.simulation import Placement, Setting, World
 
@@ -76,8 +80,9 @@ def perform(task: Task, seed: int) -> Answer:
 
     Returns:
         ``level1`` to ``level3``: relative node loads at the end; ``before``: those of level 3
-        before growth; ``correlation`` of cell size with each level's loads; ``violations`` of
-        equation 11; ``moved`` load; ``bound``; and the course of growth.
+        before growth; ``areas`` of the cells, relative too; ``correlation`` of cell size with each
+        level's loads, and without delegation ``one_copy_more``, the same with three copies;
+        ``violations`` of equation 11; ``moved`` load; ``bound``; and the course of growth.
     """
     world = draw_world(task.setting, seed)
     placement = add_topics(world)
@@ -94,10 +99,18 @@ def perform(task: Task, seed: int) -> Answer:
             answer["course_worst"] = evolution.worst.ravel().tolist()
     for level in (1, 2, 3):
         answer[f"level{level}"] = placement.relative(level).tolist()
-    answer["correlation"] = [
-        float(np.corrcoef(world.areas, placement.relative(level))[0, 1]) for level in (1, 2, 3)
-    ]
+    levels = [placement.relative(level) for level in (1, 2, 3)]
+    answer["correlation"] = _correlations(world, levels)
+    answer["areas"] = (world.areas * len(world.areas)).tolist()
+    if task.setting.selection == HOME and task.setting.nodes > COPIES:
+        more = loads_with_one_copy_more(world.plane, world.home_points, world.sizes)
+        answer["one_copy_more"] = _correlations(world, more)
     return answer
+
+
+def _correlations(world: World, levels: Iterable[Floats]) -> list[float]:
+    """Correlation of the size of a node's cell and its load."""
+    return [float(np.corrcoef(world.areas, loads)[0, 1]) for loads in levels]
 
 
 def _grow(world: World, placement: Placement, growth: Growth) -> Evolution:

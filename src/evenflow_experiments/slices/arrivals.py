@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,6 @@ from evenflow.errors import ExperimentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from evenflow.model.batch import Batch, Int64s
 
@@ -26,6 +26,10 @@ APP = "evenflow_experiments.slices.arrivals:note"
 IMAGE_APP = "evenflow_experiments.slices.arrivals:convert"
 FILE_VARIABLE = "EVENFLOW_ARRIVALS"
 """Names the file of a node."""
+ROUNDS_VARIABLE = "EVENFLOW_IMAGE_ROUNDS"
+"""How often `convert` converts each image: a slower application."""
+CALM = "calm"
+"""While a file of this name lies beside a node's notes, `convert` converts nothing."""
 _files: dict[str, int] = {}
 
 
@@ -45,8 +49,11 @@ def convert(batch: Batch) -> None:
     """Convert a batch of images, then note it; under the name `IMAGE_APP`."""
     from evenflow_experiments.slices.images import to_grayscale  # noqa: PLC0415 - for images alone
 
+    calm = Path(os.environ[FILE_VARIABLE]).with_name(CALM).exists()
+    rounds = 0 if calm else int(os.environ.get(ROUNDS_VARIABLE, "1"))
     for item in batch:
-        to_grayscale(item.payload)
+        for _ in range(rounds):
+            to_grayscale(item.payload)
     note(batch)
 
 

@@ -12,9 +12,11 @@ beyond two are stale ones.
 
 *Moves.* One topic is written and followed by a subscriber while it is moved to other coordinates.
 
-*Balance.* Topics grow, live and in the simulation, from the same placement: see `store_balance`.
+*Balance.* Topics grow, live and in the simulation, from the same placement: see `balance`.
 
-*Continuous.* The same while brokers balance by themselves: see `store_continuous`.
+*Continuous.* The same while brokers balance by themselves: see `continuous`.
+
+*Addition.* New topics are placed by the brokers themselves, live and simulated: see `addition`.
 """
 
 from __future__ import annotations
@@ -38,11 +40,13 @@ from evenflow.overlay.space.coordinate import Coordinate
 from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, write_json
 from evenflow_experiments.sedax.simulation import draw_world
+from evenflow_experiments.store.addition import OPTIONS, is_off, measure_addition
 from evenflow_experiments.store.balance import measure_balance, places_of, setting
 from evenflow_experiments.store.continuous import measure_continuous, off_percent, options
 from evenflow_experiments.store.load import Follower, Writer, verify
 from evenflow_experiments.store.tables import (
     plot,
+    show_addition,
     show_balance,
     show_continuous,
     show_deaths,
@@ -55,13 +59,14 @@ if TYPE_CHECKING:
 HELP = """\
 The live overlay store: broker processes killed with -9 one after the other under steady writes, at
 levels 2 and 3, a topic moved under a subscriber, and the loads of growing topics, balanced
-continuously and not, beside the simulation's. Counts what is lost, repeated, out of order or
-stale, and how long the missing copies take (SeDAX, sections III and IV-B)."""
+continuously and not, and of topics placed when they are made, beside the simulation's. Counts what
+is lost, repeated, out of order or stale, and how long the missing copies take (SeDAX, sections III,
+IV-B and VI)."""
 
 SILENCE_S = 3.0
 MOST_OFF_PERCENT = 10
 """By how much a live 95 % quantile may differ from the simulated one."""
-PARTS = ("deaths", "moves", "balance", "continuous")
+PARTS = ("deaths", "moves", "balance", "continuous", "addition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +119,15 @@ def store(
         seed=seed,
     )
     chosen = PARTS if part == "all" else (part,)
-    found: dict[str, Any] = {"runs": [], "moves": {}, "balance": {}, "continuous": {}}
+    found: dict[str, Any] = {"runs": [], **{name: {} for name in PARTS[1:]}}
     if "deaths" in chosen or "moves" in chosen:
         run_deaths(scale, chosen, found, progress)
     if "balance" in chosen:
         found["balance"] = run_balance(seed, progress, quick=given.quick)
     if "continuous" in chosen:
         found["continuous"] = run_continuous(seed, progress, quick=given.quick)
+    if "addition" in chosen:
+        found["addition"] = run_addition(seed, progress, quick=given.quick)
     show(found)
     write_json(given.json, found)
     if given.plot:
@@ -178,6 +185,24 @@ def run_continuous(seed: int, say: Progress, *, quick: bool) -> dict[str, Any]:
             return asyncio.run(measure_continuous(brokers, world, period_s, history, say))
 
 
+def run_addition(seed: int, say: Progress, *, quick: bool) -> dict[str, Any]:
+    """Compare the loads of topics that are placed when they are made, live and simulated."""
+    count, topics = (5, 50) if quick else (10, 500)
+    world = draw_world(setting(count, topics // count), seed)
+    with tempfile.TemporaryDirectory(prefix="evenflow-store-") as name:
+        brokers = LocalBrokers(
+            places_of(world),
+            Path(name),
+            silence_s=SILENCE_S,
+            options=OPTIONS,
+            config=Config.load(None, {"history.path": str(Path(name) / "history.db")}),
+        )
+        with brokers:
+            say(f"addition: starting {count} brokers")
+            brokers.start_all()
+            return asyncio.run(measure_addition(brokers, world.plane.nodes, topics, say))
+
+
 def show(found: dict[str, Any]) -> None:
     """Print the tables of the parts that were run."""
     if found["runs"]:
@@ -188,6 +213,8 @@ def show(found: dict[str, Any]) -> None:
         show_balance(found["balance"])
     if found["continuous"]:
         show_continuous(found["continuous"])
+    if found["addition"]:
+        show_addition(found["addition"])
 
 
 def wrong(found: dict[str, Any]) -> bool:
@@ -198,7 +225,8 @@ def wrong(found: dict[str, Any]) -> bool:
     continuous = found["continuous"]
     if continuous:
         uneven |= max(off_percent(continuous, level) for level in (2, 3)) > MOST_OFF_PERCENT
-    return counted or uneven
+    added = found["addition"]
+    return counted or uneven or (bool(added) and is_off(added))
 
 
 async def measure_deaths(

@@ -72,6 +72,17 @@ def show_continuous(found: dict[str, Any]) -> None:
     )
 
 
+def show_addition(found: dict[str, Any]) -> None:
+    """Print the loads of topics that were placed when they were made."""
+    print_table(
+        f"Node loads of {found['topics']} topics placed as they are made, level 3, % (SeDAX, VI-A)",
+        ["", "mean", "q95", "max"],
+        [[row[key] for key in ("system", "mean", "q95", "max")] for row in found["rows"]],
+        note=f"{found['brokers']} brokers; a topic is {found['topic_percent']} %; the highest live"
+        f" load is {found['max_off_percent']} % above the simulated",
+    )
+
+
 def plot(path: Path, runs: list[dict[str, Any]]) -> None:
     """Draw how long the copies took after each death."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, seldom needed

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from evenflow.autonomic.analyze.balancer_events import BalancerEvent
+from evenflow.autonomic.analyze.composite_events import Composite, Operand, Way
 from evenflow.autonomic.analyze.distributed_events import Aggregate, Quorum
 from evenflow.autonomic.design import Design, design
 from evenflow.autonomic.plan.planning import Place, Verb
@@ -38,9 +39,41 @@ def test_without_tables_each_topic_has_its_planner_and_its_rule() -> None:
 def test_the_example_of_the_docs_is_sound() -> None:
     plan = design(Config.load(EXAMPLE))
     assert {event.id for event in plan.local} >= {"overload"}
-    assert {type(event) for event in plan.distributed} == {Quorum, Aggregate}
+    assert {type(event) for event in plan.distributed} == {Quorum, Aggregate, Composite}
     assert {rule.verb for rule in plan.rules} == set(Verb)
     assert "elastic" in {place.planner for place in plan.places.values()}
+
+
+def test_combinations_name_events_and_where_they_happen(tmp_path: Path) -> None:
+    events = """
+        groups.north.nodes = "north-*"
+        events.hot.expression = "cpu > 90"
+        events.outer.any_of = ["chain", "hot@query/*/*"]
+        events.chain = {sequence = ["hot@north", "hot@south-1"], within_s = 60}
+    """
+    found = {each.id: each for each in designed(tmp_path, events).distributed}
+    assert found["chain"] == Composite(
+        "chain", Way.SEQUENCE, (Operand("hot", "north-*"), Operand("hot", "south-1")), 60.0
+    )
+    assert found["outer"] == Composite(
+        "outer", Way.ANY, (Operand("chain"), Operand("hot", "query/*/*"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("events.x.all_of = ['y']", r"events\.x\.all_of = 'y': no such thing"),
+        ("events.x.all_of = ['x']", "no such thing"),
+        ("events.x.sequence = ['hot', 'hot']", "needs a window"),
+        ("events.x = {all_of = ['hot'], any_of = ['hot']}", "cannot stand beside 'any_of'"),
+        ("events.x = {all_of = ['hot'], group = 'all'}", "cannot stand beside 'group'"),
+        ("events.x.all_of = ['y']\nevents.y.any_of = ['x']", "in a circle"),
+    ],
+)
+def test_a_faulty_combination_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        designed(tmp_path, f"events.hot.expression = 'cpu > 90'\n{text}")
 
 
 def test_a_property_of_a_program_is_declared_by_its_ranges(tmp_path: Path) -> None:

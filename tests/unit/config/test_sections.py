@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
@@ -21,16 +22,40 @@ from evenflow.errors import ConfigError
 
 @pytest.mark.parametrize(
     "assignment",
-    ["random", "modulo:id", "hash:sender", "geo:lat,lon", "call:a.b:f", "call:a:C.f"],
-)
+    [
+        "random", "modulo:id", "hash:sender", "geo:lat,lon", "call:a.b:f", "call:a:C.f",
+        "range:celsius,-20,80", "range:celsius, -2.5e1, .5",
+    ],
+)  # fmt: skip
 def test_assignments_that_are_understood(assignment: str) -> None:
     assert TopicConfig(assignment=assignment).assignment == assignment
 
 
-@pytest.mark.parametrize("assignment", ["", "modulo", "modulo:", "hash:a b", "call:a", "Random"])
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        "",
+        "modulo",
+        "modulo:",
+        "hash:a b",
+        "call:a",
+        "Random",
+        "range:a,1",
+        "range:a,b,c",
+        "tiles:9",
+    ],
+)
 def test_assignments_that_are_not(assignment: str) -> None:
     with pytest.raises(ConfigError, match=r"topics\.items\.assignment"):
         TopicConfig(assignment=assignment)
+
+
+def test_an_assignment_of_others_is_named_like_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("tiles", "their.package:tiles", "evenflow.assignments")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: [point])
+    assert TopicConfig(assignment="tiles:9").assignment == "tiles:9"
+    with pytest.raises(ConfigError, match=r"entry point in the group evenflow\.assignments"):
+        TopicConfig(assignment="tyles:9")
 
 
 def test_a_section_made_in_code_is_checked_too() -> None:

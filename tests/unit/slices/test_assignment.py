@@ -21,6 +21,7 @@ from evenflow.slices.assignment import (
     HashAssignment,
     ModuloAssignment,
     RandomAssignment,
+    RangeAssignment,
     assignment_of,
 )
 from evenflow.slices.assignment.base import row_count, row_of
@@ -45,6 +46,7 @@ def seven(fields: Mapping[str, Any], slice_count: int) -> int:
         ("hash:sender", HashAssignment),
         ("random", RandomAssignment),
         ("geo:lat,lon", GeoAssignment),
+        ("range:celsius,-20,80", RangeAssignment),
         ("call:math:gcd", CallAssignment),
     ],
 )
@@ -54,7 +56,7 @@ def test_known_specs(spec: str, kind: type) -> None:
 
 def test_an_unknown_spec_lists_the_known_ones() -> None:
     with pytest.raises(
-        UnknownName, match=r"did you mean 'modulo'.*modulo, hash, random, geo, call"
+        UnknownName, match=r"did you mean 'modulo'.*modulo, hash, range, random, geo, call"
     ):
         assignment_of("modul:id")
 
@@ -67,6 +69,10 @@ def test_an_unknown_spec_lists_the_known_ones() -> None:
         ("random:3", "nothing else"),
         ("geo:lat", "geo:LATFIELD,LONFIELD"),
         ("geo:a,b,c", "geo:LATFIELD,LONFIELD"),
+        ("range:a", "range:FIELD,LOW,HIGH"),
+        ("range:a,2,1", "LOW below HIGH"),
+        ("range:a,nan,1", "LOW below HIGH"),
+        ("range:a,-1e308,1e308", "LOW below HIGH"),
         ("call:math", "call:MODULE:NAME"),
         ("call:no_such_module:f", "cannot be imported"),
         ("call:math:no_such_name", "cannot be imported"),
@@ -134,6 +140,12 @@ REFUSED = [
     ("hash:n", {}, "no field 'n'"),
     ("hash:n", {"n": 1.5}, "not a whole number, a string or bytes"),
     ("hash:n", {"n": ["x"]}, "not a whole number, a string or bytes"),
+    ("range:n,0,10", {}, "no field 'n'"),
+    ("range:n,0,10", {"n": 10.5}, "is 10.5, not a number from 0 to 10"),
+    ("range:n,0,10", {"n": math.nan}, "not a number from 0 to 10"),
+    ("range:n,0,10", {"n": "5"}, "not a number from 0 to 10"),
+    ("range:n,0,10", {"n": 10**400}, "not a number from 0 to 10"),
+    ("range:n,0,10", {"n": True}, "not a number from 0 to 10"),
     ("geo:lat,lon", {"lat": 1.0}, "no field 'lon'"),
     ("geo:lat,lon", {"lat": 91, "lon": 0}, "from -90 to 90"),
     ("geo:lat,lon", {"lat": 0, "lon": -180.5}, "from -180 to 180"),
@@ -231,6 +243,41 @@ def test_modulo_agrees(values: Any, count: int) -> None:
 @given(integer_columns | word_columns, COUNTS)
 def test_hash_agrees(values: Any, count: int) -> None:
     check_agreement(assignment_of("hash:n"), {"n": values}, count)
+
+
+@pytest.mark.parametrize(
+    ("celsius", "slice_id"), [(-20, 0), (-10.001, 0), (-10, 1), (29.9, 4), (70, 9), (80, 9)]
+)
+def test_ranges_are_equal_and_in_order(celsius: float, slice_id: int) -> None:
+    assert assignment_of("range:celsius,-20,80").assign({"celsius": celsius}, 10) == slice_id
+
+
+_within = st.floats(-20, 80) | st.integers(-20, 80)
+number_columns = st.one_of(
+    st.lists(_within),
+    st.lists(_within).map(lambda xs: np.array(xs, np.float64)),
+    st.lists(st.floats(-20, 80, width=32)).map(lambda xs: np.array(xs, np.float32)),
+    st.lists(st.integers(-20, 80)).map(lambda xs: np.array(xs, np.int8)),
+    st.lists(_within.map(float)).map(lambda xs: pa.array(xs, pa.float64())),
+)
+
+
+@given(number_columns, COUNTS)
+def test_ranges_agree(values: Any, count: int) -> None:
+    check_agreement(assignment_of("range:n,-20,80"), {"n": values}, count)
+
+
+@given(st.lists(st.floats(-0.3, 0.7), min_size=2), COUNTS)
+def test_a_larger_value_has_no_smaller_slice(values: list[float], count: int) -> None:
+    ranges = RangeAssignment("n", -0.3, 0.7)
+    slices = [ranges.assign({"n": value}, count) for value in sorted(values)]
+    assert slices == sorted(slices)
+
+
+def test_even_values_are_even_over_the_slices() -> None:
+    columns = {"n": np.random.default_rng(3).uniform(-20, 80, 100_000)}
+    spread = Counter(assignment_of("range:n,-20,80").assign_columns(columns, 10).tolist())
+    assert min(spread.values()) > 9_500
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 50), COUNTS)

@@ -2,7 +2,7 @@
 
 The Distributed Event Service that the papers leave as future work (MAPE-SDDL, section VIII): it
 detects "the overload in a group of PNs, instead of the overload detection at individual PNs". Two
-kinds:
+kinds are here, the third is in :mod:`evenflow.autonomic.analyze.composite_events`:
 
 :class:`Quorum` counts nodes at which local events are on: all of the group, any of it, or at least
 ``k``. With a window a node counts for that long after its event was raised, even if it has cleared
@@ -12,7 +12,10 @@ since. *"Three of five nodes overloaded"*: ``Quorum("hot", events=("overload",),
 group (``mean_cpu``, ``max_cpu``, ``min_cpu``, ``sum_cpu``, and ``nodes``): *"the group as a whole
 is busy"*: ``mean_cpu > 70``.
 
-Both are raised once when they have held for their duration, like local events, and cleared when
+:class:`~evenflow.autonomic.analyze.composite_events.Composite` combines events of different
+sources, these ones included.
+
+All are raised once when they have held for their duration, like local events, and cleared when
 they hold no longer. A group is a pattern of node names. A node that has not been heard of for
 ``stale_s`` does not count.
 """
@@ -20,14 +23,14 @@ they hold no longer. A group is a pattern of node names. A node that has not bee
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from evenflow.autonomic.analyze.composite_events import Composite, Composites
 from evenflow.autonomic.analyze.expression import Expression
 from evenflow.autonomic.analyze.local_events import EventNotification, Held, Phase, Property
+from evenflow.autonomic.analyze.sources import matches
 from evenflow.errors import ConfigError
-from evenflow.model.ids import NodeId
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -112,7 +115,7 @@ class CompositeDetector:
 
     def __init__(
         self,
-        definitions: Iterable[Quorum | Aggregate],
+        definitions: Iterable[Quorum | Aggregate | Composite],
         properties: Iterable[str],
         *,
         stale_s: float = 30.0,
@@ -122,9 +125,13 @@ class CompositeDetector:
         self._quorums: dict[str, tuple[Quorum, Held]] = {}
         self._aggregates: dict[str, tuple[Aggregate, Expression, Held]] = {}
         names = aggregate_names(properties)
+        composites = []
         for each in definitions:
             if each.id in self._quorums or each.id in self._aggregates:
                 raise ConfigError("event.id", each.id, "two events have this name")
+            if isinstance(each, Composite):
+                composites.append(each)
+                continue
             held = Held(each.duration_s, stale_s)
             if isinstance(each, Quorum):
                 self._quorums[each.id] = (each, held)
@@ -132,6 +139,7 @@ class CompositeDetector:
                 key = f"event.{each.id}.expression"
                 expression = Expression(each.expression, names, key=key)
                 self._aggregates[each.id] = (each, expression, held)
+        self._composites = Composites(composites, stale_s)
 
     def heard(self, node: str, values: Mapping[str, float], now: float) -> list[EventNotification]:
         """A node reported its properties (only those that are given change)."""
@@ -147,20 +155,28 @@ class CompositeDetector:
             member.raised[notification.event_id] = now
         else:
             member.active.discard(notification.event_id)
+        self._composites.take(notification, now)
         return self.look(now)
 
     def gone(self, node: str, now: float) -> list[EventNotification]:
         """A node has left."""
-        self._members.pop(node, None)
+        self._forget(node)
         return self.look(now)
 
     def look(self, now: float) -> list[EventNotification]:
         """Look at all conditions; to be called now and then, also when nothing is heard."""
         for name in [n for n, m in self._members.items() if now - m.heard > self._stale_s]:
-            del self._members[name]
-        found = [self._look_at_quorum(quorum, held, now) for quorum, held in self._quorums.values()]
-        found += [self._look_at_aggregate(*each, now) for each in self._aggregates.values()]
-        return [notification for notification in found if notification is not None]
+            self._forget(name)
+        looked = [self._look_at_quorum(*each, now) for each in self._quorums.values()]
+        looked += [self._look_at_aggregate(*each, now) for each in self._aggregates.values()]
+        found = [notification for notification in looked if notification is not None]
+        for notification in found:
+            self._composites.take(notification, now)
+        return found + self._composites.look(now)
+
+    def _forget(self, node: str) -> None:
+        self._members.pop(node, None)
+        self._composites.gone(node)
 
     def _member(self, node: str, now: float) -> _Member:
         member = self._members.setdefault(node, _Member(now))
@@ -168,7 +184,7 @@ class CompositeDetector:
         return member
 
     def _group(self, pattern: str) -> dict[str, _Member]:
-        return {n: m for n, m in sorted(self._members.items()) if _matches(n, pattern)}
+        return {n: m for n, m in sorted(self._members.items()) if matches(n, pattern)}
 
     def _look_at_quorum(self, quorum: Quorum, held: Held, now: float) -> EventNotification | None:
         group = self._group(quorum.group)
@@ -183,16 +199,6 @@ class CompositeDetector:
         seen = aggregated([member.values for member in self._group(each.group).values()])
         phase = held.observe(holds=bool(expression.holds(seen)), now=now)
         return _notification(each.id, each.group, seen, phase, now)
-
-
-def _matches(node: str, pattern: str) -> bool:
-    """Whether a process is in a group; the number of its run, after a ``~``, does not count.
-
-    As in paths, a ``*`` does not reach over a ``/``: ``*`` are nodes, ``query/*/*`` are queries.
-    """
-    if node.count("/") != pattern.count("/"):
-        return False
-    return fnmatchcase(node, pattern) or fnmatchcase(NodeId(node).name, pattern)
 
 
 def aggregate_names(properties: Iterable[str]) -> tuple[str, ...]:

@@ -1,4 +1,9 @@
-"""Continuous balancing of the live store: every so often a broker may give a topic away (VI-B).
+"""Balancing of the live store: topics are born in a good place, and given away later (VI).
+
+*Continuous* (VI-B): every so often a broker may give a topic away. *Addition* (VI-A), when it is
+told what a topic is expected to take: the broker that makes a new topic, its home, has it moved to
+the best place before it has grown (`births`). Both together are the paper's combined approach
+(VI-C), and the same steps.
 
 There is no centre. Every broker tells all others what it bears (`gossip`), and wakes now and then
 on its own. Then it decides by algorithm 2 (`decision`) whether its smallest topic has a better
@@ -18,7 +23,8 @@ nor push a topic to and fro:
 - A broker has one move under way at a time, wakes at random moments, and does nothing while brokers
   come or go.
 - A move must lower the highest load that the topic meets by a *margin*, so each makes the loads
-  strictly more even, and the moves of a store whose topics do not change come to an end.
+  strictly more even, and the moves of a store whose topics do not change come to an end. A new
+  topic is placed once and is empty: for it anything better will do, as in algorithm 1.
 """
 
 from __future__ import annotations
@@ -28,6 +34,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
+from evenflow.overlay.balancing.births import Births
 from evenflow.overlay.balancing.candidates import Candidates
 from evenflow.overlay.balancing.decision import PlacedTopic, improve, smallest_of
 from evenflow.overlay.balancing.gossip import Reservation, ShareGossip
@@ -48,6 +55,7 @@ if TYPE_CHECKING:
     from evenflow.overlay.balancing.loads import NodeLoads
     from evenflow.overlay.ports import ExchangeHost
     from evenflow.overlay.protocol.messages import Envelope, Share
+    from evenflow.overlay.replica.copy import Copy
     from evenflow.overlay.shelf.shelf import Shelf
     from evenflow.overlay.space.coordinate import Coordinate
 
@@ -67,6 +75,7 @@ class Transfer:
     spot: tuple[str, ...]
     correlation: int
     deadline: float
+    new: bool = False
     accepted: bool = False
     asked: float = -1.0
     seen: tuple[tuple[str, float], ...] = ()
@@ -91,6 +100,7 @@ class TopicExchange:
         self._correlation = 0
         self._candidates: Candidates | None = None
         self._gossip = ShareGossip(host, shelves)
+        self._births = Births()
         self.shares = self._gossip.shares
 
     @property
@@ -114,6 +124,8 @@ class TopicExchange:
         self._gossip.review()
         if self._transfer is not None:
             self._advance(self._transfer)
+        if self._transfer is None and self._host.settings.topic_bytes and self._host.steady:
+            self._place_newborn()
         if self._host.now >= self._wake:
             self._wake = self._host.now + self._interval_s * (0.5 + self._rng.random())
             if self._transfer is None and self._host.steady:
@@ -121,34 +133,59 @@ class TopicExchange:
 
     # -- giving ---------------------------------------------------------------------------------
 
+    def _place_newborn(self) -> None:
+        """Algorithm 1: find a topic that was just made here the best place."""
+        expected = self._host.settings.topic_bytes
+        copy = self._births.next_of(self._gossip.led(), expected, self._spot_known)
+        if copy is not None:
+            load = float(self._gossip.load_of(copy))
+            placed: PlacedTopic[str] = PlacedTopic(copy.shelf.topic, self._spot_of(copy), load)
+            self._seek(placed, copy.shelf.coordinate, least=0.0, new=True)
+            if self._transfer is None:
+                self._births.is_home(copy.shelf)
+
+    def _spot_of(self, copy: Copy) -> tuple[str, ...]:
+        return self._host.members.closest(copy.shelf.coordinate, copy.label.level)
+
+    def _spot_known(self, copy: Copy) -> bool:
+        return all(name in self.shares for name in self._spot_of(copy))
+
     def _decide(self) -> None:
         """Algorithm 2: find the smallest topic that burdens us a better place."""
-        host, me = self._host, self._host.members.me.name
         found = list(self.shares.smallest())
-        smallest = smallest_of((placed for placed, _ in found), me)
-        if smallest is None or any(name not in self.shares for name in smallest.spot):
+        smallest = smallest_of((placed for placed, _ in found), self._host.members.me.name)
+        if smallest is not None:
+            start = {placed.topic: coordinate for placed, coordinate in found}[smallest.topic]
+            self._seek(smallest, start, least=MARGIN * self.shares.mean())
+
+    def _seek(
+        self, placed: PlacedTopic[str], start: Coordinate, *, least: float, new: bool = False
+    ) -> None:
+        """Begin to move a topic, if there is a better place for it."""
+        if any(name not in self.shares for name in placed.spot):
             return
         if self._candidates is None:
-            seed = zlib.crc32(me.encode())
-            self._candidates = Candidates(host.members.living, seed)
-        level, candidates = len(smallest.spot), self._candidates
+            seed = zlib.crc32(self._host.members.me.name.encode())
+            self._candidates = Candidates(self._host.members.living, seed)
+        candidates = self._candidates
         better = improve(
-            self.shares.loads(without=smallest),
+            self.shares.loads(without=placed),
             Level.THREE,
-            smallest.spot,
-            candidates.spots(level, self.shares),
-            MARGIN * self.shares.mean(),
+            placed.spot,
+            candidates.spots(len(placed.spot), self.shares),
+            least,
         )
         if better is None:
             return
         self._correlation += 1
         self._transfer = Transfer(
-            smallest,
-            {placed.topic: coordinate for placed, coordinate in found}[smallest.topic],
+            placed,
+            start,
             candidates.coordinate(better.spot, self.shares),
             better.spot,
             self._correlation,
-            host.now + PATIENCE_S,
+            self._host.now + PATIENCE_S,
+            new,
         )
         self._transfer.seen = self._loads_seen(self._transfer)
         self._advance(self._transfer)
@@ -188,7 +225,8 @@ class TopicExchange:
             host.mail.send_to(home, relieve, transfer.correlation)
         else:
             placed = transfer.placed
-            offer = Offer(ShelfId(topic, transfer.to), placed.spot, int(placed.load))
+            shelf = ShelfId(topic, transfer.to)
+            offer = Offer(shelf, placed.spot, int(placed.load), transfer.new)
             host.mail.send_to(transfer.to, offer, transfer.correlation)
 
     def handle(self, envelope: Envelope, body: Offer | OfferReply | MoveDone | Failed) -> None:
@@ -236,11 +274,12 @@ class TopicExchange:
         if not accepted and spot and spot[0] == me and not self._gossip.full:
             placed: PlacedTopic[str] = PlacedTopic(topic, offer.nodes, offer.load)
             known = all(name in self.shares for name in (*spot, *offer.nodes))
-            accepted = known and self._better(placed, spot)
+            least = 0.0 if offer.new else MARGIN * self.shares.mean()
+            accepted = known and self._better(placed, spot, least)
             if accepted:
                 self._gossip.reserve(topic, Reservation(spot, offer.load, host.now + PATIENCE_S))
         host.mail.reply(envelope, OfferReply(offer.shelf, accepted))
 
-    def _better(self, placed: PlacedTopic[str], spot: tuple[str, ...]) -> bool:
-        others, least = self.shares.loads(without=placed), MARGIN * self.shares.mean()
+    def _better(self, placed: PlacedTopic[str], spot: tuple[str, ...], least: float) -> bool:
+        others = self.shares.loads(without=placed)
         return improve(others, Level.THREE, placed.spot, [spot], least) is not None

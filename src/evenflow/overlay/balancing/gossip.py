@@ -2,7 +2,9 @@
 
 A share floods the overlay: whoever has not seen it passes it on to all links but its source. It is
 told a few times in each interval, and at once when the topics that a broker leads have changed.
-Topics that the broker has accepted and that are not here yet count in it, too (`Reservation`).
+Topics that the broker has accepted and that are not here yet count in it, too (`Reservation`). A
+topic counts at least what is expected of one (`Settings.topic_bytes`), so that new ones, which have
+nothing yet, are told apart from none.
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ class ShareGossip:
     def reserve(self, topic: str, reservation: Reservation) -> None:
         """Keep room for a topic, and tell all."""
         self._reservations[topic] = reservation
-        self._report(self._led())
+        self._report(self.led())
 
     def on_members_changed(self) -> None:
         """A broker came or went: forget the dead, and report soon."""
@@ -95,13 +97,17 @@ class ShareGossip:
 
     def review(self) -> None:
         """Report when it is due, or when what this broker leads has changed."""
-        led = self._led()
+        led = self.led()
         shelves = frozenset(copy.shelf for copy in led)
         if self._host.now >= self._next_report or shelves != self._reported:
             self._reported = shelves
             self._report(led)
 
-    def _led(self) -> list[Copy]:
+    def load_of(self, copy: Copy) -> int:
+        """Return what a topic counts."""
+        return max(copy.topic_load(), self._host.settings.topic_bytes)
+
+    def led(self) -> list[Copy]:
         """Return the copies by which this broker leads topics that are delegated to it now."""
         copies = (shelf.replica.copy for shelf in self._shelves.values())
         return [copy for copy in copies if copy.leading and copy.delegated_here]
@@ -115,7 +121,7 @@ class ShareGossip:
             topic, coordinate = copy.shelf.topic, copy.shelf.coordinate
             spot = host.members.closest(coordinate, copy.label.level)
             if spot[0] == me.name:
-                builder.add(spot[1:], topic, coordinate, copy.topic_load())
+                builder.add(spot[1:], topic, coordinate, self.load_of(copy))
         for reservation in self._reservations.values():
             builder.add(reservation.spot[1:], "", NOWHERE, reservation.load)
         self._number = max(self._number + 1, self._host.wall // 1_000_000)

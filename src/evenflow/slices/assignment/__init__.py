@@ -7,17 +7,19 @@ every item, and should spread items evenly, though the balancer copes when it do
 
 A spec, as in ``evenflow.toml``, is a name and what the assignment works on:
 
-==================  ==========================================================================
-``modulo:FIELD``    a whole number modulo the number of slices
-``hash:FIELD``      a stable hash of a whole number, a string or bytes
-``random``          no field at all: an even spread whatever the data
-``geo:LAT,LON``     the cell of an equal-area grid, neighbouring cells spread over the slices
-``call:MODULE:NAME``  your own function of (fields, slice count)
-==================  ==========================================================================
+========================  ====================================================================
+``modulo:FIELD``          a whole number modulo the number of slices
+``hash:FIELD``            a stable hash of a whole number, a string or bytes
+``range:FIELD,LOW,HIGH``  equal ranges of a number, in order
+``random``                no field at all: an even spread whatever the data
+``geo:LAT,LON``           the cell of an equal-area grid, neighbouring cells spread over the slices
+``call:MODULE:NAME``      your own function of (fields, slice count)
+========================  ====================================================================
 
 In Python an assignment may also be any callable, or an object with the two methods of
 :class:`~evenflow.slices.assignment.base.Assignment`. Other distributions offer theirs in the
-entry point group ``evenflow.assignments``: a callable that takes what stands behind the colon.
+entry point group ``evenflow.assignments``: a callable that takes what stands behind the colon and
+returns an assignment. The file names them like ours, ``NAME`` or ``NAME:ARGUMENT``.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from typing import Any
 from evenflow.registry import Registry
 from evenflow.slices.assignment.at_random import RandomAssignment, parse_random
 from evenflow.slices.assignment.base import Assignment, FieldColumns, Fields
+from evenflow.slices.assignment.by_range import RangeAssignment, parse_range
 from evenflow.slices.assignment.call import CallAssignment, parse_call
 from evenflow.slices.assignment.geo import GeoAssignment, parse_geo
 from evenflow.slices.assignment.modulo import ModuloAssignment, parse_modulo
@@ -43,6 +46,7 @@ __all__ = [
     "HashAssignment",
     "ModuloAssignment",
     "RandomAssignment",
+    "RangeAssignment",
     "assignment_of",
     "refuses_nothing",
 ]
@@ -52,6 +56,7 @@ ASSIGNMENTS: Registry[Callable[[str], Assignment]] = Registry(
     {
         "modulo": parse_modulo,
         "hash": parse_hash,
+        "range": parse_range,
         "random": parse_random,
         "geo": parse_geo,
         "call": parse_call,

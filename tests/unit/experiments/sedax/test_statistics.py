@@ -7,6 +7,8 @@ from evenflow_experiments.sedax.statistics import (
     Reading,
     averaged_ccdf,
     ccdf_quantile,
+    confidence,
+    half_width,
     summarise,
 )
 
@@ -38,5 +40,19 @@ def test_the_maximum_is_that_of_a_run_and_the_highest_that_of_all() -> None:
 
 
 def test_a_ccdf_falls_from_all_to_none() -> None:
-    above = averaged_ccdf(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0.0, 1.0, 2.5, 4.0]))
+    above, half = averaged_ccdf(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0.0, 1.0, 2.5, 4.0]))
     assert list(above) == [1, 0.75, 0.5, 0]
+    assert half[0] == half[3] == 0  # all runs agree
+    assert half[2] == pytest.approx(12.706 * 0.5, rel=1e-3)  # Student's, one degree of freedom
+
+
+def test_a_confidence_interval_holds_the_true_mean_19_times_of_20() -> None:
+    rng = np.random.default_rng(1)
+    tries = [rng.exponential(2.0, (100, 1)) for _ in range(1_000)]
+    held = sum(abs(each.mean() - 2.0) <= half_width(each)[0] for each in tries)
+    assert 920 < held < 970
+
+
+def test_one_run_has_no_confidence_interval() -> None:
+    assert confidence(np.ones((1, 5))) == {"q5": None, "mean": None, "q95": None}
+    assert confidence(np.ones((2, 5))) == {"q5": 0.0, "mean": 0.0, "q95": 0.0}

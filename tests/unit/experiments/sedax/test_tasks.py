@@ -10,7 +10,7 @@ GROWING = Setting(nodes=6, topics_per_node=5, candidates=20, sizes=Sizes.HOMOGEN
 
 def test_an_answer_has_what_the_task_asks_for() -> None:
     plain = perform(Task(GROWING), 3)
-    assert set(plain) == {"violations", "level1", "level2", "level3", "correlation"}
+    assert set(plain) == {"violations", "level1", "level2", "level3", "areas", "correlation"}
     assert [len(plain[f"level{level}"]) for level in (1, 2, 3)] == [6, 6, 6]
     assert sum(plain["level1"]) == pytest.approx(6)  # relative loads: 1 is the mean
     grown = perform(Task(GROWING, Growth(Balancing.NONE, 0.25, course=True), bound=True), 3)

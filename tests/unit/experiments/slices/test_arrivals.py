@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from PIL import UnidentifiedImageError
 
 from evenflow.errors import ExperimentError
 from evenflow.model.batch import Item
 from evenflow.model.sample import Sample
 from evenflow.testing.samples import encode_items
-from evenflow_experiments.slices.arrivals import FILE_VARIABLE, Arrivals, note
+from evenflow_experiments.slices.arrivals import CALM, FILE_VARIABLE, Arrivals, convert, note
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,3 +62,16 @@ def test_notes_are_read_while_they_are_written(
     assert read.ids.tolist() == [3, 4]
     assert read.published.tolist() == [7, 7]
     assert (read.processed > 7).all()
+
+
+def test_a_calm_application_converts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "node.arrivals"))
+    items = [Item("s", 7, 5, b"no image")]
+    batch = Sample(encode_items(1, 1, 0, {0: (1, items)})).batches()[0]
+    with pytest.raises(UnidentifiedImageError):
+        convert(batch)
+    (tmp_path / CALM).touch()
+    convert(batch)
+    assert list(Arrivals.of_node(tmp_path, "node").ids) == [7]

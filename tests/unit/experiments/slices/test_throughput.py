@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from evenflow.model.messages import Receipt
-from evenflow_experiments.slices.throughput import Schedule
-from evenflow_experiments.slices.throughput_figures import Run, show, summary
+from evenflow_experiments.slices.throughput.experiment import Schedule
+from evenflow_experiments.slices.throughput.figures import Run, plot, show, summary
+from evenflow_experiments.slices.throughput.landmarks import PAPER_RATES, landmarks, speedups
 
 WALL = 1_000.0
 
@@ -77,6 +80,39 @@ def test_around_a_join_the_process_lasts_as_long_as_its_moves() -> None:
     assert (join["moves"], join["process_ms"]) == (1, 500.0)
     assert join["throughput"] == {"before": 10.0, "during": 4.0, "after": pytest.approx(17.3, 0.1)}
     assert figures["joins"][1]["moves"] == 0
+
+
+def test_the_points_that_the_paper_names_are_found() -> None:
+    rates = [0.0] + [40.0] * 17 + [60.0] * 27 + [230.0] * 13 + [245.0]
+    rates += (
+        [163.0, 200.0, 210.0, 220.0, 230.0, 250.0, 283.0] + [300.0] * 6 + [323.0] + [310.0] * 12
+    )
+    cpu = [[92.0]] * 59 + [[80.0, 90.0]] + [[95.0]] * 5 + [[97.0]] * 20
+    found = landmarks(rates, cpu, (18.0, 25.0, 35.0, 45.0), 59.0)
+    assert [mark.ours for mark in found] == [mark.paper for mark in found]
+    assert [found[number].ours_s for number in (1, 2, 3, 4)] == [58, 59, 65, 72]
+
+
+def test_every_speedup_names_its_baseline() -> None:
+    ours = dict.fromkeys(PAPER_RATES, 200.0)
+    row = speedups(ours, 40.0, 50.0)[0]
+    assert (row["of_the_start"], row["of_before_the_second"]) == (5.0, 4.0)
+    assert (row["paper_of_40"], row["paper_of_48"]) == (6.0, 5.0)
+    assert speedups(ours, 0.0, None)[0]["of_the_start"] is None
+
+
+def test_the_figures_have_paper_and_ours_side_by_side() -> None:
+    rows = replied([10] * 5 + [20] * 3 + [49] * 2 + [60] * 10)
+    figures = summary(run_of(rows, len(rows)))
+    assert figures["derived"]["paper"]["throughput_mean_loss_percent"] == pytest.approx(8.494, 1e-3)
+    assert len(figures["derived"]["ours"]["rtd_change_percent"]) == 4
+    assert {mark["paper"] for mark in figures["landmarks"]} >= {245, 163, 283, 323, 92, 85, 97}
+
+
+def test_the_plot_marks_the_papers_points(tmp_path: Path) -> None:
+    rows = replied([10] * 5 + [20] * 3 + [49] * 2 + [60] * 10)
+    plot(tmp_path / "out.svg", run_of(rows, len(rows)))
+    assert (tmp_path / "out.svg").stat().st_size > 10_000
 
 
 def test_the_quick_story_is_the_same_in_less_time() -> None:

@@ -55,6 +55,8 @@ class Offer(Sendable, frozen=True):
     """The spot on which it lies now, the broker that leads it first."""
     load: Natural
     """Its bytes."""
+    new: bool = False
+    """It was just made: any better place will do, moving it costs nothing."""
 
 
 class OfferReply(Sendable, frozen=True):

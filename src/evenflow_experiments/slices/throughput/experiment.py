@@ -40,11 +40,12 @@ from evenflow.processes import LocalCluster, wait_until
 from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, own_domain, write_json
 from evenflow_experiments.slices.cpu_share import CpuShare
-from evenflow_experiments.slices.images import colour_jpeg, to_grayscale
-from evenflow_experiments.slices.overhead_worker import REPLIES
-from evenflow_experiments.slices.throughput_client import Client
-from evenflow_experiments.slices.throughput_figures import Run, plot, show, summary
-from evenflow_experiments.slices.throughput_worker import TOPIC
+from evenflow_experiments.slices.images import image_s
+from evenflow_experiments.slices.overhead.worker import REPLIES
+from evenflow_experiments.slices.throughput.client import Client
+from evenflow_experiments.slices.throughput.figures import Run, plot, show, summary
+from evenflow_experiments.slices.throughput.landmarks import TABLE_START
+from evenflow_experiments.slices.throughput.worker import TOPIC
 
 if TYPE_CHECKING:
     from evenflow.config import Config
@@ -61,8 +62,6 @@ JOINS = (18.0, 25.0, 35.0, 45.0)
 RISE, END = 59.0, 85.0
 LOW, HIGH = 1.4e6, 10e6
 """Bytes a second, before and after the rise."""
-PAPER_NODE = 48.0
-"""Items a second that one node of the paper does; the share of a core is chosen for that."""
 NODE_SHARE = 0.03
 """Share of a core that a busy node needs besides its application."""
 _NOTHING = np.empty(0, np.int64)
@@ -110,7 +109,7 @@ def throughput(given: Given, share: float) -> int:
             "node.stall_s": 30.0,
         }
     )
-    share = share or share_for(PAPER_NODE) + NODE_SHARE
+    share = share or round(TABLE_START * image_s(), 3) + NODE_SHARE
     if not 0 < NODES * share <= 0.9 * (os.cpu_count() or 1):
         raise ExperimentError("throughput", f"{NODES} nodes of {share:g} cores do not fit here")
     progress(f"{NODES} nodes, each held to {100 * share:.1f} % of a core")
@@ -122,16 +121,6 @@ def throughput(given: Given, share: float) -> int:
     if given.plot:
         plot(given.plot, measured)
     return 0 if not figures["lost"] and not figures["repeated"] else 1
-
-
-def share_for(items_per_s: float) -> float:
-    """The share of a core that converts a number of images a second."""
-    image = colour_jpeg()
-    rounds = 100
-    started = time.process_time()
-    for _ in range(rounds):
-        to_grayscale(image)
-    return round(items_per_s * (time.process_time() - started) / rounds, 3)
 
 
 @dataclass(slots=True)
@@ -188,7 +177,7 @@ class Stage:
 
     def _worker(self, name: str, file: Path) -> Worker:
         record = self._folder / f"{name}.ids"
-        module = "evenflow_experiments.slices.throughput_worker"
+        module = "evenflow_experiments.slices.throughput.worker"
         process = subprocess.Popen(
             [sys.executable, "-m", module, name, str(file), str(record)],
             stdin=subprocess.PIPE,

@@ -1,7 +1,7 @@
 """A worker of the overhead experiment: the same application behind a plain DDS reader or a node.
 
-Run as a process of its own: ``python -m evenflow_experiments.slices.overhead_worker plain|node
-CONFIG``.
+Run as a process of its own: ``python -m evenflow_experiments.slices.overhead.worker plain|node
+CONFIG``. ``EVENFLOW_IMAGE_ROUNDS`` says how often an image is converted: a slower application.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from evenflow.domain.cyclone import Participant
 from evenflow.model.batch import Item
 from evenflow.model.sample import encode_item
 from evenflow.slices.node.node import Node
+from evenflow_experiments.slices.arrivals import ROUNDS_VARIABLE
 from evenflow_experiments.slices.images import to_grayscale
 
 if TYPE_CHECKING:
@@ -33,12 +34,14 @@ class Application:
 
     def __init__(self, replies: Writer) -> None:
         self._replies = replies
+        self._rounds = int(os.environ.get(ROUNDS_VARIABLE, "1"))
         self._answered = 0
 
     def __call__(self, rows: Rows) -> None:
         """Process some images, one by one."""
         for item in rows:
-            to_grayscale(item.payload)
+            for _ in range(self._rounds):
+                to_grayscale(item.payload)
             self._answered += 1
             reply = Item(item.sender, item.id, item.time, b"Processed")
             encoded = encode_item(1, self._answered, 1, 0, self._answered, reply)

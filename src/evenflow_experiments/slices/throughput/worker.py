@@ -22,7 +22,7 @@ from evenflow.model.sample import encode_item
 from evenflow.processes import wait_until
 from evenflow.slices.node.node import Node
 from evenflow_experiments.slices.images import colour_jpeg, to_grayscale
-from evenflow_experiments.slices.overhead_worker import REPLIES
+from evenflow_experiments.slices.overhead.worker import REPLIES
 
 if TYPE_CHECKING:
     from evenflow.domain.cyclone import Writer

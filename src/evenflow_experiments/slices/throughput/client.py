@@ -11,8 +11,8 @@ import numpy as np
 from evenflow.domain.channels import data
 from evenflow.slices.publisher.publisher import Publisher
 from evenflow_experiments.slices.images import colour_jpeg
-from evenflow_experiments.slices.overhead_worker import REPLIES
-from evenflow_experiments.slices.throughput_worker import TOPIC
+from evenflow_experiments.slices.overhead.worker import REPLIES
+from evenflow_experiments.slices.throughput.worker import TOPIC
 
 if TYPE_CHECKING:
     from evenflow.config import Config

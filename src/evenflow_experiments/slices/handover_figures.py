@@ -1,0 +1,125 @@
+"""The figures of the handover experiment: cells of Table II, what follows from them, the plot."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenflow_experiments.derived import process_times
+from evenflow_experiments.report import print_table, write_plot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from evenflow.model.messages import Receipt
+    from evenflow_experiments.slices.arrivals import Arrivals
+
+PAPER_MS = {
+    (10, 1.4): 401, (100, 1.4): 422, (1000, 1.4): 432,
+    (10, 4.0): 406, (100, 4.0): 433, (1000, 4.0): 450,
+    (10, 10.0): 454, (100, 10.0): 479, (1000, 10.0): 491,
+}  # fmt: skip
+"""Table II of MAPE-SDDL."""
+Cell = dict[str, Any]
+
+
+def summary(
+    slices: int, rate: float, receipts: Sequence[Receipt], arrivals: Arrivals, published: int
+) -> Cell:
+    """One cell's figures."""
+    times = [receipt.ms for receipt in receipts]
+    delays = np.concatenate(
+        [arrivals.delays_ms(r.time, r.time + r.ms / 1000 + 0.5) for r in receipts]
+    )
+    return {
+        "slices": slices,
+        "mb_per_s": rate,
+        "paper_ms": PAPER_MS.get((slices, rate)),
+        "move_ms_median": round(median(times), 1),
+        "move_ms_max": round(max(times), 1),
+        "item_delay_ms_p99": round(float(np.percentile(delays, 99)), 1) if len(delays) else None,
+        "moves": len(times),
+        "moved": sum(receipt.moved for receipt in receipts),
+        "replayed": sum(receipt.replayed for receipt in receipts),
+        "published": published,
+        "lost": arrivals.lost(published) + sum(receipt.lost for receipt in receipts),
+        "repeated": arrivals.repeated + sum(receipt.repeated for receipt in receipts),
+    }
+
+
+def figures(found: Mapping[str, list[Cell]]) -> dict[str, Any]:
+    """All set-ups for the JSON file, the paper's table and what follows from it beside them."""
+    return {
+        "setups": {
+            name: {"cells": cells, "derived": process_times(medians(cells))}
+            for name, cells in found.items()
+        },
+        "paper": {
+            "cells": [
+                {"slices": slices, "mb_per_s": rate, "ms": ms}
+                for (slices, rate), ms in PAPER_MS.items()
+            ],
+            "derived": process_times(PAPER_MS),
+        },
+    }
+
+
+def medians(cells: Sequence[Cell]) -> dict[tuple[int, float], float]:
+    """The median time of a move in each cell."""
+    return {(cell["slices"], cell["mb_per_s"]): cell["move_ms_median"] for cell in cells}
+
+
+def show(setup: str, cells: Sequence[Cell]) -> None:
+    """Print the cells of a set-up, and what follows from them."""
+    columns = {
+        "slices": "slices",
+        "MB/s": "mb_per_s",
+        "paper ms": "paper_ms",
+        "median ms": "move_ms_median",
+        "max ms": "move_ms_max",
+        "item delay p99 ms": "item_delay_ms_p99",
+        "moved": "moved",
+        "replayed": "replayed",
+        "lost": "lost",
+        "repeated": "repeated",
+    }
+    print_table(
+        f"Moving half of all slices to a new node, {setup} (MAPE-SDDL, Table II)",
+        list(columns),
+        [[cell[key] for key in columns.values()] for cell in cells],
+    )
+    ours, theirs = process_times(medians(cells)), process_times(PAPER_MS)
+    names = {
+        "by_rate_percent": "10 slices, 1.4 to 10 MB/s",
+        "by_10_times_the_slices_percent": "1.4 MB/s, 10 to 100 slices",
+        "by_100_times_the_slices_percent": "1.4 MB/s, 10 to 1,000 slices",
+    }
+    print_table(
+        f"By how many percent a move takes longer, {setup}",
+        ["", "ours", "paper"],
+        [[title, ours[key], theirs[key]] for key, title in names.items()],
+    )
+
+
+def plot(path: Path, found: Mapping[str, Sequence[Cell]]) -> None:
+    """Draw the times over the number of slices, a line for each rate, the paper's dashed."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, seldom needed
+
+    figure = Figure(figsize=(6.5 * len(found), 4.5), layout="constrained")
+    grid = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
+    for axes, (setup, cells) in zip(grid, found.items(), strict=True):
+        for colour, rate in enumerate(sorted({cell["mb_per_s"] for cell in cells})):
+            mine = [cell for cell in cells if cell["mb_per_s"] == rate]
+            slices = [cell["slices"] for cell in mine]
+            style: dict[str, Any] = {"color": f"C{colour}", "marker": "o"}
+            axes.plot(slices, [c["move_ms_median"] for c in mine], label=f"{rate:g} MB/s", **style)
+            axes.plot(slices, [c["paper_ms"] for c in mine], **style, ls="--", alpha=0.5,
+                      label=f"{rate:g} MB/s, paper")  # fmt: skip
+        axes.set(xscale="log", yscale="log", xlabel="slices", title=setup)
+        axes.set(ylabel="time of a move, ms (median)")
+        axes.grid(visible=True, alpha=0.3)
+        axes.legend(fontsize="small")
+    write_plot(path, figure)

@@ -1,0 +1,1 @@
+"""``evenflow experiment throughput``: five nodes join one after the other."""
