@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import rich_click as click
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import say
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
 from evenflow.model.load import NodeState
@@ -60,9 +60,9 @@ def nodes(shared: Shared, topic: str | None, *, as_json: bool) -> int:
         _warn_of_idle(topic, len(rows), config.topic(topic).slices)
         _warn_of_foreign(rows)
         for reason in refused.values():
-            print(f"refused: {reason}", file=sys.stderr)
+            say(f"refused: {reason}")
         if view.balancer is None:
-            print("no balancer is running in this domain", file=sys.stderr)
+            say("no balancer is running in this domain")
     return 0
 
 
@@ -125,18 +125,16 @@ def _cell(row: dict[str, Any], column: str) -> str:
 
 def _warn_of_idle(topic: str, nodes: int, slices: int) -> None:
     if nodes > slices:
-        print(
+        say(
             f"topic {topic} has {slices} slices for {nodes} nodes: {nodes - slices} nodes have"
-            f" nothing to do; raise topics.{topic}.slices in all processes, or stop some",
-            file=sys.stderr,
+            f" nothing to do; raise topics.{topic}.slices in all processes, or stop some"
         )
 
 
 def _warn_of_foreign(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         if row["foreign"]:
-            print(
+            say(
                 f"{row['node']}: {row['foreign_items']:,} items of {row['foreign']} writers wait"
-                " for ever, because these do not speak the protocol of publishers",
-                file=sys.stderr,
+                " for ever, because these do not speak the protocol of publishers"
             )

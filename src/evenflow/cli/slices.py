@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import sys
 import time
 from typing import Any
 
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import fail
 from evenflow.cli.values import seconds
 from evenflow.domain.channels import MOVES, REPLIES
 from evenflow.domain.cyclone import Participant
@@ -162,5 +162,5 @@ def _move(
         if done:
             show_receipts(done, as_json=as_json)
             return 0 if done[-1].outcome == "done" else 1
-    print(f"evenflow: error: no receipt within {within:g} s", file=sys.stderr)
+    fail(f"no receipt within {within:g} s")
     return 1

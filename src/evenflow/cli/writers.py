@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from typing import Any
 
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import fail
 from evenflow.domain.channels import (
     CONSUMERS,
     COPIES,
@@ -95,7 +95,7 @@ def _cut(participant: Participant, view: WritersView, name: str) -> int:
         raise UnknownName("writer", name, known)
     writer = int(name, 16)
     if writer in view.live and view.ledger.stage(writer) is None:
-        print(f"evenflow: error: {name} is there: end its process first", file=sys.stderr)
+        fail(f"{name} is there: end its process first")
         return 1
     asking = participant.writer(WRITER_REQUESTS)
     time.sleep(LOOK_S / 3)  # until the reader of this new writer is known

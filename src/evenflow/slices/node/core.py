@@ -106,6 +106,8 @@ class NodeCore:
         """Why the balancer gives this node no slices; empty when it does."""
         self._host, self._pid, self._layout = host, pid, layout
         self._reports = 0
+        self.report: NodeReport | None = None
+        """What it said last of itself; None: nothing yet."""
         self._slice_count = slice_count
         self._pages: dict[int, int] = {}
         """The version of each page of the slice map."""
@@ -257,7 +259,8 @@ class NodeCore:
             self.ownership.changed = False
             self._next_report = now + self.settings.report_every
             known = self.writers.ledger.known(to_all=self._listening)
-            actions.append(Send(self._report(now, known)))
+            self.report = self._report(now, known)
+            actions.append(Send(self.report))
             self.lease.on_report_sent(self._reports, now)
             actions += map(Send, known.cuts)
         if now >= self._next_loads:
