@@ -101,7 +101,7 @@ def shared_options() -> list[click.Parameter]:
             ["--log-format"],
             type=click.Choice(FORMATS),
             envvar=VARIABLE,
-            help=f"how the log is written (else ${VARIABLE}, else text)",
+            help=f"how the log is written: text, json (else ${VARIABLE}, else text)",
             **common,
         ),
     ]

@@ -245,6 +245,8 @@ class Balancer(Closing):
             for message in reader.take():
                 actions += self._handle(message, now)
         self._perform([*actions, *self._poll_cores(now)])
+        for topic, core in self.cores.items():
+            self.news.look(topic, core.nodes, leads=self.leadership.leads)
         if self._turn_seen != self.leadership.turn:
             does = "leads" if self.leadership.leads else "stands by"
             _LOG.warning("this balancer %s: %s", does, self.leadership.reason)
@@ -254,8 +256,6 @@ class Balancer(Closing):
         if now < self._next_look:
             return
         self._next_look = now + TICK_S
-        for topic, core in self.cores.items():
-            self.news.look(topic, core.nodes, leads=self.leadership.leads)
         before = self._sessions()
         self._perform([Send(order, order.executor_id) for order in self._autonomy.poll(now)])
         if self._sessions() != before:

@@ -126,7 +126,11 @@ class NodeCore:
 
     def next_delivery(self, now: float) -> Batch | None:
         """What the application shall process now; it says :meth:`delivered` when it has."""
-        return self.delivery.begin(now) if self.lease.holds(now, self._pages) else None
+        return self.delivery.begin(now) if self.holds_lease(now) else None
+
+    def holds_lease(self, now: float) -> bool:
+        """Whether it may process what it owns."""
+        return self.lease.holds(now, self._pages)
 
     def delivered(self, seconds: float, *, ok: bool = True) -> list[Send]:
         """The application is through with what it had in hand."""
@@ -250,7 +254,7 @@ class NodeCore:
         if stalled:
             self.endings.on_stall(now)
         actions += self.endings.poll(now)
-        if self.serving is not None and self.lease.holds(now, self._pages):
+        if self.serving is not None and self.holds_lease(now):
             progress = self.serving.poll(now)
             actions += [Send(progress)] if progress else []
         actions += self.writers.ask(now)
