@@ -7,15 +7,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.autonomic.agent import Agent
 from evenflow.autonomic.design import design
 from evenflow.cli.options import Shared, command
 from evenflow.cli.output.log import fail, say
 from evenflow.cli.output.metering import Metering, metrics_option
+from evenflow.cli.output.tables import number, print_table
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import seconds
 from evenflow.domain.channels import MAILBOXES, Gone
@@ -27,6 +25,9 @@ from evenflow.model.ids import NodeId
 if TYPE_CHECKING:
     from evenflow.model.messages import MailboxReport
 
+COLUMNS = (
+    "mailbox", number("messages"), number("nodes", 3), number("oldest", 1), number("bytes", 2),
+)  # fmt: skip
 LOOK_S = 1.0
 
 EXAMPLES = """\
@@ -78,13 +79,17 @@ def mailboxes(shared: Shared, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"mailboxes": rows}, indent=2))
         return 0
-    table = Table("mailbox", "messages", "nodes", "oldest", "bytes", box=SIMPLE)
-    for row in rows:
-        used = f"{row['bytes']:,} of {row['most_bytes']:,}"
-        oldest = f"{row['oldest_s']:,.0f} s" if row["messages"] else ""
-        table.add_row(row["mailbox"], f"{row['messages']:,}", f"{row['nodes']:,}", oldest, used)
-    Console().print(table if rows else "no mailbox is running")
+    if not rows:
+        print("no mailbox is running in this domain")
+        return 0
+    print_table(COLUMNS, [_cells(row) for row in rows])
     return 0
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    used = f"{row['bytes']:,} of {row['most_bytes']:,}"
+    oldest = f"{row['oldest_s']:,.0f} s" if row["messages"] else ""
+    return [row["mailbox"], f"{row['messages']:,}", f"{row['nodes']:,}", oldest, used]
 
 
 def seen_mailboxes(participant: Participant, patience_s: float = LOOK_S) -> list[MailboxReport]:
