@@ -19,6 +19,7 @@ from evenflow.slices.balancer.balancer import Balancer
 
 if TYPE_CHECKING:
     from evenflow.autonomic.companion import Companion
+    from evenflow.config import Config
     from evenflow.slices.balancer.membership.leadership import Leadership
 
 EXAMPLES = """\
@@ -42,14 +43,9 @@ def balancer(shared: Shared, left: float | None, metrics: str | None) -> int:
     """
     config = shared.config()
     stop = StopSignal()
-    companions: list[Companion] = [
-        PoaManager(config.monitor.ranges),
-        QosCompanion(config.qos),
-        RingManager(),
-    ]
     with (
         Metering("balancer", metrics, config) as metering,
-        Balancer(config=config, companions=companions) as running,
+        Balancer(config=config, companions=companions_of(config)) as running,
     ):
         metering.show(BALANCER, lambda: [((), running)])
         metering.show(
@@ -64,6 +60,11 @@ def balancer(shared: Shared, left: float | None, metrics: str | None) -> int:
         fail(f"the balancer failed: {running.error}")
         return 1
     return 0
+
+
+def companions_of(config: Config) -> list[Companion]:
+    """What else is kept even by the loop."""
+    return [PoaManager(config.monitor.ranges), QosCompanion(config.qos), RingManager()]
 
 
 def _tell_role(leadership: Leadership, topics: str, domain_id: int, told: str) -> str:

@@ -9,7 +9,7 @@ import rich_click as click
 
 from evenflow.cli.options import Shared, command
 from evenflow.cli.output.log import say
-from evenflow.cli.output.tables import Column, number, print_table, prose
+from evenflow.cli.output.tables import Column, number, print_table, print_text
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
 from evenflow.model.load import NodeState
@@ -140,9 +140,9 @@ def print_nodes(rows: list[dict[str, Any]], *, verbose: bool) -> None:
         return
     cells = [[_cell(row, column) for column in COLUMNS] for row in rows]
     print_table(tuple(COLUMNS.values()), cells)
-    if verbose:
-        counted = [(_cell(row, "node"), _counters(row)) for row in rows]
-        print_table(("node", prose("what else it counts")), counted)
+    for row in rows if verbose else ():
+        print(f"{_cell(row, 'node')} also counts")
+        print_text(_counters(row), "  ")
 
 
 def _counters(row: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
 from rich.box import SIMPLE_HEAD
@@ -71,7 +72,12 @@ def print_table(columns: Sequence[Column | str], rows: Sequence[Sequence[str]]) 
     console.print(table)
     left_out = [one.title for at, one in enumerate(shown) if at not in widths]
     if left_out:
-        print(f"(no room for: {', '.join(left_out)}; a wider terminal or --json has them)")
+        print_text(f"(no room for: {', '.join(left_out)}; a wider terminal or --json has them)")
+
+
+def print_text(text: str, indent: str = "") -> None:
+    """Print a line of words, wrapped to the width of the terminal."""
+    print(fill(text, available(), initial_indent=indent, subsequent_indent=indent))
 
 
 def available() -> int:
