@@ -32,7 +32,7 @@ ROOTS: Final = {
 # and nobody knows them.
 LAYERS: Final = (
     {"testing"},
-    {"cli", "console", "fleet", "metrics", "apps", "__main__", "__init__"},
+    {"cli", "console", "fleet", "metrics", "reference", "apps", "__main__", "__init__"},
     {"durable"},
     {"spark", "mobile", "bridge", "qos", "overlay"},
     {"edge"},
@@ -75,7 +75,16 @@ HIDDEN: Final = {
 }
 
 # Modules that touch the world: packages as a whole, then single modules. All others are cores.
-SHELL_PACKAGES: Final = ("__init__", "__main__", "cli", "fleet", "apps", "clock", "processes")
+SHELL_PACKAGES: Final = (
+    "__init__",
+    "__main__",
+    "cli",
+    "fleet",
+    "reference",
+    "apps",
+    "clock",
+    "processes",
+)
 SHELLS: Final = frozenset(
     """
     access.keys access.register access.revocation
