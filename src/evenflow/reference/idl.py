@@ -60,7 +60,8 @@ def idl() -> str:
 def _struct(channel: Channel) -> str:
     kind = channel.message_type
     texts = documented(kind)
-    kept = f", the last {channel.kept} of each key kept" if channel.kept else ""
+    which = "the newest of each key" if channel.keyed else f"the last {channel.kept}"
+    kept = f", {which} kept for late readers" if channel.kept else ""
     lines = [
         _comment(first_sentence(kind)),
         f"  // Topic {channel.name}{kept}.",
