@@ -13,7 +13,7 @@ TEST_PROFILE := full
 SPREAD := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test unit integration check format clean
+.PHONY: help setup run test unit integration check format reference clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,9 @@ check: $(STAMP)  ## ruff, formatting, mypy --strict
 format: $(STAMP)  ## format the code and mend what ruff can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+reference: $(STAMP)  ## write docs/reference.md and docs/evenflow.idl from the code
+	$(BIN)/python -m evenflow.reference docs
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist results .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info

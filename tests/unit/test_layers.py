@@ -32,7 +32,7 @@ ROOTS: Final = {
 # and nobody knows them.
 LAYERS: Final = (
     {"testing"},
-    {"cli", "console", "fleet", "apps", "__main__", "__init__"},
+    {"cli", "console", "fleet", "metrics", "reference", "apps", "__main__", "__init__"},
     {"durable"},
     {"spark", "mobile", "bridge", "qos", "overlay"},
     {"edge"},
@@ -68,13 +68,23 @@ HIDDEN: Final = {
     "scipy": ("overlay.space.",),
     "qh3": ("mobile.link.",),
     "cryptography": ("access.",),
+    "prometheus_client": ("metrics.endpoint",),
     "matplotlib": (),
     "numba": (),
     EXPERIMENTS: (),
 }
 
 # Modules that touch the world: packages as a whole, then single modules. All others are cores.
-SHELL_PACKAGES: Final = ("__init__", "__main__", "cli", "fleet", "apps", "clock", "processes")
+SHELL_PACKAGES: Final = (
+    "__init__",
+    "__main__",
+    "cli",
+    "fleet",
+    "reference",
+    "apps",
+    "clock",
+    "processes",
+)
 SHELLS: Final = frozenset(
     """
     access.keys access.register access.revocation
@@ -93,6 +103,7 @@ SHELLS: Final = frozenset(
     mobile.link.accepting mobile.link.dialing mobile.link.listening mobile.link.quic
     mobile.link.quic_client mobile.link.quic_listener mobile.link.quic_state
     mobile.link.session mobile.link.tls mobile.link.tls_listener
+    metrics.catalogue metrics.endpoint
     mobile.mailbox.disk mobile.mailbox.folder mobile.mailbox.mailbox
     mobile.messenger.aio mobile.messenger.messenger
     domain domain.agents.entities domain.agents.topics domain.agents.types

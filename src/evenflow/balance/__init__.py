@@ -16,7 +16,7 @@ from evenflow.balance.count import Count, assign_unowned
 from evenflow.balance.forecast import Forecast
 from evenflow.balance.saver import Saver
 from evenflow.balance.weighted import Weighted
-from evenflow.errors import ConfigError
+from evenflow.config.called import call_with
 from evenflow.registry import Registry
 
 if TYPE_CHECKING:
@@ -44,8 +44,4 @@ def algorithm_named(name: str, **settings: float) -> Algorithm:
         UnknownName: No algorithm has this name.
         ConfigError: The algorithm has no such setting, or refuses its value.
     """
-    make = ALGORITHMS.get(name)
-    try:
-        return make(**settings)
-    except TypeError as error:
-        raise ConfigError(f"balance.{name}", settings, f"wrong settings: {error}") from error
+    return call_with(ALGORITHMS.get(name), settings, f"balance.{name}")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import say
+from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import StopSignal
 from evenflow.durable.archiver import Archiver
 from evenflow.errors import ConfigError, DomainError, StoreTimeout
+from evenflow.metrics.catalogue import ARCHIVER
 
 if TYPE_CHECKING:
     from evenflow.config import Config
@@ -32,7 +34,8 @@ goes on where the archive ends. To read, in Python:
 @click.option(
     "--topic", "topics", metavar="T", multiple=True, help="a durable topic (all; may be repeated)"
 )
-def archive(shared: Shared, topics: tuple[str, ...]) -> int:
+@metrics_option
+def archive(shared: Shared, topics: tuple[str, ...], metrics: str | None) -> int:
     """Keep durable topics in the overlay store, until a signal or a fault."""
     config = shared.config()
     topics = topics or tuple(topic.name for topic in config.topics if topic.durable)
@@ -48,8 +51,11 @@ def archive(shared: Shared, topics: tuple[str, ...]) -> int:
             faults.append(fault)
 
     with contextlib.ExitStack() as stack:
+        metering = stack.enter_context(Metering("archive", metrics, config))
         archivers = [stack.enter_context(_begin(topic, config, stop)) for topic in topics]
-        print(f"archiving {', '.join(topics)}", file=sys.stderr, flush=True)
+        shown = [((topic,), one) for topic, one in zip(topics, archivers, strict=True)]
+        metering.show(ARCHIVER, lambda: shown)
+        say(f"archiving {', '.join(topics)}")
         threads = [threading.Thread(target=work, args=(one,)) for one in archivers]
         for thread in threads:
             thread.start()
@@ -58,7 +64,7 @@ def archive(shared: Shared, topics: tuple[str, ...]) -> int:
                 thread.join(0.2)
     if faults:
         raise faults[0]
-    print(f"{sum(one.items for one in archivers)} items stored", file=sys.stderr)
+    say(f"{sum(one.items for one in archivers)} items stored")
     return 0
 
 
@@ -68,6 +74,6 @@ def _begin(topic: str, config: Config, stop: StopSignal) -> Archiver:
         try:
             return Archiver(topic, config)
         except (DomainError, StoreTimeout) as error:
-            print(f"waiting: {error}", file=sys.stderr, flush=True)
+            say(f"waiting: {error}")
             if stop.given:
                 raise

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from evenflow.bridge.balancing.manager import RingManager
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import fail, say
+from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import seconds
+from evenflow.metrics.catalogue import BALANCED_TOPIC, BALANCER
 from evenflow.mobile.poa.manager import PoaManager
 from evenflow.qos.loop.companion import QosCompanion
 from evenflow.slices.balancer.balancer import Balancer
 
 if TYPE_CHECKING:
     from evenflow.autonomic.companion import Companion
+    from evenflow.config import Config
     from evenflow.slices.balancer.membership.leadership import Leadership
 
 EXAMPLES = """\
@@ -31,7 +34,8 @@ nothing, and one of them goes on some seconds after the leader is gone.
 
 @command("balancer", examples=EXAMPLES)
 @click.option("--for", "left", metavar="TIME", type=seconds, help="stop by itself, as in 60s")
-def balancer(shared: Shared, left: float | None) -> int:
+@metrics_option
+def balancer(shared: Shared, left: float | None, metrics: str | None) -> int:
     """Assign slices to nodes and move them, or stand by while another balancer does.
 
     Gateways of mobile nodes and bridges of devices are kept even, and topics thinned, by the same
@@ -39,21 +43,28 @@ def balancer(shared: Shared, left: float | None) -> int:
     """
     config = shared.config()
     stop = StopSignal()
-    companions: list[Companion] = [
-        PoaManager(config.monitor.ranges),
-        QosCompanion(config.qos),
-        RingManager(),
-    ]
-    with Balancer(config=config, companions=companions) as running:
+    with (
+        Metering("balancer", metrics, config) as metering,
+        Balancer(config=config, companions=companions_of(config)) as running,
+    ):
+        metering.show(BALANCER, lambda: [((), running)])
+        metering.show(
+            BALANCED_TOPIC, lambda: [((name,), core) for name, core in running.cores.items()]
+        )
         topics = ", ".join(f"{topic.name} ({topic.slices} slices)" for topic in config.topics)
         told = ""
         while not stop.wait(0.2) and not running.wait(0) and (left is None or left > 0):
             left = None if left is None else left - 0.2
             told = _tell_role(running.leadership, topics, config.domain.id, told)
     if running.error is not None:
-        print(f"evenflow: error: the balancer failed: {running.error}", file=sys.stderr)
+        fail(f"the balancer failed: {running.error}")
         return 1
     return 0
+
+
+def companions_of(config: Config) -> list[Companion]:
+    """What else is kept even by the loop."""
+    return [PoaManager(config.monitor.ranges), QosCompanion(config.qos), RingManager()]
 
 
 def _tell_role(leadership: Leadership, topics: str, domain_id: int, told: str) -> str:
@@ -62,5 +73,5 @@ def _tell_role(leadership: Leadership, topics: str, domain_id: int, told: str) -
     if role == told or not leadership.reason:
         return told
     why = "" if leadership.leads else f": {leadership.reason}"
-    print(f"{role} {topics} in domain {domain_id}{why}", file=sys.stderr, flush=True)
+    say(f"{role} {topics} in domain {domain_id}{why}")
     return role

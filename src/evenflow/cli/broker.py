@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +13,12 @@ import rich_click as click
 from evenflow.autonomic.agent import Agent
 from evenflow.autonomic.knowledge.history import History
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import fail, say
+from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.values import seconds
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import EvenflowError, OverlayError
+from evenflow.metrics.catalogue import BROKER
 from evenflow.overlay.broker.broker import Broker
 from evenflow.overlay.protocol.connection import parse_address
 from evenflow.overlay.protocol.settings import Settings
@@ -114,10 +116,11 @@ def others_of(brokers: tuple[str, ...], listen: str) -> tuple[str, ...]:
     help="a topic counts at least this, and a new one is placed by load (store.topic_bytes)",
 )
 @click.option("--monitor", is_flag=True, help="join the domain and report load, bytes and topics")
+@metrics_option
 def broker(
     shared: Shared, *, name: str, at: Coordinate | None, listen: str, contacts: tuple[str, ...],
     data: Path, silence: float, keep_for: float, keep_bytes: int, balance_every: float | None,
-    topic_bytes: int | None, monitor: bool,
+    topic_bytes: int | None, monitor: bool, metrics: str | None,
 ) -> int:  # fmt: skip
     """Store topics as part of the overlay, until a signal."""
     config = shared.config()
@@ -131,6 +134,7 @@ def broker(
         topic_bytes=config.store.topic_bytes if topic_bytes is None else topic_bytes,
     )
     with contextlib.ExitStack() as stack:
+        metering = stack.enter_context(Metering("broker", metrics, config))
         history = None
         if settings.balance_s:
             history = stack.enter_context(History(config.history_file, keep=config.history.keep))
@@ -142,6 +146,9 @@ def broker(
             contacts=contacts or others_of(config.store.brokers, listen),
             settings=settings,
             history=history,
+        )
+        metering.show(
+            BROKER, lambda: [((name,), running.status)] if running.status is not None else []
         )
         return asyncio.run(_serve(running, _monitored(running, config) if monitor else None))
 
@@ -156,7 +163,7 @@ async def _serve(broker: Broker, monitoring: AbstractContextManager[None] | None
         await broker.start()
     except OSError as error:
         raise OverlayError(f"cannot listen at {asked}: {error}") from None
-    print(f"{broker.name} listens at {broker.address}", file=sys.stderr, flush=True)
+    say(f"{broker.name} listens at {broker.address}")
     with monitoring or contextlib.nullcontext():
         return await _until_stopped(broker, stop)
 
@@ -190,5 +197,5 @@ async def _until_stopped(broker: Broker, stop: asyncio.Event) -> int:
     if isinstance(fault, EvenflowError):
         raise fault
     if fault is not None:
-        print(f"evenflow: error: the broker stopped: {fault!r}", file=sys.stderr)
+        fail(f"the broker stopped: {fault!r}")
     return 1 if fault is not None else 0

@@ -7,19 +7,26 @@ planners, callables, the network interface, files, addresses of brokers.
 from __future__ import annotations
 
 import json
+import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import rich_click as click
 
-from evenflow.autonomic.design import design
+from evenflow.autonomic.execute.node_starter import NodeStarter
+from evenflow.autonomic.knowledge.history import History
 from evenflow.balance import algorithm_named
+from evenflow.cli.balancer import companions_of
 from evenflow.cli.node import load_application
 from evenflow.cli.options import Shared, command
 from evenflow.domain.settings import check_interface
 from evenflow.errors import ConfigError
 from evenflow.overlay.protocol.connection import parse_address
 from evenflow.slices.assignment import assignment_of
+from evenflow.slices.balancer.autonomy import SliceAutonomy
+from evenflow.slices.balancer.core import BalancerCore
+from evenflow.slices.balancer.settings import BalancerSettings
 
 if TYPE_CHECKING:
     from evenflow.config import Config
@@ -47,7 +54,7 @@ def check(config: Config) -> None:
     Raises:
         EvenflowError: What is wrong, where, and what may stand there.
     """
-    design(config)
+    check_planners(config)
     algorithm_named(config.balancer.algorithm)
     check_interface(config.domain)
     if config.node.app:
@@ -62,3 +69,18 @@ def check(config: Config) -> None:
             parse_address(broker)
         except ValueError as error:
             raise ConfigError("store.brokers", broker, str(error)) from None
+
+
+def check_planners(config: Config) -> None:
+    """Make every planner, as a balancer would when it begins."""
+    settings = BalancerSettings.from_config(config.balancer)
+    cores = {
+        topic.name: BalancerCore(topic.name, topic.slices, settings, 0.0, 0.0)
+        for topic in config.all_topics
+    }
+    with (
+        tempfile.TemporaryDirectory(prefix="evenflow-config-") as folder,
+        History(Path(folder) / "history.db") as history,
+        closing(NodeStarter(config, dict)) as starter,
+    ):
+        SliceAutonomy(config, cores, history, starter, 0.0, 0.0, companions_of(config))

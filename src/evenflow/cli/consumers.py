@@ -8,10 +8,9 @@ import time
 from typing import Any
 
 import rich_click as click
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.tables import Column, number, print_table
 from evenflow.domain.channels import CONSUMERS, COPIES, EPOCHS, LEDGERS, PROGRESS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.listener import Listener
@@ -30,6 +29,7 @@ it was. It is on disk when the balancer has written it down: then it is
 remembered though everything is restarted. Forget one that will not come back:
 until then publishers and nodes keep everything for it.
 """
+COLUMNS = ("consumer", Column("running", 2), Column("on disk", 1), number("items behind"))
 LOOK_S = 1.5
 LOOKED_AT = (PROGRESS, EPOCHS, CONSUMERS, COPIES, LEDGERS)
 
@@ -67,17 +67,19 @@ def consumers(
     elif not rows:
         print(f"topic {topic} has no consumer")
     else:
-        table = Table("consumer", "running", "on disk", "items behind", title=f"topic {topic}")
-        for row in rows:
-            most = "" if row["known"] else "at most "
-            marks = ("yes" if row[column] else "no" for column in ("running", "registered"))
-            table.add_row(row["consumer"], *marks, f"{most}{row['behind']:,}")
-        Console().print(table)
+        print(f"topic {topic}")
+        print_table(COLUMNS, [_cells(row) for row in rows])
         if view.core.thinned.heard:
             print(f"{view.core.thinned.heard:,} items were left out by publishers (evenflow qos)")
     if not view.core.ledger.version:
         print("no balancer is running in this domain: nobody new can register", file=sys.stderr)
     return 0
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    most = "" if row["known"] else "at most "
+    marks = ("yes" if row[column] else "no" for column in ("running", "registered"))
+    return [row["consumer"], *marks, f"{most}{row['behind']:,}"]
 
 
 class ConsumersView:

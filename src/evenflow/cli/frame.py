@@ -9,7 +9,6 @@ line; 130 for Ctrl-C.
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Final
 
 import rich_click as click
@@ -18,6 +17,7 @@ import evenflow
 from evenflow.cli import INTERRUPTED
 from evenflow.cli.commands import COMMANDS, LazyGroup
 from evenflow.cli.options import HELP_STYLE, Shared
+from evenflow.cli.output.log import fail
 from evenflow.errors import EvenflowError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str) -> int:
-    print(f"{PROGRAM}: error: {message}", file=sys.stderr)
+    fail(message)
     return FAILED
 
 

@@ -11,14 +11,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.autonomic.execute.actions import START_NODE, STOP_NODE
 from evenflow.autonomic.knowledge.history import History
 from evenflow.autonomic.knowledge.records import Deed, Story
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.tables import Column, number, print_table, prose
 from evenflow.errors import ConfigError
 from evenflow.model.ids import NodeId
 from evenflow.model.ranges import ranges
@@ -197,10 +195,9 @@ def _tell_plan(history: History, plan_id: str, *, as_json: bool) -> None:
     print(f"reason: {row['reason']}")
     for action in row["actions"]:
         print(f"  {action['action']}: {action['does']}")
-    table = Table("time", "what", "state", "attempt", "said", box=SIMPLE)
-    for step in row["steps"]:
-        table.add_row(*(str(step[key]) for key in ("time", "what", "state", "attempt", "said")))
-    Console().print(table)
+    keys = ("time", "what", "state", "attempt", "said")
+    columns = (Column("time", 2), "what", "state", number("attempt", 1), prose("said"))
+    print_table(columns, [[str(step[key]) for key in keys] for step in row["steps"]])
 
 
 def _list_events(events: list[EventNotification], *, as_json: bool) -> None:
@@ -221,7 +218,6 @@ def _list_events(events: list[EventNotification], *, as_json: bool) -> None:
     if not rows:
         print("nothing has happened")
         return
-    table = Table("time", "event", "source", "phase", box=SIMPLE)
-    for row in rows:
-        table.add_row(row["time"][11:19], *(str(row[key]) for key in ("event", "source", "phase")))
-    Console().print(table)
+    keys = ("time", "event", "source", "phase")
+    columns = (Column("time", 1), "event", "source", "phase")
+    print_table(columns, [[str(row[key]) for key in keys] for row in rows])

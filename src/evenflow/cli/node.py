@@ -15,10 +15,14 @@ from evenflow.autonomic.design import design
 from evenflow.autonomic.execute.executors import Surroundings
 from evenflow.autonomic.execute.service import ExecutorService
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import fail, say, warn
+from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import seconds
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ConfigError
+from evenflow.metrics.catalogue import APPLICATION, NODE
+from evenflow.model.ids import NodeId
 from evenflow.slices.node.node import Node
 from evenflow.slices.node.sensors import node_sensors
 
@@ -56,9 +60,10 @@ SWITCH_S: Final = 0.0005
     "--leave-within", metavar="TIME", type=seconds, default="10s",
     help="how long to wait at the end until all slices are given away (10s)",
 )  # fmt: skip
+@metrics_option
 def node(
     shared: Shared, *, app: str | None, serve: bool, topics: tuple[str, ...], name: str,
-    duration: float | None, leave_within: float,
+    duration: float | None, leave_within: float, metrics: str | None,
 ) -> int:  # fmt: skip
     """Process the items of slices with an application; one node for each topic, until stopped."""
     config = shared.config()
@@ -70,7 +75,10 @@ def node(
     stop = StopSignal()
     # A busy application holds Python's lock; the loop, which hands slices over, gets it soon.
     sys.setswitchinterval(SWITCH_S)
-    with Participant(config.domain) as participant:
+    with (
+        Metering("node", metrics, config) as metering,
+        Participant(config.domain) as participant,
+    ):
         nodes = [
             Node(
                 topic,
@@ -85,8 +93,11 @@ def node(
         gc.collect()
         gc.freeze()
         does = "serves" if serve else "processes"
-        print(f"{nodes[0].id} {does} {', '.join(topics)}", file=sys.stderr, flush=True)
-        sensors = {**node_sensors(nodes), **getattr(application, PROPERTIES, {})}
+        say(f"{nodes[0].id} {does} {', '.join(topics)}")
+        properties = getattr(application, PROPERTIES, {})
+        metering.show(NODE, lambda: _reporting(nodes))
+        metering.show(APPLICATION, lambda: [((name,), one) for name, one in properties.items()])
+        sensors = {**node_sensors(nodes), **properties}
         surroundings = Surroundings(nodes[0].id, config, application)
         with (
             Agent(nodes[0].id, config, participant, sensors),
@@ -97,8 +108,13 @@ def node(
             _leave(each, leave_within)
     faults = [each.error for each in nodes if each.error is not None]
     for fault in faults:
-        print(f"evenflow: error: the node stopped: {fault!r}", file=sys.stderr)
+        fail(f"the node stopped: {fault!r}")
     return 1 if faults else 0
+
+
+def _reporting(nodes: list[Node]) -> list[tuple[tuple[str, ...], Node]]:
+    """The nodes that have something to say, each after its topic and name."""
+    return [((one.topic.name, NodeId(one.id).name), one) for one in nodes if one.report is not None]
 
 
 def _leave(node: Node, within_s: float) -> None:
@@ -107,10 +123,9 @@ def _leave(node: Node, within_s: float) -> None:
         return
     left = node.vitals().backlog_items
     if left:
-        print(
-            f"evenflow: warning: {node.id} has left with {left} items of {node.topic.name} that no"
-            " node took over: publishers that still run send them again, those of others are lost",
-            file=sys.stderr,
+        warn(
+            f"{node.id} has left with {left} items of {node.topic.name} that no"
+            " node took over: publishers that still run send them again, those of others are lost"
         )
 
 

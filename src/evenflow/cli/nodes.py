@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import say
+from evenflow.cli.output.tables import Column, number, print_table, print_text
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
 from evenflow.model.load import NodeState
 from evenflow.model.messages import NodeReport, SliceState
 
+if TYPE_CHECKING:
+    from evenflow.config import Config
+    from evenflow.domain.observer import TopicView
+
 EXAMPLES = """\
-  evenflow nodes                    the nodes of the first configured topic
+  evenflow nodes                    the nodes of all topics
   evenflow nodes --verbose          with everything that they count
   evenflow nodes --topic images --json
 
@@ -26,44 +28,70 @@ A node is overloaded when its machine or its application is busy for more than
 70 percent of the time, and underloaded when both are below 30 (the bounds are
 those of cpu and busy in [monitor.ranges]).
 """
-COLUMNS = ("node", "state", "slices", "items", "backlog_items", "busy_s", "cpu", "memory", "lost")
+COLUMNS = {
+    "node": Column("node"),
+    "state": Column("state", 1),
+    "slices": number("slices"),
+    "items": number("items", 3),
+    "backlog_items": number("backlog"),
+    "busy_s": number("busy s", 6),
+    "cpu": number("cpu %", 4),
+    "memory": number("mem %", 5),
+    "lost": number("lost", 2),
+}
 """What an operator looks at first."""
-TITLES = {"backlog_items": "backlog", "busy_s": "busy s", "cpu": "cpu %", "memory": "mem %"}
 COUNTERS = (
-    "node", "retried", "dead", "failed", "damaged", "repeated_and_dropped", "replayed", "refused",
+    "retried", "dead", "failed", "damaged", "repeated_and_dropped", "replayed", "refused",
     "stray", "misfits", "foreign", "foreign_items", "spill_failures",
 )  # fmt: skip
 """What else a node counts; zero when all is well, except for what is replayed and refused."""
 
 
 @command("nodes", examples=EXAMPLES)
-@click.option("--topic", metavar="T", help="the topic (the first configured)")
+@click.option("--topic", metavar="T", help="one topic (all)")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 def nodes(shared: Shared, topic: str | None, *, as_json: bool) -> int:
     """List the processing nodes and their load."""
     config = shared.config()
-    topic = config.topic(topic).name if topic else config.topics[0].name
+    looked_at = config.topic(topic).name if topic else config.topics[0].name
     with Participant(config.domain) as participant:
-        view = Observer(participant).look_around(topic)
-    refused = {node: why for node, why in view.refused.items() if node in view.nodes}
-    rows = [
-        as_row(report) | ({"state": "refused", "reason": refused[node]} if node in refused else {})
+        observer = Observer(participant)
+        observer.look_around(looked_at)
+    balancer = observer.view(looked_at).balancer
+    topics = [topic] if topic else _topics(config, observer)
+    rows = {name: rows_of(observer.view(name)) for name in topics}
+    if as_json:
+        listed = [{"topic": name, **row} for name, some in rows.items() for row in some]
+        print(json.dumps({"topic": topic, "balancer": balancer, "nodes": listed}, indent=2))
+        return 0
+    for name, some in rows.items():
+        print(f"topic {name}")
+        print_nodes(some, verbose=bool(shared.verbose))
+        if name in {one.name for one in config.all_topics}:
+            _warn_of_idle(name, len(some), config.topic(name).slices)
+        _warn_of_foreign(some)
+        for row in some:
+            if "reason" in row:
+                say(f"refused: {row['reason']}")
+    if balancer is None:
+        say("no balancer is running in this domain")
+    return 0
+
+
+def _topics(config: Config, observer: Observer) -> list[str]:
+    """Those that are configured, and those that have nodes all the same."""
+    configured = [one.name for one in config.all_topics]
+    others = (name for name, view in sorted(observer.topics.items()) if view.nodes)
+    return [*configured, *(name for name in others if name not in configured)]
+
+
+def rows_of(view: TopicView) -> list[dict[str, Any]]:
+    """The nodes of a topic, by their ids."""
+    return [
+        as_row(report)
+        | ({"state": "refused", "reason": view.refused[node]} if node in view.refused else {})
         for node, report in sorted(view.nodes.items())
     ]
-    if as_json:
-        print(json.dumps({"topic": topic, "balancer": view.balancer, "nodes": rows}, indent=2))
-    else:
-        print(f"topic {topic}")
-        print_nodes(rows, COLUMNS)
-        if rows and shared.verbose:
-            print_nodes(rows, COUNTERS)
-        _warn_of_idle(topic, len(rows), config.topic(topic).slices)
-        _warn_of_foreign(rows)
-        for reason in refused.values():
-            print(f"refused: {reason}", file=sys.stderr)
-        if view.balancer is None:
-            print("no balancer is running in this domain", file=sys.stderr)
-    return 0
 
 
 def as_row(report: NodeReport) -> dict[str, Any]:
@@ -105,15 +133,20 @@ def state_name(report: NodeReport) -> str:
     return NodeState(report.state).name.lower() if known else "unknown"
 
 
-def print_nodes(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:
-    """Print some columns of the listing; the JSON has everything."""
+def print_nodes(rows: list[dict[str, Any]], *, verbose: bool) -> None:
+    """Print the listing, with everything that nodes count if that is asked for."""
     if not rows:
         print("no node is running for this topic in this domain")
         return
-    table = Table(*(TITLES.get(column, column.replace("_", " ")) for column in columns), box=SIMPLE)
-    for row in rows:
-        table.add_row(*(_cell(row, column) for column in columns))
-    Console().print(table)
+    cells = [[_cell(row, column) for column in COLUMNS] for row in rows]
+    print_table(tuple(COLUMNS.values()), cells)
+    for row in rows if verbose else ():
+        print(f"{_cell(row, 'node')} also counts")
+        print_text(_counters(row), "  ")
+
+
+def _counters(row: dict[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {row[name]:,}" for name in COUNTERS)
 
 
 def _cell(row: dict[str, Any], column: str) -> str:
@@ -125,18 +158,16 @@ def _cell(row: dict[str, Any], column: str) -> str:
 
 def _warn_of_idle(topic: str, nodes: int, slices: int) -> None:
     if nodes > slices:
-        print(
+        say(
             f"topic {topic} has {slices} slices for {nodes} nodes: {nodes - slices} nodes have"
-            f" nothing to do; raise topics.{topic}.slices in all processes, or stop some",
-            file=sys.stderr,
+            f" nothing to do; raise topics.{topic}.slices in all processes, or stop some"
         )
 
 
 def _warn_of_foreign(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         if row["foreign"]:
-            print(
+            say(
                 f"{row['node']}: {row['foreign_items']:,} items of {row['foreign']} writers wait"
-                " for ever, because these do not speak the protocol of publishers",
-                file=sys.stderr,
+                " for ever, because these do not speak the protocol of publishers"
             )

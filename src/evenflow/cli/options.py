@@ -13,12 +13,12 @@ The shared options may stand before the command's name or after it: both places 
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from evenflow.cli.output.log import FORMATS, VARIABLE, choose_format, start_logging
 from evenflow.cli.values import setting
 from evenflow.config import Config
 
@@ -67,6 +67,8 @@ def _keep(context: click.Context, option: click.Parameter, value: Any) -> None:
             shared.settings.update(pairs)
         case "verbose", flags:
             shared.verbose += len(flags)
+        case "log_format", str():
+            choose_format(value)
 
 
 def shared_options() -> list[click.Parameter]:
@@ -93,6 +95,13 @@ def shared_options() -> list[click.Parameter]:
             is_flag=True,
             multiple=True,
             help="log more (twice: everything)",
+            **common,
+        ),
+        click.RichOption(
+            ["--log-format"],
+            type=click.Choice(FORMATS),
+            envvar=VARIABLE,
+            help=f"how the log is written: text, json (else ${VARIABLE}, else text)",
             **common,
         ),
     ]
@@ -147,9 +156,3 @@ def command(name: str, *, examples: str) -> Callable[[Callable[..., int]], Comma
         return decorate(pass_shared(function))
 
     return make
-
-
-def start_logging(verbose: int) -> None:
-    """Send the log to stderr: warnings, with ``-v`` what happens, with ``-vv`` everything."""
-    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

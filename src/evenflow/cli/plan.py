@@ -13,13 +13,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.autonomic.design import design
 from evenflow.balance import ALGORITHMS, algorithm_named
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.tables import number, print_table
 from evenflow.cli.values import seconds, setting
 from evenflow.domain.channels import LOADS, MAPS, REPORTS, Gone
 from evenflow.domain.cyclone import Participant
@@ -161,7 +159,7 @@ def show(row: dict[str, Any]) -> None:
     for move in row["moves"]:
         names = (NodeId(move["from"]).name, NodeId(move["to"]).name)
         print(f"  slices {ranges(move['slices'])} from {names[0]} to {names[1]}")
-    table = Table("node", "load now", "load after", box=SIMPLE)
-    for load in row["loads"]:
-        table.add_row(load["node"], f"{load['now']:,.1f}", f"{load['after']:,.1f}")
-    Console().print(table)
+    print_table(
+        ("node", number("load now"), number("load after")),
+        [(one["node"], f"{one['now']:,.1f}", f"{one['after']:,.1f}") for one in row["loads"]],
+    )

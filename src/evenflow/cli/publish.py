@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from dataclasses import asdict
 from threading import Event, Thread
@@ -14,10 +13,13 @@ import pyarrow as pa
 import rich_click as click
 
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import fail, say, warn
+from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import StopSignal
 from evenflow.cli.sources import Pace, Source
 from evenflow.cli.values import COUNT, POSITIVE, seconds
 from evenflow.errors import AssignmentError, DeliveryTimeout, PublishTimeout, UsageError
+from evenflow.metrics.catalogue import PUBLISHER
 from evenflow.slices.publisher.publisher import Publisher
 
 EXAMPLES = """\
@@ -71,11 +73,12 @@ _PATIENCE_S: Final = 0.2
 @click.option("--outbox", metavar="FOLDER", help="keep on disk what is not committed")
 @click.option("--quiet", is_flag=True, help="show no progress")
 @click.option("--json", "as_json", is_flag=True, help="print the summary as JSON")
+@metrics_option
 def publish(
     shared: Shared, *, files: tuple[str, ...], topic: str | None, sender: str,
     assignment: str | None, json_lines: bool, whole: bool, size: int | None, senders: int,
     rate: float | None, count: int | None, duration: float | None, within: float,
-    outbox: str | None, quiet: bool, as_json: bool,
+    outbox: str | None, quiet: bool, as_json: bool, metrics: str | None,
 ) -> int:  # fmt: skip
     """Publish lines, files or generated items, then wait until they are committed."""
     config = shared.config()
@@ -85,18 +88,20 @@ def publish(
         files, stop, config.publisher.retention_bytes, size, json_lines=json_lines, whole=whole
     )
     began = time.monotonic()
+    metering = Metering("publish", metrics, config)
     publisher = Publisher(topic, config=config, assignment=assignment, outbox=outbox)
     names = Senders(sender, senders if source.generates else 0)
     feed = Feed(publisher, source, names, config.publisher.block_s, stop)
     late: DeliveryTimeout | None = None
-    with Progress(publisher, shown=not quiet), publisher:
+    with metering, Progress(publisher, shown=not quiet), publisher:
+        metering.show(PUBLISHER, lambda: [((topic,), publisher.stats)])
         feed.run(Pace(stop, rate, count, duration))
         try:
             finish(publisher, within, stop)
         except DeliveryTimeout as error:
             late = error
     if late is not None:
-        print(f"evenflow: error: {late}", file=sys.stderr)
+        fail(f"{late}")
     summary = summarize(feed, time.monotonic() - began)
     show(summary, as_json=as_json)
     return 1 if summary["uncommitted"] or summary["refused"] else 0
@@ -208,7 +213,7 @@ class Feed:
     def _refuse(self, fault: str) -> None:
         self.refused += 1
         if self.refused <= _SHOWN_FAULTS:
-            print(f"evenflow: refused: {fault}", file=sys.stderr)
+            warn(f"refused: {fault}")
 
 
 def summarize(feed: Feed, elapsed: float) -> dict[str, Any]:
@@ -228,10 +233,9 @@ def show(summary: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(summary, indent=2))
         return
-    print(
+    say(
         "published {published} items in {seconds:.1f} s ({items_per_s:.0f}/s): {committed} "
-        "committed, {uncommitted} uncommitted, {refused} refused".format(**summary),
-        file=sys.stderr,
+        "committed, {uncommitted} uncommitted, {refused} refused".format(**summary)
     )
 
 
@@ -263,4 +267,4 @@ class Progress:
                 f"{stats.published} published ({rate}/s), {stats.committed} committed,"
                 f" {stats.uncommitted} to go ({stats.retained_bytes / 1e6:.1f} MB)"
             )
-            print(line, file=sys.stderr, flush=True)
+            say(line)

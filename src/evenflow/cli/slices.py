@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import secrets
-import sys
 import time
 from typing import Any
 
 import rich_click as click
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import fail
+from evenflow.cli.output.tables import Column, number, print_table, prose
 from evenflow.cli.values import seconds
 from evenflow.domain.channels import MOVES, REPLIES
 from evenflow.domain.cyclone import Participant
@@ -30,8 +28,11 @@ EXAMPLES = """\
   evenflow slices move --from node-1 --to node-2 --count 10
   evenflow slices move --from node-1 --to node-2 --slices 3,4,5
 """
-ROOM_FOR_REASONS = 100
-"""Columns a terminal needs to say why slices moved."""
+MOVE_COLUMNS = (
+    Column("time", 4), Column("cause", 3), number("slices"), "from", "to", number("ms", 5),
+    number("moved", 7), number("replayed", 8), number("lost", 6), number("repeated", 9),
+    prose("why"),
+)  # fmt: skip
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -90,10 +91,10 @@ def show_map(topic: str, slice_map: SliceMap, *, as_json: bool) -> None:
         ]
         print(json.dumps({"topic": topic, "slices": rows}, indent=2))
         return
-    table = Table("node", "slices", "which", box=SIMPLE)
-    for node, slices in sorted(slice_map.by_node().items()):
-        table.add_row(node or "(nobody)", str(len(slices)), ranges(slices))
-    Console().print(table)
+    print(f"topic {topic}")
+    by_node = sorted(slice_map.by_node().items())
+    cells = [(node or "(nobody)", f"{len(some):,}", ranges(some)) for node, some in by_node]
+    print_table(("node", number("slices"), prose("which")), cells)
 
 
 def as_row(receipt: Receipt) -> dict[str, Any]:
@@ -122,22 +123,22 @@ def show_receipts(receipts: list[Receipt], *, as_json: bool) -> None:
     elif not rows:
         print("nothing has moved since the balancer started")
     else:
-        console = Console()
-        columns = ["cause", "slices", "from", "to", "ms", "moved", "replayed", "lost", "repeated"]
-        roomy = console.width >= ROOM_FOR_REASONS
-        columns += ["why"] if roomy else []
-        table = Table(box=SIMPLE, show_edge=False, padding=(0, int(roomy), 0, 0))
-        for column in ("time", *columns):
-            table.add_column(column, no_wrap=column != "why")
-        for row in rows:
-            row["slices"], row["ms"] = len(row["slices"]), round(row["ms"])
-            row["cause"] = row["cause"].partition(" ")[0]  # of a plan without its id
-            table.add_row(row["time"][11:19], *(str(row[column]) for column in columns))
-            if row["outcome"] != "done":
-                table.add_row("", row["outcome"])
-        console.print(table)
-        if not roomy:
-            console.print("why: 'evenflow history', or a terminal of 100 columns", style="dim")
+        print_table(MOVE_COLUMNS, [_cells(row) for row in rows])
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    """A move; of a plan without its id, and of one that failed how."""
+    why = row["why"] if row["outcome"] == "done" else f"failed: {row['outcome']}"
+    return [
+        row["time"][11:19],
+        row["cause"].partition(" ")[0],
+        f"{len(row['slices']):,}",
+        row["from"] or "-",
+        row["to"],
+        f"{row['ms']:,.0f}",
+        *(f"{row[key]:,}" for key in ("moved", "replayed", "lost", "repeated")),
+        why,
+    ]
 
 
 def _move(
@@ -162,5 +163,5 @@ def _move(
         if done:
             show_receipts(done, as_json=as_json)
             return 0 if done[-1].outcome == "done" else 1
-    print(f"evenflow: error: no receipt within {within:g} s", file=sys.stderr)
+    fail(f"no receipt within {within:g} s")
     return 1

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -24,6 +23,8 @@ from rich.live import Live
 
 from evenflow.cli import INTERRUPTED
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import say
+from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import COUNT, Number, seconds
 from evenflow.cli.watch import Watch
@@ -32,6 +33,7 @@ from evenflow.domain.observer import Observer
 from evenflow.errors import DomainError, SparkFailed
 from evenflow.fleet.local import LocalFleet, Numbers
 from evenflow.fleet.rules import ANSWERS
+from evenflow.metrics.catalogue import DEMONSTRATION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,9 +110,11 @@ LINE_S: Final = 5.0
 @click.option("--slices", metavar="N", type=COUNT, help="slices of the topic (as configured: 100)")
 @click.option("--cores", metavar="N", type=COUNT, default=DEFAULT.cores, help="Spark's cores (2)")
 @click.option("--for", "duration", metavar="TIME", type=seconds, help="stop by itself, as in 60s")
+@metrics_option
 def up(
     shared: Shared, nodes: int, vehicles: int, rate: float, troubles: float, skew: int,
     devices: int, slices: int | None, cores: int, duration: float | None,
+    metrics: str | None,
 ) -> int:  # fmt: skip
     """Run everything on this machine, with a live table, and tell in the end how it went."""
     stop = StopSignal(then=signal.default_int_handler)
@@ -118,13 +122,15 @@ def up(
     check_free(config)
     numbers = Numbers(nodes, vehicles, rate, troubles, cores, skew, devices)
     with (
+        Metering("up", metrics, config) as metering,
         tempfile.TemporaryDirectory("", "evenflow-up-", ignore_cleanup_errors=True) as folder,
         LocalFleet(config, config.topics[0].name, numbers, Path(folder)) as fleet,
     ):
         watch = Watch(Observer(fleet.participant), fleet, config.domain.id)
+        metering.show(DEMONSTRATION, lambda: [((), (fleet, watch))])
         books = _run(fleet, watch, stop, duration)
     if books is None:
-        print("stopped before Spark had its first results", file=sys.stderr)
+        say("stopped before Spark had its first results")
         return INTERRUPTED
     print(summary(books, watch.moves))
     return 1 if books.lost or books.repeated else 0

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from typing import Any
 
 import rich_click as click
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import fail
+from evenflow.cli.output.tables import number, print_table, prose
 from evenflow.domain.channels import (
     CONSUMERS,
     COPIES,
@@ -40,6 +39,9 @@ waits, and since when the writer is silent. Where only the writer itself could
 bring what is missing there is no cut: end it by hand. One that is absent is
 known from a consumer's position alone.
 """
+COLUMNS = (
+    "writer", "state", number("silent for", 1), prose("why"), number("items beyond", 2),
+)  # fmt: skip
 LOOK_S = 1.5
 LOOKED_AT = (EPOCHS, SILENCES, CUTS, LEDGERS, PENDING_CUTS, CONSUMERS, COPIES)
 
@@ -70,12 +72,14 @@ def writers(
     if not rows:
         print(f"topic {topic} has no writer")
         return 0
-    table = Table("writer", "state", "silent for", "why", "items beyond", title=f"topic {topic}")
-    for row in rows:
-        silent = "" if row["silent_s"] is None else f"{row['silent_s']:,.0f} s"
-        table.add_row(row["writer"], row["state"], silent, _why(row), f"{row['beyond']:,}")
-    Console().print(table)
+    print(f"topic {topic}")
+    print_table(COLUMNS, [_cells(row) for row in rows])
     return 0
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    silent = "" if row["silent_s"] is None else f"{row['silent_s']:,.0f} s"
+    return [row["writer"], row["state"], silent, _why(row), f"{row['beyond']:,}"]
 
 
 def _why(row: dict[str, Any]) -> str:
@@ -95,7 +99,7 @@ def _cut(participant: Participant, view: WritersView, name: str) -> int:
         raise UnknownName("writer", name, known)
     writer = int(name, 16)
     if writer in view.live and view.ledger.stage(writer) is None:
-        print(f"evenflow: error: {name} is there: end its process first", file=sys.stderr)
+        fail(f"{name} is there: end its process first")
         return 1
     asking = participant.writer(WRITER_REQUESTS)
     time.sleep(LOOK_S / 3)  # until the reader of this new writer is known

@@ -17,6 +17,7 @@ from evenflow.config.loop_sections import (
     PlannerConfig,
     RuleConfig,
 )
+from evenflow.config.metrics_section import MetricsConfig
 from evenflow.config.mobile_sections import MailboxConfig, MobileGroupConfig
 from evenflow.config.qos_section import QosConfig
 from evenflow.config.sections import (
@@ -40,6 +41,7 @@ __all__ = [
     "GroupConfig",
     "HistoryConfig",
     "MailboxConfig",
+    "MetricsConfig",
     "MobileGroupConfig",
     "MonitorConfig",
     "NodeConfig",

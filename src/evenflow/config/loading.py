@@ -28,6 +28,7 @@ from evenflow.config.loop_sections import (
     PlannerConfig,
     RuleConfig,
 )
+from evenflow.config.metrics_section import MetricsConfig
 from evenflow.config.mobile_sections import MailboxConfig, MobileGroupConfig
 from evenflow.config.qos_section import QosConfig
 from evenflow.config.section import Section
@@ -63,6 +64,7 @@ DEAD_SLICES = 4
 _SINGLE: tuple[type[Section], ...] = (
     DomainConfig, PublisherConfig, NodeConfig, BalancerConfig, MonitorConfig, HistoryConfig,
     ElasticConfig, StoreConfig, AccessConfig, GatewayConfig, MailboxConfig, QosConfig, BridgeConfig,
+    MetricsConfig,
 )  # fmt: skip
 _NAMED: tuple[type[Section], ...] = (
     TopicConfig, GroupConfig, EventConfig, PlannerConfig, MobileGroupConfig,
@@ -88,6 +90,7 @@ class Config:
     mailbox: MailboxConfig = field(default_factory=MailboxConfig)
     qos: QosConfig = field(default_factory=QosConfig)
     bridge: BridgeConfig = field(default_factory=BridgeConfig)
+    metrics: MetricsConfig = field(default_factory=MetricsConfig)
     groups: tuple[GroupConfig, ...] = ()
     events: tuple[EventConfig, ...] = ()
     planners: tuple[PlannerConfig, ...] = ()
@@ -259,6 +262,7 @@ class Config:
             mailbox=section(MailboxConfig, "mailbox", tables),
             qos=section(QosConfig, "qos", tables),
             bridge=section(BridgeConfig, "bridge", tables),
+            metrics=section(MetricsConfig, "metrics", tables),
             groups=named(GroupConfig, tables),
             events=named(EventConfig, tables),
             planners=planners(tables),

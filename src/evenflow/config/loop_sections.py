@@ -45,13 +45,14 @@ def _is_number(raw: object) -> bool:
 def _settings() -> dict[str, float | str]:
     def read(raw: object) -> dict[str, float | str]:
         if not isinstance(raw, Mapping) or not all(
-            isinstance(value, str) or _is_number(value) for value in raw.values()
+            isinstance(value, str | bool) or _is_number(value) for value in raw.values()
         ):
             raise ValueError
         return dict(raw)
 
     return field(
-        default_factory=dict, metadata={"rule": Rule(read, "must be a table of numbers and texts")}
+        default_factory=dict,
+        metadata={"rule": Rule(read, "must be a table of numbers, texts, true and false")},
     )
 
 

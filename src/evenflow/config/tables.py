@@ -69,7 +69,17 @@ def planners(tables: Mapping[str, Any]) -> tuple[PlannerConfig, ...]:
         else raw
         for name, raw in _table("planners", tables.get("planners", {})).items()
     }
+    for name, table in shaped.items():
+        if isinstance(table, dict):
+            _check_settings(f"planners.{name}", table["settings"])
     return named(PlannerConfig, {"planners": shaped})
+
+
+def _check_settings(key: str, settings: Mapping[str, Any]) -> None:
+    """Name the setting of a planner that no planner could take."""
+    for name, value in settings.items():
+        if not isinstance(value, str | bool | int | float) or value != value:  # noqa: PLR0124
+            raise ConfigError(f"{key}.{name}", value, "must be a number, a text, true or false")
 
 
 def _but(table: Mapping[str, Any], key: str) -> dict[str, Any]:

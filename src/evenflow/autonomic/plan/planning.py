@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from evenflow.autonomic.analyze.balancer_events import BalancerEvent
 from evenflow.autonomic.analyze.local_events import EventNotification, Phase
+from evenflow.config.called import call_with
 from evenflow.errors import ConfigError, EvenflowError
 from evenflow.registry import Registry
 
@@ -220,8 +221,4 @@ class PlanningService:
         self._places[name] = place
 
     def _made(self, name: str, place: Place) -> Planner:
-        make = self._registry.get(place.planner)
-        try:
-            return make(**place.settings)
-        except TypeError as error:
-            raise ConfigError(f"planner.{name}", dict(place.settings), str(error)) from error
+        return call_with(self._registry.get(place.planner), place.settings, f"planners.{name}")

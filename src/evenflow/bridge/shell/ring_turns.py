@@ -13,6 +13,7 @@ from evenflow.bridge.protocol.guid import parse_guid
 from evenflow.bridge.ring.core import RingCore
 from evenflow.bridge.ring.events import DeviceReleased, DeviceServed, TellRing
 from evenflow.bridge.shell.udp import parse_address
+from evenflow.domain.channels import Gone
 from evenflow.errors import ConfigError, DomainError
 from evenflow.model.messages import BridgeReport
 
@@ -61,7 +62,17 @@ class RingTurns:
         if isinstance(event, BridgeReport) and event.bridge == self._me.name:
             self._meet_twin(event)
             return
+        if isinstance(event, Gone) and event.message_type is BridgeReport:
+            self._log_gone(event.key[0])
         self._turn(event)
+
+    def _log_gone(self, bridge: str) -> None:
+        """One that leaves in order has said so, and is not heard any more by then."""
+        if bridge in self.core.heard:
+            _log.warning(
+                "bridge %s died or is not heard any more; others serve its devices", bridge,
+                extra={"event": "bridge-died", "bridge": bridge},
+            )  # fmt: skip
 
     def poll(self) -> None:
         """Do what is due."""

@@ -9,14 +9,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.access.keys import signing_key
 from evenflow.access.register import Issued, issued, note
 from evenflow.access.revocation import FILE, add_revoked, read_revoked
 from evenflow.access.tokens import TOKEN_ID, Allowed, issue
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.tables import Column, print_table, prose
 from evenflow.cli.values import lifetime
 from evenflow.errors import UnknownName, UsageError
 
@@ -36,6 +35,9 @@ EXAMPLES = """\
 A revoked token ends the connections that were made with it within seconds, at
 every gateway of the domain; --no-domain writes the file of this folder only.
 """
+COLUMNS = (
+    "id", "subject", prose("publish", 2), Column("may", 3), Column("expires", 1), "state",
+)  # fmt: skip
 TELL_S = 2.0
 MATCH_S = 0.7
 
@@ -92,14 +94,17 @@ def _list(folder: Path, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(rows, indent=2))
         return 0
-    table = Table("id", "subject", "publish", "may", "expires", "state", title="tokens")
-    for row in rows:
-        may = " ".join(what for what in ("receive", "send") if row[what])
-        until = datetime.fromtimestamp(row["expires"], UTC).strftime("%Y-%m-%d")
-        topics = ", ".join(row["publish"])
-        table.add_row(row["id"], row["subject"], topics, may, until, row["state"])
-    Console().print(table)
+    if not rows:
+        print(f"no token was issued here ({folder})")
+        return 0
+    print_table(COLUMNS, [_cells(row) for row in rows])
     return 0
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    may = " ".join(what for what in ("receive", "send") if row[what])
+    until = datetime.fromtimestamp(row["expires"], UTC).strftime("%Y-%m-%d")
+    return [row["id"], row["subject"], ", ".join(row["publish"]), may, until, row["state"]]
 
 
 def _row(one: Issued, revoked: dict[str, float], now: float) -> dict[str, Any]:

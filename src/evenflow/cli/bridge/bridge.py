@@ -6,7 +6,6 @@ import asyncio
 import gc
 import ipaddress
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,8 @@ from evenflow.bridge.shell.keys import FILE, DeviceKeys
 from evenflow.bridge.shell.sensors import bridge_sensors
 from evenflow.bridge.shell.udp import Doors, parse_address
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import fail, say, warn
+from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import until_stopped
 from evenflow.cli.values import seconds
 from evenflow.clock import SystemClock
@@ -35,6 +36,7 @@ from evenflow.domain.channels import is_node
 from evenflow.domain.cyclone import Participant
 from evenflow.edge.shell.topics import door_topics
 from evenflow.errors import ConfigError
+from evenflow.metrics.catalogue import BRIDGE
 
 if TYPE_CHECKING:
     from evenflow.bridge.events import Address
@@ -83,9 +85,11 @@ DEFAULT = Doors()
     "--drain-within", metavar="TIME", type=seconds, default="5s",
     help="how long its devices have at the end to go to other bridges (5s)",
 )  # fmt: skip
+@metrics_option
 def bridge(
     shared: Shared, *, name: str, listen: str, advertise: str | None, group: str,
     interface: tuple[str, ...], keys: str | None, duration: float | None, drain_within: float,
+    metrics: str | None,
 ) -> int:  # fmt: skip
     """Let devices without DDS in: make their agent entities, relay data; until stopped."""
     config = shared.config()
@@ -107,7 +111,10 @@ def bridge(
     settings = BridgeSettings(
         most_devices=config.bridge.most_devices, keyed_only=config.bridge.require_keys
     )
-    with Participant(config.domain) as participant:
+    with (
+        Metering("bridge", metrics, config) as metering,
+        Participant(config.domain) as participant,
+    ):
         running = Bridge(
             name,
             settings,
@@ -116,7 +123,9 @@ def bridge(
             participant=participant,
             items=_items(name, config, participant),
         )
-        return asyncio.run(_run(running, doors, config, participant, duration, drain_within))
+        return asyncio.run(
+            _run(running, doors, config, participant, metering, duration, drain_within)
+        )
 
 
 def _items(name: str, config: Config, participant: Participant) -> DeviceItems | None:
@@ -147,16 +156,15 @@ def _check_reach(doors: Doors, config: Config) -> None:
     if host.is_unspecified and doors.advertised is None:
         raise ConfigError("--advertise", None, "must be given with 0.0.0.0: how devices reach it")
     if not host.is_loopback and not config.bridge.require_keys:
-        print(
-            "evenflow: warning: devices without a key are served, to whoever reaches"
-            f" {host}; set bridge.require_keys=true",
-            file=sys.stderr,
+        warn(
+            "devices without a key are served, to whoever reaches"
+            f" {host}; set bridge.require_keys=true"
         )
 
 
 async def _run(
     running: Bridge, doors: Doors, config: Config, participant: Participant,
-    duration: float | None, drain_within: float,
+    metering: Metering, duration: float | None, drain_within: float,
 ) -> int:  # fmt: skip
     stop, hurry = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -169,6 +177,7 @@ async def _run(
     fault: BaseException | None = None
     try:
         await running.start(doors)
+        metering.show(BRIDGE, lambda: [((running.name,), running)])
         gc.freeze()  # what there is by now stays: no collection needs to look at it again
         makers = {kind: EXECUTORS.get(kind) for kind in EXECUTORS}
         own = bridge_executors(running.order, lambda: running.ring.arcs)
@@ -180,18 +189,17 @@ async def _run(
             ),
         ):
             host, port = running.address
-            print(f"{running.name} listens at udp://{host}:{port}", file=sys.stderr, flush=True)
+            say(f"{running.name} listens at udp://{host}:{port}")
             fault = await until_stopped(running.wait(), stop, duration)
             if fault is None and not await _drain(running, drain_within, hurry):
-                print(
-                    f"evenflow: warning: {running.devices} devices are still here;"
-                    " they look for other bridges by themselves",
-                    file=sys.stderr,
+                warn(
+                    f"{running.devices} devices are still here;"
+                    " they look for other bridges by themselves"
                 )
     finally:
         await running.close()
     if fault is not None:
-        print(f"evenflow: error: the bridge stopped: {fault}", file=sys.stderr)
+        fail(f"the bridge stopped: {fault}")
     return 0 if fault is None else 1
 
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.autonomic.execute.operator_order import order
 from evenflow.bridge.balancing.arcs_action import process_of
 from evenflow.bridge.shell.executors import DRAIN
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.tables import number, print_table
 from evenflow.cli.values import seconds
 from evenflow.domain.channels import ARCS, BRIDGES, PROPERTIES, Gone
 from evenflow.domain.cyclone import Participant
@@ -32,6 +30,14 @@ EXAMPLES = """\
   evenflow bridges drain b1 --off      it takes devices again
   evenflow bridges --json
 """
+COLUMNS: Final = (
+    "bridge", number("devices"), number("messages/s", 2), number("cpu %", 3), number("refused", 1),
+    "address",
+)  # fmt: skip
+RING_COLUMNS: Final = (
+    "bridge", "predecessor", "successor", number("points", 2), number("arcs", 3),
+    number("devices", 1),
+)  # fmt: skip
 LOOK_S: Final = 1.5
 
 
@@ -114,13 +120,13 @@ def show(seen: Seen, *, as_json: bool) -> None:
     if not rows:
         print("no bridge is running in this domain")
         return
-    table = Table("bridge", "devices", "messages/s", "cpu %", "refused", "address", box=SIMPLE)
-    table.columns[-1].overflow = "fold"  # an address that is cut is of no use
-    for row in rows:
-        name = f"{row['bridge']} (draining)" if row["draining"] else row["bridge"]
-        figures = (f"{row['devices']:,}", f"{row['messages_s']:,.1f}", f"{row['cpu']:.0f}")
-        table.add_row(name, *figures, f"{row['refused']:,}", "\n".join(row["addresses"]))
-    Console().print(table)
+    print_table(COLUMNS, [_cells(row) for row in rows])
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    name = f"{row['bridge']} (draining)" if row["draining"] else row["bridge"]
+    figures = (f"{row['devices']:,}", f"{row['messages_s']:,.1f}", f"{row['cpu']:.0f}")
+    return [name, *figures, f"{row['refused']:,}", "\n".join(row["addresses"])]
 
 
 def ring_rows(reports: Iterable[BridgeReport]) -> list[dict[str, Any]]:
@@ -166,11 +172,18 @@ def show_ring(seen: Seen, *, as_json: bool) -> None:
     if not rows:
         print("no bridge is running in this domain")
         return
-    table = Table("bridge", "predecessor", "successor", "points", "arcs", "devices", box=SIMPLE)
-    for row in rows:
-        figures = (f"{row['points']}", f"{len(row['arcs'])}", f"{row['devices']:,}")
-        table.add_row(row["bridge"], row["predecessor"] or "-", row["successor"] or "-", *figures)
-    Console().print(table)
+    cells = [
+        (
+            row["bridge"],
+            row["predecessor"] or "-",
+            row["successor"] or "-",
+            f"{row['points']}",
+            f"{len(row['arcs'])}",
+            f"{row['devices']:,}",
+        )
+        for row in rows
+    ]
+    print_table(RING_COLUMNS, cells)
     if given:
         print(f"{len(given)} arcs were given away by plans (--json names them)")
 

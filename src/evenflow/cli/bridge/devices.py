@@ -6,12 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.bridge.protocol.kinds import Role
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.tables import Column, number, print_table
 from evenflow.domain.channels import DEVICE_COUNTS, DEVICES, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.listener import Listener
@@ -25,6 +23,10 @@ EXAMPLES = """\
   evenflow devices --bridge b1         those of one bridge
   evenflow devices --json
 """
+COLUMNS: Final = (
+    "device", "bridge", Column("entities", 2), number("from it", 3), number("to it", 4),
+    number("lost", 5), Column("address", 1),
+)  # fmt: skip
 LOOK_S: Final = 1.5
 COUNTED: Final = ("received", "sent", "lost")
 Counts = tuple[int, int, int]
@@ -110,12 +112,11 @@ def show(rows: list[dict[str, Any]], *, as_json: bool, by: str) -> None:
     if not rows:
         print(f"no device is served {by}")
         return
-    columns = ("device", "bridge", "entities", "from it", "to it", "lost", "address")
-    table = Table(*columns, box=SIMPLE)
-    table.columns[-1].overflow = "fold"  # an address that is cut is of no use
-    for row in rows:
-        entities = "\n".join(f"{one['role']} {one['topic']}" for one in row["entities"])
-        counts = ["-" if row[key] is None else f"{row[key]:,}" for key in COUNTED]
-        table.add_row(row["device"], row["bridge"], entities, *counts, row["address"])
-    Console().print(table)
+    print_table(COLUMNS, [_cells(row) for row in rows])
     print(f"{len(rows):,} devices")
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    entities = "\n".join(f"{one['role']} {one['topic']}" for one in row["entities"])
+    counts = ["-" if row[key] is None else f"{row[key]:,}" for key in COUNTED]
+    return [row["device"], row["bridge"], entities, *counts, row["address"]]

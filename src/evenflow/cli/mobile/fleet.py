@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +15,18 @@ from evenflow.access.keys import signing_key
 from evenflow.access.names import CA_FILE
 from evenflow.access.tokens import Allowed, issue
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import say
+from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import COUNT, POSITIVE, Number, seconds
 from evenflow.fleet.mobile_processes import FleetProcesses
-from evenflow.fleet.tour import Tour
+from evenflow.fleet.tour import Tour, TourBooks
+from evenflow.metrics.catalogue import VEHICLES
 from evenflow.mobile.link.address import parse_link_address
 from evenflow.mobile.link.connection import Trust
 
 if TYPE_CHECKING:
     from evenflow.config import Config
-    from evenflow.fleet.tour import TourBooks
 
 EXAMPLES = """\
   evenflow fleet --nodes 1000        at quic://127.0.0.1:7500, until Ctrl-C
@@ -69,11 +70,12 @@ AT_LEAST_ZERO = Number(min=0)
 @click.option("--for", "duration", metavar="TIME", type=seconds, help="end by itself, as in 60s")
 @click.option("--seed", metavar="N", type=int, default=1, help="of the simulation (1)")
 @click.option("--json", "as_json", is_flag=True, help="print the summary as JSON")
+@metrics_option
 def fleet(
     shared: Shared, *, nodes: int, gateway: tuple[str, ...], token: str | None, trust: str | None,
     topic: str | None, rate: float, processes: int, first: int, dead_spots: float,
     dead_spot_time: float, address_changes: float, duration: float | None, seed: int,
-    as_json: bool,
+    as_json: bool, metrics: str | None,
 ) -> int:  # fmt: skip
     """Drive simulated vehicles that report as mobile nodes; until stopped."""
     config = shared.config()
@@ -93,15 +95,15 @@ def fleet(
         seed=seed,
     )
     stop = StopSignal()
-    with FleetProcesses(tour, processes) as running:
+    with (
+        Metering("fleet", metrics, config) as metering,
+        FleetProcesses(tour, processes) as running,
+    ):
         began = time.monotonic()
         books = running.ask("attach", patience_s=600.0)
-        print(
-            f"{books.attached} vehicles attached in {time.monotonic() - began:.1f} s",
-            file=sys.stderr,
-        )
+        say(f"{books.attached} vehicles attached in {time.monotonic() - began:.1f} s")
         running.ask("drive")
-        _watch(running, stop, duration)
+        _watch(running, stop, duration, metering)
         running.ask("park")
         books = running.ask("flush", 30.0)
         running.ask("close", 1.0)
@@ -122,13 +124,16 @@ def own_token(config: Config) -> str:
     )
 
 
-def _watch(running: FleetProcesses, stop: StopSignal, duration: float | None) -> None:
+def _watch(
+    running: FleetProcesses, stop: StopSignal, duration: float | None, metering: Metering
+) -> None:
     """Say once a second how it goes, until it is to end."""
     end = None if duration is None else time.monotonic() + duration
-    published = 0
+    published, newest = 0, TourBooks()
+    metering.show(VEHICLES, lambda: [((), newest)])
     while not stop.wait(1.0):
-        books = running.ask("books")
-        print(_line(books, books.published - published), file=sys.stderr, flush=True)
+        newest = books = running.ask("books")
+        say(_line(books, books.published - published))
         published = books.published
         if end is not None and time.monotonic() >= end:
             return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-import sys
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -21,6 +20,8 @@ from evenflow.autonomic.design import design
 from evenflow.autonomic.execute.executors import EXECUTORS, Surroundings
 from evenflow.autonomic.execute.service import ExecutorService
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import fail, say, warn
+from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import until_stopped
 from evenflow.cli.values import seconds
 from evenflow.clock import SystemClock
@@ -29,6 +30,7 @@ from evenflow.domain.cyclone import Participant
 from evenflow.edge.shell.topics import door_topics
 from evenflow.edge.shell.twin_check import TwinCheck
 from evenflow.errors import ConfigError
+from evenflow.metrics.catalogue import GATEWAY
 from evenflow.mobile.gateway.neighbours import presence_of
 from evenflow.mobile.gateway.settings import GatewaySettings
 from evenflow.mobile.gateway.shell.executors import gateway_executors
@@ -92,9 +94,10 @@ COMMIT_S = 2.0
     "--retiring", is_flag=True,
     help="take no nodes, say what is asked about former ones, end when a plan says so",
 )  # fmt: skip
+@metrics_option
 def gateway(
     shared: Shared, *, name: str, listen: tuple[str, ...], advertise: tuple[str, ...],
-    duration: float | None, drain_within: float, retiring: bool,
+    duration: float | None, drain_within: float, retiring: bool, metrics: str | None,
 ) -> int:  # fmt: skip
     """Let mobile nodes in: publish their items, pass messages on to them; until stopped."""
     config = shared.config()
@@ -112,7 +115,10 @@ def gateway(
     folder = config.access_folder
     tokens = public_key(folder)
     credentials = Credentials(str(folder / SERVER_FILE), str(folder / SERVER_KEY))
-    with Participant(config.domain) as participant:
+    with (
+        Metering("gateway", metrics, config) as metering,
+        Participant(config.domain) as participant,
+    ):
         TwinCheck(name, participant, GATEWAYS, presence_of).refuse_second()
         clock = SystemClock()
         revocations = Revocations(folder, participant)
@@ -131,7 +137,9 @@ def gateway(
             retiring=retiring,
         )
         doors = _Doors(listen, advertise, credentials, _limits(config))
-        return asyncio.run(_run(running, doors, config, participant, duration, drain_within))
+        return asyncio.run(
+            _run(running, doors, config, participant, metering, duration, drain_within)
+        )
 
 
 class _Doors:
@@ -166,7 +174,7 @@ def _limits(config: Config) -> Limits:
 
 async def _run(
     running: Gateway, doors: _Doors, config: Config, participant: Participant,
-    duration: float | None, drain_within: float,
+    metering: Metering, duration: float | None, drain_within: float,
 ) -> int:  # fmt: skip
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -174,6 +182,7 @@ async def _run(
         loop.add_signal_handler(number, stop.set)
     try:
         await doors.open(running)
+        metering.show(GATEWAY, lambda: [((running.name,), running)])
         gc.freeze()  # what there is by now stays: no collection needs to look at it again
         starting = StartExecutor(
             running.name,
@@ -195,21 +204,20 @@ async def _run(
         ):
             running.on_ordered = _both(on_ordered, history)
             where = ", ".join(running.addresses)
-            print(f"{running.name} listens at {where}", file=sys.stderr, flush=True)
+            say(f"{running.name} listens at {where}")
             fault = await until_stopped(running.wait(), stop, duration)
             if fault is None and running.nodes:
                 began = time.monotonic()
                 if not await running.drain(drain_within):
                     took = time.monotonic() - began
-                    print(
-                        f"evenflow: warning: {running.nodes} nodes are still here after"
-                        f" {took:.0f} s; they find other gateways by themselves",
-                        file=sys.stderr,
+                    warn(
+                        f"{running.nodes} nodes are still here after"
+                        f" {took:.0f} s; they find other gateways by themselves"
                     )
     finally:
         await running.close(COMMIT_S)
     if fault is not None:
-        print(f"evenflow: error: the gateway stopped: {fault!r}", file=sys.stderr)
+        fail(f"the gateway stopped: {fault!r}")
     return 0 if fault is None else 1
 
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.autonomic.execute.operator_order import order
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.tables import number, print_table
 from evenflow.cli.values import seconds
 from evenflow.domain.channels import (
     GATEWAYS,
@@ -38,6 +36,10 @@ Forget a gateway only when its disk is gone for good: the items that nodes had
 sent it and that it had not confirmed are sent again, and may come twice. It
 must not be started again under that name.
 """
+COLUMNS: Final = (
+    "gateway", number("nodes"), number("items/s", 2), number("cpu %", 3), number("outbox", 1),
+    "addresses",
+)  # fmt: skip
 LOOK_S: Final = 1.0
 
 
@@ -133,15 +135,16 @@ def show(seen: Seen, *, as_json: bool) -> None:
     if not rows:
         print("no gateway is running in this domain")
         return
-    table = Table("gateway", "nodes", "items/s", "cpu %", "outbox", "addresses", box=SIMPLE)
-    for row in rows:
-        how = next((how for how in ("retiring", "draining") if row[how]), "")
-        name = f"{row['gateway']} ({how})" if how else row["gateway"]
-        figures = (f"{row['nodes']:,}", f"{row['items_s']:,.1f}", f"{row['cpu']:.0f}")
-        table.add_row(name, *figures, f"{row['outbox_items']:,}", "\n".join(row["addresses"]))
-    Console().print(table)
+    print_table(COLUMNS, [_cells(row) for row in rows])
     if forgotten:
         print(f"given up: {', '.join(forgotten)}")
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    how = next((how for how in ("retiring", "draining") if row[how]), "")
+    name = f"{row['gateway']} ({how})" if how else row["gateway"]
+    figures = (f"{row['nodes']:,}", f"{row['items_s']:,.1f}", f"{row['cpu']:.0f}")
+    return [name, *figures, f"{row['outbox_items']:,}", "\n".join(row["addresses"])]
 
 
 def _drain(participant: Participant, seen: Seen, name: str, *, on: bool, within: float) -> None:

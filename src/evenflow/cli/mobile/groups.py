@@ -8,12 +8,10 @@ import time
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.cli.mobile.mailbox import seen_mailboxes
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.tables import number, print_table, prose
 from evenflow.domain.channels import GROUP_MEMBERS, GROUP_REQUESTS
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import NoMailbox, UnknownName
@@ -54,13 +52,20 @@ def groups(shared: Shared, *, group: str | None, as_json: bool) -> int:
         rows = [{"group": name, "kind": known[name], "members": members[name]} for name in wanted]
         print(json.dumps({"groups": rows}, indent=2))
         return 0
-    table = Table("group", "kind", "nodes", "members", box=SIMPLE)
-    for name in wanted:
-        some = ", ".join(members[name][:SHOWN])
-        more = ", ..." if len(members[name]) > SHOWN else ""
-        table.add_row(name, known[name], f"{len(members[name]):,}", some + more)
-    Console().print(table if wanted else "no group is configured ([mobile_groups.NAME])")
+    if not wanted:
+        print("no group is configured ([mobile_groups.NAME])")
+        return 0
+    cells = [
+        (name, known[name], f"{len(members[name]):,}", _some(members[name])) for name in wanted
+    ]
+    print_table(("group", prose("kind", 1), number("nodes"), prose("members")), cells)
     return 0
+
+
+def _some(members: list[str]) -> str:
+    """The first of them; the JSON has all."""
+    left = len(members) - SHOWN
+    return ", ".join(members[:SHOWN]) + (f" and {left:,} more" if left > 0 else "")
 
 
 def _ask(participant: Participant, names: list[str]) -> dict[str, GroupMembers]:

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.autonomic.agent import Agent
 from evenflow.autonomic.design import design
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import fail, say
+from evenflow.cli.output.metering import Metering, metrics_option
+from evenflow.cli.output.tables import number, print_table
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import seconds
 from evenflow.domain.channels import MAILBOXES, Gone
 from evenflow.domain.cyclone import Participant
+from evenflow.metrics.catalogue import MAILBOX
 from evenflow.mobile.mailbox.mailbox import Mailbox
 from evenflow.model.ids import NodeId
 
 if TYPE_CHECKING:
     from evenflow.model.messages import MailboxReport
 
+COLUMNS = (
+    "mailbox", number("messages"), number("nodes", 3), number("oldest", 1), number("bytes", 2),
+)  # fmt: skip
 LOOK_S = 1.0
 
 EXAMPLES = """\
@@ -44,23 +47,26 @@ EXAMPLES_OF_LIST = """\
 @command("mailbox", examples=EXAMPLES)
 @click.option("--name", metavar="NAME", required=True, help="the mailbox's own name")
 @click.option("--for", "duration", metavar="TIME", type=seconds, help="end by itself, as in 60s")
-def mailbox(shared: Shared, *, name: str, duration: float | None) -> int:
+@metrics_option
+def mailbox(shared: Shared, *, name: str, duration: float | None, metrics: str | None) -> int:
     """Hold messages to mobile nodes until they have them; until stopped."""
     config = shared.config()
     design(config)
     stop = StopSignal()
     with (
+        Metering("mailbox", metrics, config) as metering,
         Participant(config.domain) as participant,
         Mailbox(name, config=config, participant=participant) as running,
         Agent(f"mailbox/{running.id}", config, participant, running.sensors()),
     ):
-        print(f"{running.id} holds messages to mobile nodes", file=sys.stderr, flush=True)
+        metering.show(MAILBOX, lambda: [((name,), running.report)])
+        say(f"{running.id} holds messages to mobile nodes")
         end = None if duration is None else time.monotonic() + duration
         while not stop.wait(0.2) and not running.wait(0):
             if end is not None and time.monotonic() >= end:
                 break
     if running.error is not None:
-        print(f"evenflow: error: the mailbox stopped: {running.error!r}", file=sys.stderr)
+        fail(f"the mailbox stopped: {running.error!r}")
     return 0 if running.error is None else 1
 
 
@@ -73,13 +79,17 @@ def mailboxes(shared: Shared, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"mailboxes": rows}, indent=2))
         return 0
-    table = Table("mailbox", "messages", "nodes", "oldest", "bytes", box=SIMPLE)
-    for row in rows:
-        used = f"{row['bytes']:,} of {row['most_bytes']:,}"
-        oldest = f"{row['oldest_s']:,.0f} s" if row["messages"] else ""
-        table.add_row(row["mailbox"], f"{row['messages']:,}", f"{row['nodes']:,}", oldest, used)
-    Console().print(table if rows else "no mailbox is running")
+    if not rows:
+        print("no mailbox is running in this domain")
+        return 0
+    print_table(COLUMNS, [_cells(row) for row in rows])
     return 0
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    used = f"{row['bytes']:,} of {row['most_bytes']:,}"
+    oldest = f"{row['oldest_s']:,.0f} s" if row["messages"] else ""
+    return [row["mailbox"], f"{row['messages']:,}", f"{row['nodes']:,}", oldest, used]
 
 
 def seen_mailboxes(participant: Participant, patience_s: float = LOOK_S) -> list[MailboxReport]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import rich_click as click
 
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import fail, warn
 from evenflow.cli.values import seconds
 from evenflow.errors import NoMailbox, SendRefused, SendTimeout, UsageError
 from evenflow.mobile.messenger.messenger import Messenger
@@ -61,7 +61,7 @@ def send(
                 payload, to=nodes, group=group, all=everybody, expires_s=expires, timeout_s=within
             )
         except (NoMailbox, SendRefused, SendTimeout) as error:
-            print(f"evenflow: error: {error}", file=sys.stderr)
+            fail(f"{error}")
             return UNKNOWN if isinstance(error, SendTimeout) else REFUSED
     if as_json:
         print(json.dumps({"mailbox": sent.mailbox, "recipients": sent.recipients,
@@ -70,5 +70,5 @@ def send(
         nodes_word = "node" if sent.recipients == 1 else "nodes"
         print(f"mailbox {sent.mailbox} has it, for {sent.recipients} {nodes_word}")
         if sent.remark:
-            print(f"evenflow: warning: {sent.remark}", file=sys.stderr)
+            warn(f"{sent.remark}")
     return 0

@@ -6,10 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.tables import number, print_table
 from evenflow.domain.channels import SEPARATIONS, USES
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.listener import Listener
@@ -28,6 +27,10 @@ A topic is thinned when the mean use of its writers is above
 qos.performance_ratio, and only if topics.NAME.thin says so. Of each sender
 one item in a separation is published then; the others are counted.
 """
+COLUMNS = (
+    "topic", "thinned", number("use", 1), number("level", 3), number("separation"),
+    number("left out"), number("obey", 2),
+)  # fmt: skip
 LOOK_S = 1.5
 
 
@@ -50,10 +53,7 @@ def qos(shared: Shared, topic: str | None, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"topics": rows}, indent=2))
         return 0
-    table = Table("topic", "thinned", "use", "level", "separation", "left out", "obey")
-    for row in rows:
-        table.add_row(*_cells(row, config.qos))
-    Console().print(table)
+    print_table(COLUMNS, [_cells(row, config.qos) for row in rows])
     if topic and rows[0]["where"]:
         _print_where(rows[0])
     return 0
@@ -107,8 +107,14 @@ def _cells(row: dict[str, Any], settings: QosConfig) -> list[str]:
 
 
 def _print_where(row: dict[str, Any]) -> None:
-    table = Table("process", "what", "separation", "left out", title=f"topic {row['topic']}")
-    for one in row["where"]:
-        apart = f"{one['separation_s'] * 1_000:,.0f} ms"
-        table.add_row(one["process"], one["name"], apart, f"{one['thinned']:,}")
-    Console().print(table)
+    print(f"topic {row['topic']}")
+    cells = [
+        (
+            one["process"],
+            one["name"],
+            f"{one['separation_s'] * 1_000:,.0f} ms",
+            f"{one['thinned']:,}",
+        )
+        for one in row["where"]
+    ]
+    print_table(("process", "what", number("separation"), number("left out")), cells)

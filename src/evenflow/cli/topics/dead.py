@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import rich_click as click
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.tables import Column, number, print_table, prose
 from evenflow.errors import ConfigError
 from evenflow.slices.dead_letters.reading import list_letters, settle_letters
 from evenflow.slices.publisher.publisher import Publisher
@@ -30,6 +28,11 @@ EXAMPLES = """\
 For topics with on_error = "dead". The letters are items of the topic NAME.dead
 and are kept until they are replayed or dropped.
 """
+
+COLUMNS = (
+    Column("when", 1), "sender", number("id"), number("slice", 2), number("tries", 3),
+    prose("error"),
+)  # fmt: skip
 
 
 @command("dead", examples=EXAMPLES)
@@ -72,9 +75,11 @@ def _show(topic: str, letters: list[DeadLetter], *, as_json: bool) -> None:
     if not letters:
         print(f"topic {topic} has no dead letters")
         return
-    table = Table("when", "sender", "id", "slice", "tries", "error", box=SIMPLE)
-    for one in letters:
-        when = datetime.fromtimestamp(one.at / 1e6, UTC)
-        numbers = (str(one.id), str(one.slice), str(one.tries))
-        table.add_row(f"{when:%Y-%m-%d %H:%M:%S}", one.sender, *numbers, one.error)
-    Console().print(table)
+    print(f"topic {topic}")
+    print_table(COLUMNS, [_cells(one) for one in letters])
+
+
+def _cells(letter: DeadLetter) -> list[str]:
+    when = datetime.fromtimestamp(letter.at / 1e6, UTC)
+    numbers = (str(letter.id), str(letter.slice), str(letter.tries))
+    return [f"{when:%Y-%m-%d %H:%M:%S}", letter.sender, *numbers, letter.error]

@@ -8,7 +8,6 @@ along with the nodes: what it misses, or what a publisher has to send again, is 
 from __future__ import annotations
 
 import json
-import sys
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import rich_click as click
 
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.log import warn
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import COUNT, seconds
 from evenflow.domain.channels import ANYBODY, look_at
@@ -125,7 +125,7 @@ def _kept(topic: str, config: Config, since: float | None, stop: StopSignal) -> 
                 yield from zip(rows.column("slice").to_pylist(), items_of(rows), strict=True)
             if watcher.overtaken > told:
                 told = watcher.overtaken
-                print("evenflow: items were forgotten before they were shown", file=sys.stderr)
+                warn("items were forgotten before they were shown")
 
 
 def _passing(topic: str, config: Config, stop: StopSignal) -> Iterator[Found]:

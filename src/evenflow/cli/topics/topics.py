@@ -6,12 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
 
 from evenflow.cli.consumers import LOOKED_AT, ConsumersView
 from evenflow.cli.options import Shared, command
+from evenflow.cli.output.tables import Column, number, print_table
 from evenflow.domain.channels import Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.listener import Listener
@@ -29,6 +27,10 @@ A topic is processed by an application at its nodes, or served: then consumers
 read it, and each is shown with the items it is behind. The rate is that of
 closed epochs, over two seconds.
 """
+COLUMNS = (
+    "topic", Column("kind", 1), number("slices", 4), number("publishers", 5), number("items/s", 2),
+    number("nodes", 3), number("backlog"),
+)  # fmt: skip
 FIRST_S = 1.0
 RATE_S = 2.0
 
@@ -111,16 +113,15 @@ def _kind(topic: TopicConfig | None) -> str:
     return "served" if topic.served else "processed"
 
 
+def _cells(row: dict[str, Any]) -> list[str]:
+    slices = "?" if row["slices"] is None else f"{row['slices']:,}"
+    numbers = (f"{row['items_s']:,}", f"{row['nodes']:,}", f"{row['backlog_items']:,}")
+    return [row["topic"], row["kind"], slices, f"{row['publishers']:,}", *numbers]
+
+
 def show(rows: list[dict[str, Any]]) -> None:
     """Print the listing; who reads a topic is below it, so that no name is cut."""
-    table = Table(
-        "topic", "kind", "slices", "publishers", "items/s", "nodes", "backlog", box=SIMPLE
-    )
-    for row in rows:
-        slices = "?" if row["slices"] is None else f"{row['slices']:,}"
-        numbers = (f"{row['items_s']:,}", f"{row['nodes']:,}", f"{row['backlog_items']:,}")
-        table.add_row(row["topic"], row["kind"], slices, f"{row['publishers']:,}", *numbers)
-    Console().print(table)
+    print_table(COLUMNS, [_cells(row) for row in rows])
     for row in rows:
         for one in row["consumers"]:
             away = "" if one["running"] else ", not running"

@@ -51,6 +51,10 @@ class Neighbours:
         """A gateway is not heard any more."""
         self._reports.pop(gateway, None)
 
+    def report_of(self, gateway: str) -> GatewayReport | None:
+        """What a gateway that is heard said last."""
+        return self._reports.get(gateway)
+
     def is_known(self, gateway: str) -> bool:
         """Whether a gateway is heard."""
         return gateway in self._reports

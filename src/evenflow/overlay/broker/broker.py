@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from itertools import count
 from typing import TYPE_CHECKING
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from evenflow.autonomic.knowledge.history import History
     from evenflow.overlay.protocol.messages import BrokerStatus
     from evenflow.overlay.space.coordinate import Coordinate
+
+_log = logging.getLogger(__name__)
 
 TICK_S = 0.1
 DIAL_S = 0.25
@@ -102,6 +105,8 @@ class Broker:
         self._probes: set[asyncio.Task[None]] = set()
         self._paused = False
         self._move_history = MoveHistory(name, history) if history is not None else None
+        self._living: frozenset[str] = frozenset()
+        self._died: set[str] = set()
         self.status: BrokerStatus | None = None
         """Its status within the last second; may be read from any thread."""
 
@@ -184,7 +189,20 @@ class Broker:
             self._report(Tick())
             if number % STATUS_TICKS == 0:
                 self.status = self.core.status()
+            self._tell_deaths()
             await asyncio.sleep(TICK_S)
+
+    def _tell_deaths(self) -> None:
+        """Brokers that were alive a tick ago, and those that are again: a line each."""
+        living = self.core.members.living
+        for name in sorted(self._living - living.keys()):
+            extra = {"event": "broker-died", "broker": name}
+            _log.warning("broker %s died or is not heard any more", name, extra=extra)
+            self._died.add(name)
+        for name in sorted(self._died & living.keys()):
+            _log.warning("broker %s is there again", name)
+            self._died.discard(name)
+        self._living = frozenset(living)
 
     def _report(self, event: Event) -> None:
         self._events.append(event)

@@ -60,6 +60,7 @@ from evenflow.slices.actions import ConsumerGone, NodeGone, Send
 from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore
 from evenflow.slices.balancer.membership.leadership import Leadership
+from evenflow.slices.balancer.membership.news import News
 from evenflow.slices.balancer.settings import BalancerSettings
 from evenflow.slices.consumer.registry import expected_consumers
 from evenflow.slices.control_writers import ControlWriters
@@ -109,6 +110,8 @@ class Balancer(Closing):
         """
         self.config = config or Config.load()
         self.error: BaseException | None = None
+        self.news = News()
+        """What operators hear of it."""
         self._own = participant is None
         self._participant = participant or Participant(self.config.domain)
         self._waiter = self._participant.waiter()
@@ -147,7 +150,6 @@ class Balancer(Closing):
         except EvenflowError:
             self.close_domain()
             raise
-        self._refused: set[tuple[str, str]] = set()
         self._stopping = False
         self._next_look = 0.0
         self._ended = threading.Event()
@@ -196,6 +198,11 @@ class Balancer(Closing):
 
     # -- the surface ----------------------------------------------------------------------------
 
+    @property
+    def planner_failures(self) -> int:
+        """Times that a planner could not answer, since it last began to lead or stand by."""
+        return self._autonomy.loop.failures
+
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the balancer has ended; False when the time was up."""
         return self._ended.wait(timeout_s)
@@ -238,6 +245,8 @@ class Balancer(Closing):
             for message in reader.take():
                 actions += self._handle(message, now)
         self._perform([*actions, *self._poll_cores(now)])
+        for topic, core in self.cores.items():
+            self.news.look(topic, core.nodes, leads=self.leadership.leads)
         if self._turn_seen != self.leadership.turn:
             does = "leads" if self.leadership.leads else "stands by"
             _LOG.warning("this balancer %s: %s", does, self.leadership.reason)
@@ -281,17 +290,11 @@ class Balancer(Closing):
     def _perform(self, actions: list[Send]) -> None:
         for action in actions:
             if isinstance(action.message, Receipt):
-                _log_receipt(action.message)
+                self.news.on_receipt(action.message)
                 self._autonomy.on_receipt(action.message)
             if isinstance(action.message, Refusal):
-                self._say_refused(action.message)
+                self.news.on_refusal(action.message)
             self._control_writers.send(action)
-
-    def _say_refused(self, refusal: Refusal) -> None:
-        """Once: the node is told again and again."""
-        if (refusal.topic, refusal.node) not in self._refused:
-            self._refused.add((refusal.topic, refusal.node))
-            _LOG.error("a node gets no slices: %s", refusal.reason)
 
     def _handle(self, message: Any, now: float) -> list[Send]:
         kind = message.message_type if isinstance(message, Gone) else type(message)
@@ -321,7 +324,6 @@ class Balancer(Closing):
         core = self.cores.get(topic)
         if gone.message_type is NodeReport:
             self._control_writers.forget(name)
-            self._refused.discard((topic, name))
             return core.handle(NodeGone(name), now) if core else []
         if core is None:
             return []
@@ -329,19 +331,3 @@ class Balancer(Closing):
             return core.handle(ConsumerGone(name), now)
         core.loads.consumer_gone(name, now)
         return []
-
-
-def _log_receipt(receipt: Receipt) -> None:
-    _LOG.info(
-        "%s: %d slices of %s from %s to %s in %.1f ms, %d items moved, %d replayed: %s (%s)",
-        receipt.cause,
-        len(receipt.slices),
-        receipt.topic,
-        receipt.giver or "nobody",
-        receipt.taker,
-        receipt.ms,
-        receipt.moved,
-        receipt.replayed,
-        receipt.outcome,
-        receipt.why,
-    )

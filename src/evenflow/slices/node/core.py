@@ -106,6 +106,8 @@ class NodeCore:
         """Why the balancer gives this node no slices; empty when it does."""
         self._host, self._pid, self._layout = host, pid, layout
         self._reports = 0
+        self.report: NodeReport | None = None
+        """What it said last of itself; None: nothing yet."""
         self._slice_count = slice_count
         self._pages: dict[int, int] = {}
         """The version of each page of the slice map."""
@@ -124,7 +126,11 @@ class NodeCore:
 
     def next_delivery(self, now: float) -> Batch | None:
         """What the application shall process now; it says :meth:`delivered` when it has."""
-        return self.delivery.begin(now) if self.lease.holds(now, self._pages) else None
+        return self.delivery.begin(now) if self.holds_lease(now) else None
+
+    def holds_lease(self, now: float) -> bool:
+        """Whether it may process what it owns."""
+        return self.lease.holds(now, self._pages)
 
     def delivered(self, seconds: float, *, ok: bool = True) -> list[Send]:
         """The application is through with what it had in hand."""
@@ -248,7 +254,7 @@ class NodeCore:
         if stalled:
             self.endings.on_stall(now)
         actions += self.endings.poll(now)
-        if self.serving is not None and self.lease.holds(now, self._pages):
+        if self.serving is not None and self.holds_lease(now):
             progress = self.serving.poll(now)
             actions += [Send(progress)] if progress else []
         actions += self.writers.ask(now)
@@ -257,7 +263,8 @@ class NodeCore:
             self.ownership.changed = False
             self._next_report = now + self.settings.report_every
             known = self.writers.ledger.known(to_all=self._listening)
-            actions.append(Send(self._report(now, known)))
+            self.report = self._report(now, known)
+            actions.append(Send(self.report))
             self.lease.on_report_sent(self._reports, now)
             actions += map(Send, known.cuts)
         if now >= self._next_loads:

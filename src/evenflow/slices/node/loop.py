@@ -99,6 +99,9 @@ class NodeLoop:
             waiter.attach(reader)
         self._control = self._control_readers(participant)
         self._machine = Sensors()
+        self._held_lease = True
+        self._cancelled = 0
+        """The newest session that was told to be taken back."""
         self._next_look = 0.0
 
     def _control_readers(self, participant: Participant) -> list[Reader]:
@@ -152,9 +155,11 @@ class NodeLoop:
             core.damaged = self._count_damaged()
             actions = core.poll(now)
             foreign = core.writers.foreign.news(now)
+            holds = core.holds_lease(now)
             if core.cache.has_work:
                 self._work.notify()
         self.perform(actions)
+        self._log_lease(holds=holds)
         for writer in foreign:
             _LOG.error(
                 "writer %016x sends items of topic %s and says nothing else: they wait for ever. A "
@@ -205,7 +210,7 @@ class NodeLoop:
         if message.topic != self._topic.name:
             return []
         if isinstance(message, Order):
-            _LOG.debug("order %s of session %d", Step(message.step).name, message.term)
+            self._log_order(message)
         if isinstance(message, MapPage) and self._serving is not None:
             self._serving.on_map_page(message)
         if isinstance(message, Refusal) and message.node == self._core.node:
@@ -213,6 +218,34 @@ class NodeLoop:
         if isinstance(message, EpochClose) and message.slice_count != self._topic.slices:
             self._warn_misfit(message)
         return self._core.handle(message, now)
+
+    def _log_order(self, order: Order) -> None:
+        """A handover that is taken back is worth a line; it is ordered until it is answered."""
+        step = Step(order.step)
+        _LOG.debug("order %s of session %d", step.name, order.term)
+        if step is Step.CANCEL and order.term != self._cancelled:
+            self._cancelled = order.term
+            _LOG.warning(
+                "a handover of %d slices of %s to this node failed: the balancer takes it back",
+                len(order.slices), order.topic,
+                extra={"event": "handover-failed", "topic": order.topic},
+            )  # fmt: skip
+        elif step is Step.TAKE:
+            _LOG.info("takes %d slices of %s by order", len(order.slices), order.topic)
+
+    def _log_lease(self, *, holds: bool) -> None:
+        """An application that is not given anything for want of a balancer is worth a line."""
+        if holds == self._held_lease:
+            return
+        self._held_lease = holds
+        name = self._topic.name
+        if holds:
+            _LOG.warning("a balancer is heard again: items of %s are processed", name)
+        else:
+            _LOG.warning(
+                "no balancer confirms this node: items of %s wait until one does", name,
+                extra={"event": "lease-lost", "topic": name},
+            )  # fmt: skip
 
     def _on_gone(self, gone: Gone, now: float) -> list[Send]:
         if gone.message_type is not EpochClose:

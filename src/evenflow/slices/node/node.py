@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from evenflow.autonomic.rates import Part
     from evenflow.domain.cyclone import Waiter
     from evenflow.model.batch import Batch
+    from evenflow.model.messages import NodeReport
     from evenflow.slices.node.worker import OnNewData
 
 _LOG = logging.getLogger(__name__)
@@ -225,6 +226,11 @@ class Node(Closing):
     def dead(self) -> int:
         """Items that were put aside in the topic of dead letters."""
         return self._core.delivery.dead
+
+    @property
+    def report(self) -> NodeReport | None:
+        """What the node last told the domain of itself; None: nothing yet."""
+        return self._core.report
 
     def vitals(self) -> Vitals:
         """What the node counts, for its monitors."""

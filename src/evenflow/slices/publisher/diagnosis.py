@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import DeliveryTimeout, PublishTimeout, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Callable, Container
+    from threading import Condition
 
     from evenflow.clock import Clock
     from evenflow.slices.consumer.registry import Consumers
     from evenflow.slices.publisher.core import PublisherCore
     from evenflow.slices.publisher.sending.owner_writer import OwnerWriters
+
+_log = logging.getLogger(__name__)
+
+TELL_S: Final = 1.0
+"""How long callers wait for room before it is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +173,68 @@ class Complaints:
         if not self._core.sealing.has_full_journal:
             return cause
         return f"the outbox {self._outbox} is full, or its disk; {cause}"
+
+
+class Blockage:
+    """What callers wait by; one that lasts is told: a line when it has, and one when it is over.
+
+    Callers may give up and come again; as long as they do not stay away it is the same blockage,
+    and told once.
+
+    Args:
+        core: The publisher.
+        changed: Notified when there may be room; held by who waits.
+        writers: Know which nodes read.
+        clock: The time.
+    """
+
+    def __init__(
+        self, core: PublisherCore, changed: Condition, writers: OwnerWriters, clock: Clock
+    ) -> None:
+        self._core = core
+        self._topic = core.topic
+        self._changed = changed
+        self._writers = writers
+        self._now = clock.monotonic
+        self._since: float | None = None
+        self._left_at = 0.0
+        """When a caller last gave up."""
+        self._told = False
+
+    def wait(self, ready: Callable[[], object], timeout_s: float) -> None:
+        """Wait until it is ready, or the time is up."""
+        if ready():
+            return
+        now = self._now()
+        deadline = now + timeout_s
+        if self._since is None or now - self._left_at > TELL_S:
+            self._since, self._told = now, False
+        quiet = 0.0 if self._told else max(0.0, self._since + TELL_S - now)
+        done = self._changed.wait_for(ready, min(timeout_s, quiet))
+        if not done:
+            self._tell()
+            done = self._changed.wait_for(ready, max(0.0, deadline - self._now()))
+        self._left_at = self._now()
+        if done:
+            self._end()
+
+    def _tell(self) -> None:
+        assert self._since is not None
+        waited = self._now() - self._since
+        if not self._told and waited >= TELL_S:
+            self._told = True
+            _log.warning(
+                "publishing to topic %s is blocked: %s", self._topic,
+                why_blocked(self._core, self._writers.readers, self._now()),
+                extra={"event": "publisher-blocked", "topic": self._topic},
+            )  # fmt: skip
+
+    def _end(self) -> None:
+        assert self._since is not None
+        if self._told:
+            waited = self._left_at - self._since
+            _log.warning(
+                "publishing to topic %s goes on after %.1f s", self._topic, waited,
+                extra={"event": "publisher-goes-on", "topic": self._topic, "blocked_s": waited},
+            )  # fmt: skip
+        self._since = None

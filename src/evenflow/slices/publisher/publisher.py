@@ -140,7 +140,7 @@ class Publisher:
         """Publish one item.
 
         Args:
-            payload: Bytes, a string (sent as UTF-8) or a mapping (sent as JSON).
+            payload: Bytes, a string (sent as UTF-8) or a mapping (sent as JSON); bytes arrive.
             sender: Who sends it; by default this process.
             id: A number the sender knows it by; by default a counter of this publisher.
             time: Microseconds since 1970; by default now.

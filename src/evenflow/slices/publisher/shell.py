@@ -19,6 +19,7 @@ from evenflow.errors import ClosedError
 from evenflow.model.messages import Beat, ConsumerCommit, Progress, ReplayAnswer, ReplayRequest
 from evenflow.slices.actions import Send
 from evenflow.slices.publisher.core import Committed, PublisherCore, Resend
+from evenflow.slices.publisher.diagnosis import Blockage
 from evenflow.slices.publisher.exchange import tell_committed
 from evenflow.slices.publisher.hearing import Hearing
 from evenflow.slices.publisher.outlet import Outlet
@@ -65,9 +66,7 @@ class PublisherShell:
         on_commit: CommitHook | None = None,
         outbox: Outbox | None = None,
     ) -> None:
-        self.core = core
-        self._clock = clock
-        self._on_commit = on_commit
+        self.core, self._clock, self._on_commit = core, clock, on_commit
         # A plain lock: a Condition's own is slower to take, and every item takes it.
         self._lock = Lock()
         self._changed = Condition(self._lock)
@@ -77,6 +76,7 @@ class PublisherShell:
         self._announced = core.epochs.ended
         """The newest epoch that was announced."""
         self.owner_writers = OwnerWriters(participant, core.topic, core.keeps)
+        self._blockage = Blockage(core, self._changed, self.owner_writers, clock)
         self._outlet = Outlet(core, self.owner_writers, outbox, clock)
         self._members = Members(core.topic, self.owner_writers)
         self._epochs = participant.writer(channels.EPOCHS)
@@ -228,7 +228,7 @@ class PublisherShell:
 
     def _wait_for_room(self, size: int, timeout_s: float) -> bool:
         self._check()
-        self._changed.wait_for(lambda: self._is_ended() or self.core.has_room(size), timeout_s)
+        self._blockage.wait(lambda: self._is_ended() or self.core.has_room(size), timeout_s)
         self._check()
         return self.core.has_room(size)
 

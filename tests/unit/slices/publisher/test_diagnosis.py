@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from evenflow.model.messages import Commit, ConsumerCommit
+from evenflow.slices.publisher import diagnosis
 from evenflow.slices.publisher.core import PublisherCore
-from evenflow.slices.publisher.diagnosis import publisher_stats, why_blocked
+from evenflow.slices.publisher.diagnosis import Blockage, publisher_stats, why_blocked
 from evenflow.slices.publisher.sending.owner_writer import OwnerWriters
 
 from .fakes import FakeParticipant
@@ -88,3 +92,71 @@ def test_counts_come_from_all_parts() -> None:
     assert (stats.skipped, stats.congested) == (0, 0)
     assert (stats.stale_commits, stats.stale_requests, stats.ignored) == (1, 0, 2)
     assert stats.retained_bytes == core.kept > core.retention.size
+
+
+class StandIn:
+    """A condition and a clock whose time passes only while somebody waits."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.ready_at = float("inf")
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wait_for(self, ready: Callable[[], object], timeout: float) -> bool:
+        self.now = min(self.now + timeout, max(self.now, self.ready_at))
+        return bool(ready())
+
+    def ready(self) -> bool:
+        return self.now >= self.ready_at
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> tuple[StandIn, Blockage]:
+    monkeypatch.setattr(diagnosis, "why_blocked", lambda *_: "no node reads this topic")
+    one: Any = StandIn()
+    core: Any = SimpleNamespace(topic="items")
+    return one, Blockage(core, one, SimpleNamespace(readers=()), one)  # type: ignore[arg-type]
+
+
+def test_a_publisher_that_is_blocked_says_why_and_when_it_goes_on(
+    stand_in: tuple[StandIn, Blockage], caplog: pytest.LogCaptureFixture
+) -> None:
+    time, blockage = stand_in
+    time.ready_at = 12.5
+    blockage.wait(time.ready, 60.0)
+    assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
+        ("WARNING", "publishing to topic items is blocked: no node reads this topic"),
+        ("WARNING", "publishing to topic items goes on after 12.5 s"),
+    ]
+
+
+def test_a_short_wait_is_nothing_to_tell(
+    stand_in: tuple[StandIn, Blockage], caplog: pytest.LogCaptureFixture
+) -> None:
+    time, blockage = stand_in
+    time.ready_at = 0.9
+    blockage.wait(time.ready, 60.0)
+    assert time.now == 0.9
+    assert caplog.records == []
+
+
+def test_callers_who_try_again_and_again_are_one_blockage(
+    stand_in: tuple[StandIn, Blockage], caplog: pytest.LogCaptureFixture
+) -> None:
+    time, blockage = stand_in
+    for _ in range(50):
+        blockage.wait(time.ready, 0.2)
+    assert time.now == pytest.approx(10.0)
+    assert len(caplog.records) == 1
+    time.now = 100.0  # nobody came for long: the next one is another
+    for _ in range(50):
+        blockage.wait(time.ready, 0.2)
+    assert len(caplog.records) == 2
+
+
+def test_no_wait_is_longer_than_it_was_asked_for(stand_in: tuple[StandIn, Blockage]) -> None:
+    time, blockage = stand_in
+    blockage.wait(time.ready, 3.0)
+    assert time.now == pytest.approx(3.0)

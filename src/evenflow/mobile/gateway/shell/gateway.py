@@ -40,6 +40,7 @@ from evenflow.mobile.gateway.events import (
 from evenflow.mobile.gateway.shell.domain_port import GatewayPort
 from evenflow.mobile.gateway.shell.elastic_folders import ElasticFolders
 from evenflow.mobile.gateway.shell.links import Link, act
+from evenflow.mobile.gateway.shell.news import tell_handover, tell_lost
 from evenflow.mobile.link import connection as link_errors
 from evenflow.mobile.link.address import with_ports
 from evenflow.mobile.link.listening import listen
@@ -201,6 +202,7 @@ class Gateway:
     def _handle(self, event: Event) -> None:
         if self._failed.done():
             return
+        tell_lost(event, self.core.neighbours)
         try:
             for action in self.core.handle(event, self._clock.monotonic()):
                 self._perform(action)
@@ -234,7 +236,7 @@ class Gateway:
             case Write() | Withdraw() if self._port is not None:
                 self._port.tell(action)
             case HandoverReceipt():
-                _log.info("handover %s", action)
+                tell_handover(action)
             case Complain(what):
                 _log.error(what)
             case GiveUp(why):

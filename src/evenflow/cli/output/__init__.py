@@ -1,0 +1,1 @@
+"""What commands show besides their results: tables, the log, metrics."""
