@@ -19,6 +19,7 @@ from evenflow.errors import UnknownName, UsageError
 from evenflow.model.ids import NOWHERE, Position
 from evenflow.model.messages import ConsumerCommit
 from evenflow.slices.consumer.core import ConsumerCore
+from evenflow.slices.consumer.registry import declared_consumers
 
 EXAMPLES = """\
   evenflow consumers                 the consumers of the first served topic
@@ -52,6 +53,11 @@ def consumers(
         if action == "forget":
             if not name:
                 raise UsageError("say which: evenflow consumers forget NAME")
+            if name in declared_consumers(config.topic(topic)):
+                raise UsageError(
+                    f"{name} is declared in topics.{topic}: take it out of 'consumers' there (or"
+                    " make the topic not durable), start the balancer anew, then forget it"
+                )
             return _forget(participant, view, name)
     rows = view.rows()
     if not rows and not view.core.progress and not config.topic(topic).served:

@@ -114,6 +114,10 @@ class Config:
                 raise ConfigError(
                     topic.key("served"), topic.served, "must be true for a durable topic"
                 )
+            if topic.consumers and not topic.served:
+                raise ConfigError(
+                    topic.key("served"), topic.served, "must be true for a topic with consumers"
+                )
         least = 3 * self.balancer.beat_ms / 1_000
         if self.node.lease_s < least:
             raise ConfigError(

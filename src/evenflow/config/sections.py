@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from evenflow.config.section import NAME, Section, integer, number, text, texts, yes_or_no
+from evenflow.config.section import NAME, Section, integer, names, number, text, texts, yes_or_no
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -62,6 +62,8 @@ class TopicConfig(Section):
     """Which slice an item gets."""
     served: bool = yes_or_no(False)  # noqa: FBT003
     """Whether consumers (Spark) read the items from serving nodes and say when to forget them."""
+    consumers: tuple[str, ...] = names()
+    """Consumers for whom everything is kept from the start, though they have never run."""
     encoding: str = text("json", "json|struct|avro", "'json', 'struct' or 'avro'")
     """How the payloads of a served topic are encoded, for columns decoded from them."""
     fields: str = text("", r"[^\n]*", "columns as DDL, as in 'speed DOUBLE, lane INT'")

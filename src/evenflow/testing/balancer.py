@@ -111,6 +111,8 @@ class SimBalancers:
         self.config, self.settings = config, settings
         self.history = History(Path(config.history.path))
         self.served = False
+        self.declared: tuple[str, ...] = ()
+        """Consumers that the configuration names."""
         self.own_disks = False
         """Whether each balancer that runs has a disk of its own; else they share one."""
         self.full: set[int] = set()
@@ -121,7 +123,7 @@ class SimBalancers:
 
     def _books(self, disk: int) -> Books:
         state = decode_state(self.config.topics[0].name, *self._disks[disk].values())
-        return Books(state, self.served)
+        return Books(state, self.served, self.declared)
 
     def start(self, starter: SimStarter, now: float, running: Collection[int]) -> SimBalancer:
         """A new balancer process.

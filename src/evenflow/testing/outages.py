@@ -3,7 +3,8 @@
 What may happen at any time, together with all that :mod:`evenflow.testing.schedules` has: a
 publisher is stopped and continued, or dies; the path between any two processes is cut, in one
 direction or both; any process is stopped and continued; consumers come, go and come back; all nodes
-are restarted at once, and the balancer with its disk; the disk of a balancer is full; balancers
+are restarted at once, and the balancer with its disk; a consumer is declared and runs for the first
+time when everything else has happened; the disk of a balancer is full; balancers
 share a disk or have their own, up to three of them; messages travel as bytes; publishers are told
 to thin, more or less, or not at all.
 
@@ -87,7 +88,11 @@ def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
     cluster = ServingCluster(4, node_settings=settings, balancer_settings=PATIENCE)
     for consumer in cluster.consumers.values():
         consumer.limit = rng.choice([0, 0, 1, 5])
+    chance = random.Random(f"declared {seed}")
+    if chance.random() < 0.5:
+        cluster.declare("late")
     _run(cluster, rng, steps, thinning_of(seed))
+    cluster.start_declared()
     try:
         cluster.settle(120.0)
     except Violation:

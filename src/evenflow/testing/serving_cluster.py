@@ -65,6 +65,16 @@ class ServingCluster(SimCluster):
         consumer.start()
         return consumer
 
+    def declare(self, name: str) -> None:
+        """The file names a consumer; balancers that are started from now on know it."""
+        self.balancers.declared = (*self.balancers.declared, name)
+
+    def start_declared(self) -> None:
+        """Declared consumers that have never run are started: they get all since the beginning."""
+        for name in self.balancers.declared:
+            if name not in self.consumers:
+                self.add_consumer(name).since = 0
+
     @property
     def processes(self) -> int:
         """How many processes there are, consumers included."""

@@ -61,7 +61,7 @@ from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore
 from evenflow.slices.balancer.membership.leadership import Leadership
 from evenflow.slices.balancer.settings import BalancerSettings
-from evenflow.slices.consumer.registry import expected_consumers
+from evenflow.slices.consumer.registry import declared_consumers
 from evenflow.slices.control_writers import ControlWriters
 from evenflow.slices.ending.bookkeeping import Books
 from evenflow.slices.ending.disk import StateFolder
@@ -170,7 +170,7 @@ class Balancer(Closing):
 
     def _books(self, topic: TopicConfig) -> Books:
         """What is on disk."""
-        saved, expected = self._state.load(topic.name), expected_consumers(topic)
+        saved, expected = self._state.load(topic.name), declared_consumers(topic)
         return Books(saved, served=topic.served, expected=expected)
 
     def _begin_loop(self) -> None:

@@ -139,12 +139,19 @@ class ConsumerCore:
         """Whether a node is still to tell what this consumer said last in an earlier life."""
         if self._seen_by:
             return True  # that life has just ended: they have not noticed yet
+        if self.ledger.consumers.get(self.name) == 0:
+            return False  # it is declared, and has never run
         return self.is_registered and self.others.newest(self.name) is None
 
     @property
     def is_registered(self) -> bool:
         """Whether the domain keeps items for this consumer, from an earlier life of it or this."""
         return self.name in self.others.names()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this consumer never ran before: it is not registered, or only declared."""
+        return not self.is_registered or self.ledger.consumers.get(self.name) == 0
 
     def remembered(self) -> tuple[Position, Position] | None:
         """This consumer's position at the end of an earlier life, and the batch it had planned.

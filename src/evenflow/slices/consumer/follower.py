@@ -148,10 +148,10 @@ class Follower:
             return self._core.remembered()
 
     @property
-    def is_registered(self) -> bool:
-        """Whether the domain keeps items for a consumer of this name."""
+    def is_new(self) -> bool:
+        """Whether no consumer of this name has run before that the domain keeps items for."""
         with self._changed:
-            return self._core.is_registered
+            return self._core.is_new
 
     def begin(self, start: str | Position = EARLIEST) -> Position:
         """Where a consumer that has read nothing yet begins: `EARLIEST`, `LATEST` or a position."""

@@ -268,7 +268,7 @@ class Cutting:
         """Which registered consumers have not answered."""
         if self._registrations is None:
             return ""
-        away = sorted(self._registrations.registered().keys() - one.consumers.keys())
+        away = sorted(self._registrations.may_have_planned() - one.consumers.keys())
         return f"consumer {', '.join(away)} is away, and may have planned more" if away else ""
 
     def _give_way(self, one: Preparation, why: str, now: float) -> None:

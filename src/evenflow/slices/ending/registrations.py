@@ -52,7 +52,7 @@ class Registrations:
             if not one.ended:
                 self._numbers[one.consumer] = one.number
         for name in expected:
-            self.consumers.learn((name,))
+            self.consumers.declare(name)
             self._numbers.setdefault(name, 0)
 
     def on_commit(self, commit: ConsumerCommit) -> CommitCopy | None:
@@ -95,8 +95,15 @@ class Registrations:
         return [copy for copy in found if copy is not None]
 
     def registered(self) -> dict[str, int]:
-        """Who is registered, with the number of the commit that is on disk."""
+        """Who is registered, with the number of the commit that is on disk; 0: it never ran."""
         return self._numbers
+
+    def may_have_planned(self) -> set[str]:
+        """Who is registered and may have planned something.
+
+        One of which nothing is on disk has not been named to itself: it plans nothing before.
+        """
+        return {name for name, number in self._numbers.items() if number}
 
     def position(self, name: str) -> Position:
         """How far a consumer is."""

@@ -130,6 +130,11 @@ class ServingRules:
         self.consumers.commit(message)
         return self._contradict(message.consumer) if returned else None
 
+    def on_listed(self, names: Iterable[str]) -> None:
+        """The ledger names the registered consumers."""
+        self.consumers.learn(names)
+        self.consumers.release_unlisted(names)
+
     def on_consumer_gone(self, name: str) -> CommitCopy | None:
         """A consumer's process is gone; return what to keep of it for its next one."""
         self.consumers.on_process_gone(name)
