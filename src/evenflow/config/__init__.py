@@ -21,6 +21,7 @@ from evenflow.config.mobile_sections import MailboxConfig, MobileGroupConfig
 from evenflow.config.qos_section import QosConfig
 from evenflow.config.sections import (
     BalancerConfig,
+    ConsumerConfig,
     DomainConfig,
     NodeConfig,
     PublisherConfig,
@@ -33,6 +34,7 @@ __all__ = [
     "BalancerConfig",
     "BridgeConfig",
     "Config",
+    "ConsumerConfig",
     "DomainConfig",
     "ElasticConfig",
     "EventConfig",

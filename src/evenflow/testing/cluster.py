@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from evenflow.config import Config
+from evenflow.config.spans import Keep
 from evenflow.model.ids import NodeId
 from evenflow.model.messages import (
     Ack,
@@ -31,6 +32,7 @@ from evenflow.model.messages import (
     Receipt,
     Refusal,
     ReplayRequest,
+    RoomWanted,
     SliceLoads,
     SliceState,
     WriterCut,
@@ -59,6 +61,8 @@ class SimCluster(BalancerHost):
 
     served = False
     """Whether consumers read the topic."""
+    kept: Keep | None = None
+    """What is kept beyond what is committed."""
 
     def __init__(
         self,
@@ -90,7 +94,7 @@ class SimCluster(BalancerHost):
 
     def start_publisher(self) -> str:
         """A new publisher process; returns its writer id, as addresses have it."""
-        return self.publishers.start(self.now, self.slice_count, served=self.served)
+        return self.publishers.start(self.now, self.slice_count, served=self.served, keep=self.kept)
 
     def kill_publisher(self, publisher: str) -> None:
         """``kill -9``: what no node has is lost."""
@@ -105,6 +109,8 @@ class SimCluster(BalancerHost):
         node = NodeId.of(f"node-{self._started}", f"{self._started:x}")
         layout = replace(self.balancers.config.topics[0], slices=count).layout
         core = NodeCore(TOPIC, node, count, self.node_settings, self.now, layout=layout)
+        if core.serving is not None:
+            core.serving.keeps = self.kept is not None
         self.nodes[node] = SimNode(core, misfit=count != self.slice_count)
         return node
 
@@ -316,7 +322,8 @@ class SimCluster(BalancerHost):
         self.checker.lose_owner(held[node], held.values())
 
     def _at_publisher(self, name: str, message: object) -> None:
-        assert isinstance(message, Commit | ReplayRequest | MapPage | Beat | Ledger | WriterCut)
+        heard = Commit | ReplayRequest | RoomWanted | MapPage | Beat | Ledger | WriterCut
+        assert isinstance(message, heard)
         if isinstance(message, Commit | ReplayRequest):
             self.checker.admit(message, self.publishers[name].balancers.gave(message.terms))
         for reaction in self.publishers[name].handle(message, self.now):

@@ -105,7 +105,7 @@ def test_one_that_was_forgotten_and_is_still_declared_begins_anew() -> None:
     registrations = Registrations([forgotten], ["late"])
     assert registrations.registered() == {"late": 0}
     assert registrations.consumers.names() == ("late",)
-    assert registrations.may_have_planned() == set()
+    assert registrations.away([]) == ""
 
 
 def test_the_archive_and_who_replays_dead_letters_are_declared_by_what_a_topic_is() -> None:

@@ -32,6 +32,19 @@ DEAD: Final = "dead"
 """Name of the consumer that replays or drops dead letters."""
 
 
+BALANCER: Final = "balancer"
+"""Who keeps the copy, in a ``CommitCopy`` of the balancer."""
+
+NOBODY: Final = 0
+"""No writer's id. The last commit of a consumer that has expired names it: so it is told from one
+that somebody has released."""
+
+
+def is_expired(said: ConsumerCommit | CommitCopy) -> bool:
+    """Whether this is the last word about a consumer that has expired."""
+    return said.ended and NOBODY in said.writers
+
+
 def expected_consumers(topic: TopicConfig) -> tuple[str, ...]:
     """The consumers of a topic that follow from what it is."""
     return (ARCHIVE,) * topic.durable + (DEAD,) * topic.is_dead

@@ -155,11 +155,12 @@ class PublisherShell:
         return touched
 
     def _drain(self, touched: list[str]) -> None:
-        if touched:
-            now = self._clock.monotonic()
-            self.owner_writers.drain(touched, now)
-            if self.owner_writers.needs_care and self._sleeps_until > now + _POLL_S:
-                self._hearing.wake()
+        if not touched:
+            return
+        now = self._clock.monotonic()
+        self.owner_writers.drain(touched, now)
+        if self.owner_writers.needs_care and self._sleeps_until > now + _POLL_S:
+            self._hearing.wake()
 
     def flush(self, timeout_s: float) -> bool:
         """Write everything; return whether it is acknowledged in time."""
@@ -199,7 +200,7 @@ class PublisherShell:
             self._changed.wait_for(lambda: self._failure or not self.core.uncommitted, timeout_s)
             if self._failure is not None:
                 raise self._failure
-            return self.core.uncommitted == 0
+            return not self.core.uncommitted
 
     def close(self) -> None:
         """Stop the threads, write down what is left, say goodbye and close the endpoints."""
@@ -222,9 +223,8 @@ class PublisherShell:
 
     def _is_announced(self, epoch: int) -> bool:
         """Whether everybody knows that an epoch is closed; needed of served topics alone."""
-        if self.core.consumers is None:
-            return True
-        return self._announced >= epoch and self._epochs.is_acked(0.0)
+        known = self._announced >= epoch and self._epochs.is_acked(0.0)
+        return known or self.core.consumers is None
 
     def _wait_for_room(self, size: int, timeout_s: float) -> bool:
         self._check()
@@ -291,8 +291,7 @@ class PublisherShell:
             else:
                 reactions = self.core.handle(message, now)
             if any(isinstance(one, Committed) for one in reactions):
-                self._outlet.on_committed()
-                self._changed.notify_all()
+                self._on_forgotten()
             if isinstance(message, ReplayRequest) and not self._outlet.may_answer():
                 return
         self._follow()
@@ -301,6 +300,10 @@ class PublisherShell:
                 self._perform(reaction)
             except Exception:  # noqa: BLE001 - one node's fault is not the others'
                 _log.exception("%s could not be served", type(message).__name__)
+
+    def _on_forgotten(self) -> None:
+        self._outlet.on_committed()
+        self._changed.notify_all()
 
     def _follow(self) -> None:
         if self._hearing.follow(self.core):
@@ -316,10 +319,11 @@ class PublisherShell:
                 self.replayer.resend(node, lacking)
 
     def _tend(self) -> None:
-        """Do what is due by time."""
         now = self._clock.monotonic()
         with self._changed:
             self._outlet.renew(now)
+            if self.core.forgetting.look(now):
+                self._on_forgotten()
             ending = self.core.epoch_due(now)
             sealed = self.core.end_epoch(now) if ending else self.core.seal_due(now)
             touched = self._outlet.put(sealed, now)
