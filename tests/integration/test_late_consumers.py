@@ -87,7 +87,12 @@ def test_what_is_promised_to_one_that_never_ran_and_one_that_expires(
         publisher.close(1.0)
     rows = listed(served, "promised", capsys)
     late = rows["late"]
-    assert (late["behind"], late["known"], late["ran"], late["declared"]) == (400, True, False, True)
+    assert (late["behind"], late["known"], late["ran"], late["declared"]) == (
+        400,
+        True,
+        False,
+        True,
+    )
     assert rows["adhoc"]["behind"] == 100
     assert wait_until(lambda: "adhoc" not in listed(served, "promised", capsys), 30)
     with pytest.raises(DomainError, match=r"expired at .*evenflow consumers forget adhoc"):

@@ -63,8 +63,8 @@ DEAD_SLICES = 4
 
 _SINGLE: tuple[type[Section], ...] = (
     DomainConfig, PublisherConfig, ConsumerConfig, NodeConfig, BalancerConfig, MonitorConfig,
-    HistoryConfig, ElasticConfig, StoreConfig, AccessConfig, GatewayConfig, MailboxConfig, QosConfig,
-    BridgeConfig,
+    HistoryConfig, ElasticConfig, StoreConfig, AccessConfig, GatewayConfig, MailboxConfig,
+    QosConfig, BridgeConfig,
 )  # fmt: skip
 _NAMED: tuple[type[Section], ...] = (
     TopicConfig, GroupConfig, EventConfig, PlannerConfig, MobileGroupConfig,

@@ -5,14 +5,14 @@ message, and every batch, becomes a :class:`~evenflow.testing.network.Parcel` th
 deliver at any time and in any order, deliver twice or lose. Every process may be killed at any
 moment and started anew, or stopped and continued; paths between two of them may be cut; there may
 be several balancers, and nodes that have the topic otherwise. What must always hold is checked as
-it happens (:mod:`evenflow.testing.invariants`), that nobody sends without pause included
-(:mod:`evenflow.testing.network`).
+it happens (:mod:`evenflow.testing.invariants`, :mod:`evenflow.testing.network`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 from evenflow.config import Config
 from evenflow.config.spans import Keep
@@ -54,15 +54,14 @@ from evenflow.testing.publishers import TOPIC, SimPublishers
 
 TICK = 0.04
 """Steps of the time in which everything takes its course."""
+HEARD = Commit | ReplayRequest | RoomWanted | MapPage | Beat | Ledger | WriterCut
 
 
 class SimCluster(BalancerHost):
     """Publishers, nodes, balancers, and everything on its way between them."""
 
-    served = False
-    """Whether consumers read the topic."""
-    kept: Keep | None = None
-    """What is kept beyond what is committed."""
+    served, kept = False, cast("Keep | None", None)
+    """Whether consumers read the topic, and what is kept beyond what they have committed."""
 
     def __init__(
         self,
@@ -109,8 +108,6 @@ class SimCluster(BalancerHost):
         node = NodeId.of(f"node-{self._started}", f"{self._started:x}")
         layout = replace(self.balancers.config.topics[0], slices=count).layout
         core = NodeCore(TOPIC, node, count, self.node_settings, self.now, layout=layout)
-        if core.serving is not None:
-            core.serving.keeps = self.kept is not None
         self.nodes[node] = SimNode(core, misfit=count != self.slice_count)
         return node
 
@@ -322,8 +319,7 @@ class SimCluster(BalancerHost):
         self.checker.lose_owner(held[node], held.values())
 
     def _at_publisher(self, name: str, message: object) -> None:
-        heard = Commit | ReplayRequest | RoomWanted | MapPage | Beat | Ledger | WriterCut
-        assert isinstance(message, heard)
+        assert isinstance(message, HEARD)
         if isinstance(message, Commit | ReplayRequest):
             self.checker.admit(message, self.publishers[name].balancers.gave(message.terms))
         for reaction in self.publishers[name].handle(message, self.now):

@@ -96,6 +96,14 @@ class ServingCluster(SimCluster):
         """How many processes there are, consumers included."""
         return super().processes + len(self.consumers)
 
+    def start_node(self, slice_count: int = 0) -> str:
+        """A new node process."""
+        node = super().start_node(slice_count)
+        serving = self.nodes[node].core.serving
+        assert serving is not None
+        serving.keeps = self.kept is not None
+        return node
+
     def kill_node(self, node: str) -> None:
         """``kill -9``: the consumers learn of it, too."""
         super().kill_node(node)

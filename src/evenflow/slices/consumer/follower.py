@@ -159,8 +159,7 @@ class Follower:
         with self._changed:
             if start == LATEST:
                 return self._core.latest(NOWHERE)
-            if start != EARLIEST:
-                assert not isinstance(start, str)
+            if not isinstance(start, str):
                 return start
             position = self._core.earliest()
         # What others commit is forgotten until this one is registered: how far, is told now.

@@ -46,7 +46,7 @@ from evenflow.slices.publisher.epochs import Epochs
 from evenflow.slices.publisher.exchange import Committed, Counts, Exchange, Reaction, Resend
 from evenflow.slices.publisher.fencing import Fencing, HeardBalancers
 from evenflow.slices.publisher.keeping.forgetting import Forgetting
-from evenflow.slices.publisher.renewal import Ending, Former, Renewal, refusal
+from evenflow.slices.publisher.renewal import Ending, Former, Formers, Renewal, refusal
 from evenflow.slices.publisher.sealing import Limits, SealedSample, Sealing
 from evenflow.slices.publisher.sending.routing import Routing
 
@@ -118,10 +118,11 @@ class PublisherCore:
         """Why this publisher cannot go on; empty when it can."""
         self.consumers = Consumers() if served else None
         self.epochs = Epochs(topic, writer, slice_count, self.sealing, limits.epoch_s)
+        self.formers = Formers()
+        """Writers that this publisher was before."""
         self.forgetting = Forgetting(
-            self.epochs, self.sealing, self.counts, self.consumers, self.ledger, keep
+            self.epochs, self.sealing, self.counts, self.consumers, self.ledger, self.formers, keep
         )
-        self.formers = self.forgetting.formers
         self._exchange = self._exchange_of(Fencing(slice_count))
 
     def _exchange_of(self, fencing: Fencing) -> Exchange:

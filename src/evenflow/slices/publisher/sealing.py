@@ -149,10 +149,7 @@ class Sealing:
         """Bytes that may be kept."""
         if self._journal is not None:
             return self.retention.size + self._journal.spare
-        room = self._limits.retention_bytes
-        if self._spill is not None and not self._spill_full:
-            room += self._spill.limit
-        return room
+        return self._limits.retention_bytes if self._spill_full else self.capacity
 
     @property
     def capacity(self) -> int:

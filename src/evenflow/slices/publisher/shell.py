@@ -155,12 +155,11 @@ class PublisherShell:
         return touched
 
     def _drain(self, touched: list[str]) -> None:
-        if not touched:
-            return
-        now = self._clock.monotonic()
-        self.owner_writers.drain(touched, now)
-        if self.owner_writers.needs_care and self._sleeps_until > now + _POLL_S:
-            self._hearing.wake()
+        if touched:
+            now = self._clock.monotonic()
+            self.owner_writers.drain(touched, now)
+            if self.owner_writers.needs_care and self._sleeps_until > now + _POLL_S:
+                self._hearing.wake()
 
     def flush(self, timeout_s: float) -> bool:
         """Write everything; return whether it is acknowledged in time."""
@@ -217,9 +216,8 @@ class PublisherShell:
         finally:
             self.replayer.close()
             self._epochs.wait_acked(_FAREWELL_S)
-            self._hearing.close()
-            self.owner_writers.close()
-            self._epochs.close()
+            for one in (self._hearing, self.owner_writers, self._epochs):
+                one.close()
 
     def _is_announced(self, epoch: int) -> bool:
         """Whether everybody knows that an epoch is closed; needed of served topics alone."""
@@ -242,8 +240,7 @@ class PublisherShell:
             raise ClosedError(f"publisher of topic {self.core.topic!r}")
 
     def _wake_if_due(self) -> None:
-        due = self.core.deadline()
-        if due is not None and due < self._sleeps_until:
+        if (due := self.core.deadline()) is not None and due < self._sleeps_until:
             self._hearing.wake()
 
     # -- service thread ----------------------------------------------------------------------------
@@ -283,15 +280,14 @@ class PublisherShell:
     def _handle(self, message: Heard) -> None:
         now = self._clock.monotonic()
         with self._changed:
-            reactions: list[Reaction] = []
+            reactions: list[Reaction]
             if isinstance(message, Beat):
                 self._members.on_beat(message, now)
             if isinstance(message, ConsumerCommit | Progress):
                 reactions = self.core.handle_consumer(message, now)
             else:
                 reactions = self.core.handle(message, now)
-            if any(isinstance(one, Committed) for one in reactions):
-                self._on_forgotten()
+            self._on_forgotten(any_at_all=any(isinstance(one, Committed) for one in reactions))
             if isinstance(message, ReplayRequest) and not self._outlet.may_answer():
                 return
         self._follow()
@@ -301,9 +297,10 @@ class PublisherShell:
             except Exception:  # noqa: BLE001 - one node's fault is not the others'
                 _log.exception("%s could not be served", type(message).__name__)
 
-    def _on_forgotten(self) -> None:
-        self._outlet.on_committed()
-        self._changed.notify_all()
+    def _on_forgotten(self, *, any_at_all: bool) -> None:
+        if any_at_all:
+            self._outlet.on_committed()
+            self._changed.notify_all()
 
     def _follow(self) -> None:
         if self._hearing.follow(self.core):
@@ -322,8 +319,7 @@ class PublisherShell:
         now = self._clock.monotonic()
         with self._changed:
             self._outlet.renew(now)
-            if self.core.forgetting.look(now):
-                self._on_forgotten()
+            self._on_forgotten(any_at_all=self.core.forgetting.look(now))
             ending = self.core.epoch_due(now)
             sealed = self.core.end_epoch(now) if ending else self.core.seal_due(now)
             touched = self._outlet.put(sealed, now)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from evenflow.model.messages import ConsumerCommit, Progress
 from evenflow.slices.publisher.keeping.history import History
-from evenflow.slices.publisher.renewal import Formers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from evenflow.slices.ledger_view import LedgerView
     from evenflow.slices.publisher.epochs import Epochs
     from evenflow.slices.publisher.exchange import Counts, Exchange, Reaction
+    from evenflow.slices.publisher.renewal import Formers
     from evenflow.slices.publisher.sealing import Sealing
 
 
@@ -38,6 +38,7 @@ class Forgetting:
         counts: What has happened.
         consumers: The consumers of a served topic; None of an application's.
         ledger: Names those that are registered.
+        formers: Writers that this publisher was before.
         keep: How much is kept beyond what is committed; None for nothing.
     """
 
@@ -48,15 +49,14 @@ class Forgetting:
         counts: Counts,
         consumers: Consumers | None,
         ledger: LedgerView,
+        formers: Formers,
         keep: Keep | None,
     ) -> None:
-        self.formers = Formers()
-        """Writers that this publisher was before."""
         self.history = None if keep is None else History(keep)
         self.is_over = False
         """Whether the history is the nodes' and the balancer's alone from now on."""
         self._epochs, self._sealing, self._counts = epochs, sealing, counts
-        self._consumers, self._ledger = consumers, ledger
+        self._consumers, self._ledger, self._formers = consumers, ledger, formers
         if self.history is not None:
             epochs.settled = 0
 
@@ -97,7 +97,7 @@ class Forgetting:
         """Forget what all registered consumers have committed, once it is known who they are."""
         if not self._ledger.version:
             return []
-        reactions = self.formers.commit_epochs(consumers, consumer, now)
+        reactions = self._formers.commit_epochs(consumers, consumer, now)
         epoch = consumers.floor(exchange.writer)
         if epoch > self._epochs.ended:
             self._counts.impossible += 1
