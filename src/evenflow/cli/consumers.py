@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -18,6 +18,12 @@ from evenflow.errors import UnknownName, UsageError
 from evenflow.model.ids import NOWHERE, Position
 from evenflow.model.messages import ConsumerCommit
 from evenflow.slices.consumer.core import ConsumerCore
+from evenflow.slices.consumer.reading import count_items
+from evenflow.slices.consumer.registry import declared_consumers, is_expired
+from evenflow.slices.consumer.ticket import Range
+
+if TYPE_CHECKING:
+    from evenflow.config import TopicConfig
 
 EXAMPLES = """\
   evenflow consumers                 the consumers of the first served topic
@@ -52,8 +58,13 @@ def consumers(
         if action == "forget":
             if not name:
                 raise UsageError("say which: evenflow consumers forget NAME")
+            if name in declared_consumers(config.topic(topic)):
+                raise UsageError(
+                    f"{name} is declared in topics.{topic}: take it out of 'consumers' there (or"
+                    " make the topic not durable), start the balancer anew, then forget it"
+                )
             return _forget(participant, view, name)
-    rows = view.rows()
+    rows = view.rows(config.topic(topic))
     if not rows and not view.core.progress and not config.topic(topic).served:
         print(
             f"evenflow: error: topic {topic} is not served, so nobody can read it: set"
@@ -77,9 +88,10 @@ def consumers(
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    most = "" if row["known"] else "at most "
-    marks = ("yes" if row[column] else "no" for column in ("running", "registered"))
-    return [row["consumer"], *marks, f"{most}{row['behind']:,}"]
+    running = "yes" if row["running"] else "no" if row["ran"] else "never"
+    on_disk = "declared" if row["declared"] else "yes" if row["registered"] else "no"
+    how = "" if row["known"] else "at most " if row["counted"] else "about "
+    return [row["consumer"], running, on_disk, f"{how}{row['behind']:,}"]
 
 
 class ConsumersView:
@@ -100,29 +112,58 @@ class ConsumersView:
                 self.running.add(message.consumer)
             self.core.handle(message, time.monotonic())
 
-    def rows(self) -> list[dict[str, Any]]:
-        """A row for each registered consumer."""
+    def rows(self, topic: TopicConfig) -> list[dict[str, Any]]:
+        """A row for each registered consumer.
+
+        What publishers have announced that are here is known from them. What others had published,
+        which have left, only the nodes can count.
+        """
         found = []
+        declared = declared_consumers(topic)
         for name in self.core.others.names():
             newest = self.core.others.newest(name)
+            never = newest is None and self.core.ledger.consumers.get(name) == 0
             position = NOWHERE if newest is None else Position.of(newest.writers, newest.epochs)
             # One of which nobody remembers where it stands may lack all that is kept.
-            behind = self.core.items_behind(self.core.earliest().merged(position))
+            start = position if never else self.core.earliest().merged(position)
+            left = self._left_behind(start, topic.slices)
             found.append(
                 {
                     "consumer": name,
                     "running": name in self.running,
+                    "ran": not never,
+                    "declared": name in declared,
                     "registered": name in self.core.ledger.consumers,
-                    "behind": behind,
-                    "known": newest is not None,
+                    "behind": self.core.items_behind(start) + (left or 0),
+                    "known": left is not None and (newest is not None or never),
+                    "counted": left is not None,
                 }
             )
         return found
 
+    def _left_behind(self, start: Position, slices: int) -> int | None:
+        """Items behind a position of publishers that have left; None when a node does not say."""
+        counts = []
+        heard = self.core.closed()
+        for told in self.core.progress.values():
+            whole = Position.of(told.writers, told.epochs)
+            left = {
+                writer: epoch
+                for writer, epoch in whole.items()
+                if writer not in heard
+                and epoch > start[writer]
+                and not self.core.ledger.is_over(writer)
+            }
+            if left:
+                asked = Range(tuple(range(slices)), start, Position(left), {})
+                counts.append(count_items(self.topic, told.address, asked))
+        return None if None in counts else sum(filter(None, counts))
+
 
 def _forget(participant: Participant, view: ConsumersView, name: str) -> int:
     known = view.core.others.names()
-    if name not in known:
+    said = view.core.others.newest(name)
+    if name not in known and (said is None or not is_expired(said)):
         raise UnknownName("consumer", name, known)
     if name in view.running:
         print(f"evenflow: error: {name} is running: stop it first", file=sys.stderr)

@@ -22,6 +22,7 @@ from evenflow.config.mobile_sections import MailboxConfig, MobileGroupConfig
 from evenflow.config.qos_section import QosConfig
 from evenflow.config.sections import (
     BalancerConfig,
+    ConsumerConfig,
     DomainConfig,
     NodeConfig,
     PublisherConfig,
@@ -34,6 +35,7 @@ __all__ = [
     "BalancerConfig",
     "BridgeConfig",
     "Config",
+    "ConsumerConfig",
     "DomainConfig",
     "ElasticConfig",
     "EventConfig",

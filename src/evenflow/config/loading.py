@@ -34,6 +34,7 @@ from evenflow.config.qos_section import QosConfig
 from evenflow.config.section import Section
 from evenflow.config.sections import (
     BalancerConfig,
+    ConsumerConfig,
     DomainConfig,
     NodeConfig,
     PublisherConfig,
@@ -62,9 +63,9 @@ DEAD_SLICES = 4
 """Into how many slices a topic of dead letters is cut that the file does not have."""
 
 _SINGLE: tuple[type[Section], ...] = (
-    DomainConfig, PublisherConfig, NodeConfig, BalancerConfig, MonitorConfig, HistoryConfig,
-    ElasticConfig, StoreConfig, AccessConfig, GatewayConfig, MailboxConfig, QosConfig, BridgeConfig,
-    MetricsConfig,
+    DomainConfig, PublisherConfig, ConsumerConfig, NodeConfig, BalancerConfig, MonitorConfig,
+    HistoryConfig, ElasticConfig, StoreConfig, AccessConfig, GatewayConfig, MailboxConfig,
+    QosConfig, BridgeConfig, MetricsConfig,
 )  # fmt: skip
 _NAMED: tuple[type[Section], ...] = (
     TopicConfig, GroupConfig, EventConfig, PlannerConfig, MobileGroupConfig,
@@ -79,6 +80,7 @@ class Config:
     domain: DomainConfig = field(default_factory=DomainConfig)
     topics: tuple[TopicConfig, ...] = field(default_factory=lambda: (TopicConfig(),))
     publisher: PublisherConfig = field(default_factory=PublisherConfig)
+    consumer: ConsumerConfig = field(default_factory=ConsumerConfig)
     node: NodeConfig = field(default_factory=NodeConfig)
     balancer: BalancerConfig = field(default_factory=BalancerConfig)
     monitor: MonitorConfig = field(default_factory=MonitorConfig)
@@ -117,6 +119,11 @@ class Config:
                 raise ConfigError(
                     topic.key("served"), topic.served, "must be true for a durable topic"
                 )
+            for needs in ("consumers", "keep"):
+                if getattr(topic, needs) and not topic.served:
+                    raise ConfigError(
+                        topic.key("served"), topic.served, f"must be true for a topic with {needs}"
+                    )
         least = 3 * self.balancer.beat_ms / 1_000
         if self.node.lease_s < least:
             raise ConfigError(
@@ -251,6 +258,7 @@ class Config:
             domain=section(DomainConfig, "domain", tables),
             topics=named(TopicConfig, tables),
             publisher=section(PublisherConfig, "publisher", tables),
+            consumer=section(ConsumerConfig, "consumer", tables),
             node=section(NodeConfig, "node", tables),
             balancer=section(BalancerConfig, "balancer", tables),
             monitor=section(MonitorConfig, "monitor", tables),

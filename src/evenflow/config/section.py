@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NAME = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
+CONSUMER_NAME = r"[A-Za-z0-9_.-]{1,100}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,22 @@ def text_or_offered(default: str, pattern: str, allowed: str, group: str) -> str
 
     rule = Rule(read, f"must be {allowed}, or of an entry point in the group {group}")
     return field(default=default, metadata={"rule": rule})
+
+
+def names() -> tuple[str, ...]:
+    """A list of names, each once."""
+
+    def read(raw: object) -> tuple[str, ...]:
+        if not isinstance(raw, list | tuple) or not all(
+            isinstance(one, str) and re.fullmatch(CONSUMER_NAME, one) for one in raw
+        ):
+            raise ValueError
+        if len(set(raw)) < len(raw):
+            raise ValueError
+        return tuple(raw)
+
+    allowed = "must be a list of names, each once: 1 to 100 letters, digits, '_', '-' or '.'"
+    return field(default=(), metadata={"rule": Rule(read, allowed)})
 
 
 def texts() -> tuple[str, ...]:

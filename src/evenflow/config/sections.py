@@ -12,12 +12,14 @@ from evenflow.config.section import (
     NAME,
     Section,
     integer,
+    names,
     number,
     text,
     text_or_offered,
     texts,
     yes_or_no,
 )
+from evenflow.config.spans import SIZE, TIME, Keep, keep_of, seconds_of
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -75,6 +77,13 @@ class TopicConfig(Section):
     """Which slice an item gets."""
     served: bool = yes_or_no(False)  # noqa: FBT003
     """Whether consumers (Spark) read the items from serving nodes and say when to forget them."""
+    consumers: tuple[str, ...] = names()
+    """Consumers for whom everything is kept from the start, though they have never run."""
+    keep: str = text(
+        "", rf"|{TIME}|{SIZE}", "a time such as '1h' or '7d', a size such as '2GiB', or empty"
+    )
+    """How much is kept, for consumers that come later, of what all have committed: a time, or a
+    size of each publisher. Empty: nothing. Publishing never waits for it."""
     encoding: str = text("json", "json|struct|avro", "'json', 'struct' or 'avro'")
     """How the payloads of a served topic are encoded, for columns decoded from them."""
     fields: str = text("", r"[^\n]*", "columns as DDL, as in 'speed DOUBLE, lane INT'")
@@ -102,6 +111,11 @@ class TopicConfig(Section):
         return f"topics.{self.name}.{name}"
 
     @property
+    def kept(self) -> Keep | None:
+        """What is kept beyond what is committed; None for nothing."""
+        return keep_of(self.keep)
+
+    @property
     def dead_name(self) -> str:
         """The topic of what the application could not process."""
         return f"{self.name}{DEAD_SUFFIX}"
@@ -116,6 +130,22 @@ class TopicConfig(Section):
         """What all processes of a domain must agree on, in words."""
         kind = "served" if self.served else "processed at the nodes"
         return f"{self.slices} slices by {self.assignment}, {kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerConfig(Section):
+    """``[consumer]``: the consumers of served topics."""
+
+    table: ClassVar[str] = "consumer"
+
+    expires: str = text("", rf"|{TIME}", "a time such as '12h' or '7d', or empty for never")
+    """A consumer that the balancer has not heard for this long is forgotten, unless the file
+    declares it. Empty: never."""
+
+    @property
+    def expires_s(self) -> float | None:
+        """The time in seconds; None for never."""
+        return seconds_of(self.expires) if self.expires else None
 
 
 @dataclass(frozen=True, slots=True)

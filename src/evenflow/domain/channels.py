@@ -95,6 +95,7 @@ COMMITS: Final = _kept("commits", messages.Commit, 64)
 CONSUMERS: Final = _kept("consumer-commits", messages.ConsumerCommit, 1, liveliness=True)
 COPIES: Final = _kept("commit-copies", messages.CommitCopy, 1)
 PROGRESS: Final = _kept("progress", messages.Progress, 1, liveliness=True)
+ROOM: Final = Channel("evenflow/room-wanted", messages.RoomWanted)
 REQUESTS: Final = _kept("requests", messages.ReplayRequest, 64)
 """Partition: the publisher's writer."""
 ANSWERS: Final = _kept("answers", messages.ReplayAnswer, 64)
@@ -160,9 +161,9 @@ DEVICES: Final = _kept("devices", messages.DeviceRecord, 1)
 DEVICE_COUNTS: Final = Channel("evenflow/device-counts", messages.DeviceCounts)
 
 CONTROL: Final = (
-    EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
-    REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
-    ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS, PENDING_CUTS,
+    EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, ROOM, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE,
+    REPORTS, REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES,
+    EVENTS, ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS, PENDING_CUTS,
     WRITER_REQUESTS, GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS, SETTLE_ANSWERS,
     NODE_OUTCOMES, MAIL, MAIL_RECEIPTS, SEND_REQUESTS, SEND_REPLIES, MAILBOXES, GROUP_REQUESTS,
     GROUP_MEMBERS, REVOCATIONS, USES, SEPARATIONS, BRIDGES, ARCS, DEVICES,

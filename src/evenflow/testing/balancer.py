@@ -24,6 +24,7 @@ from evenflow.testing.invariants import Violation
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from evenflow.config.spans import Keep
     from evenflow.model.messages import ActionOrder, ActionOutcome, Receipt
     from evenflow.slices.actions import Send
     from evenflow.slices.balancer.settings import BalancerSettings
@@ -111,6 +112,12 @@ class SimBalancers:
         self.config, self.settings = config, settings
         self.history = History(Path(config.history.path))
         self.served = False
+        self.expires: float | None = None
+        """Seconds after which a consumer that is not heard is released."""
+        self.keep: Keep | None = None
+        """What is kept beyond what is committed."""
+        self.declared: tuple[str, ...] = ()
+        """Consumers that the configuration names."""
         self.own_disks = False
         """Whether each balancer that runs has a disk of its own; else they share one."""
         self.full: set[int] = set()
@@ -121,7 +128,7 @@ class SimBalancers:
 
     def _books(self, disk: int) -> Books:
         state = decode_state(self.config.topics[0].name, *self._disks[disk].values())
-        return Books(state, self.served)
+        return Books(state, self.served, self.declared, self.keep, self.expires)
 
     def start(self, starter: SimStarter, now: float, running: Collection[int]) -> SimBalancer:
         """A new balancer process.

@@ -5,16 +5,17 @@ message, and every batch, becomes a :class:`~evenflow.testing.network.Parcel` th
 deliver at any time and in any order, deliver twice or lose. Every process may be killed at any
 moment and started anew, or stopped and continued; paths between two of them may be cut; there may
 be several balancers, and nodes that have the topic otherwise. What must always hold is checked as
-it happens (:mod:`evenflow.testing.invariants`), that nobody sends without pause included
-(:mod:`evenflow.testing.network`).
+it happens (:mod:`evenflow.testing.invariants`, :mod:`evenflow.testing.network`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 from evenflow.config import Config
+from evenflow.config.spans import Keep
 from evenflow.model.ids import NodeId
 from evenflow.model.messages import (
     Ack,
@@ -31,6 +32,7 @@ from evenflow.model.messages import (
     Receipt,
     Refusal,
     ReplayRequest,
+    RoomWanted,
     SliceLoads,
     SliceState,
     WriterCut,
@@ -53,13 +55,14 @@ from evenflow.testing.publishers import TOPIC, SimPublishers
 
 TICK = 0.04
 """Steps of the time in which everything takes its course."""
+HEARD = Commit | ReplayRequest | RoomWanted | MapPage | Beat | Ledger | WriterCut
 
 
 class SimCluster(BalancerHost):
     """Publishers, nodes, balancers, and everything on its way between them."""
 
-    served = False
-    """Whether consumers read the topic."""
+    served, kept = False, cast("Keep | None", None)
+    """Whether consumers read the topic, and what is kept beyond what they have committed."""
 
     def __init__(
         self,
@@ -92,7 +95,7 @@ class SimCluster(BalancerHost):
 
     def start_publisher(self) -> str:
         """A new publisher process; returns its writer id, as addresses have it."""
-        return self.publishers.start(self.now, self.slice_count, served=self.served)
+        return self.publishers.start(self.now, self.slice_count, served=self.served, keep=self.kept)
 
     def kill_publisher(self, publisher: str) -> None:
         """``kill -9``: what no node has is lost."""
@@ -319,7 +322,7 @@ class SimCluster(BalancerHost):
         self.checker.lose_owner(held[node], held.values())
 
     def _at_publisher(self, name: str, message: object) -> None:
-        assert isinstance(message, Commit | ReplayRequest | MapPage | Beat | Ledger | WriterCut)
+        assert isinstance(message, HEARD)
         if isinstance(message, Commit | ReplayRequest):
             self.checker.admit(message, self.publishers[name].balancers.gave(message.terms))
         for reaction in self.publishers[name].handle(message, self.now):

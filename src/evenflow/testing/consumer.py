@@ -37,6 +37,11 @@ class SimConsumer:
         self._pending: dict[int, dict[tuple[int, int], int]] = {}
         """Slices still to be read; for each, how far each writer's items are here."""
         self._read: list[int] = []
+        self._runs: list[tuple[int, int, int, int]] = []
+        self._sunk: dict[int, list[tuple[int, int, int, int]]] = {}
+        """By batch: writer, slice, first and last number of what was read."""
+        self.is_newcomer = False
+        """Whether it came late and asked for all that is kept."""
         self.answered_at = 0.0
         self.limit = 0
         """About how many items a batch may have; 0: any number."""
@@ -50,11 +55,19 @@ class SimConsumer:
         self.core.note_planned(self.offsets[-1])
         self.next_repeat = 0.0
         self.told = self.core.commit(self.offsets[self.committed])
-        self._pending, self._read = {}, []
+        self._pending, self._read, self._runs = {}, [], []
 
     def die(self) -> None:
         """``kill -9``."""
         self.core = self.told = None
+
+    @property
+    def has_everything(self) -> bool:
+        """Whether it is registered, and there is nothing that it could read."""
+        start, core = self.offsets[self.committed], self.core
+        if core is None or core.lacking() or not core.is_confirmed:
+            return False
+        return core.latest(start) == start
 
     @property
     def in_hand(self) -> bool:
@@ -77,7 +90,7 @@ class SimConsumer:
         elif not self.core.is_confirmed:
             return
         self._pending = {slice_id: {} for slice_id in range(slice_count)}
-        self._read = []
+        self._read, self._runs = [], []
 
     def read(self, node: SimNode, slices: list[int], most: int) -> None:
         """Ask a node for slices; the answer breaks off after ``most`` batches."""
@@ -95,6 +108,7 @@ class SimConsumer:
         for batch in answer[:most]:
             self._pending[batch.slice][batch.slice, batch.writer] = batch.last
             self._read += batch.ids.tolist()
+            self._runs.append((batch.writer, batch.slice, batch.first, batch.last))
         if most >= len(answer):
             for slice_id in slices:
                 del self._pending[slice_id]
@@ -103,7 +117,7 @@ class SimConsumer:
 
     def _finish(self) -> None:
         batch = self.committed + 1
-        self.sink[batch] = self._read
+        self.sink[batch], self._sunk[batch] = self._read, self._runs
         self.committed = batch
         if not self.commits_late:
             self._commit()
@@ -123,3 +137,11 @@ class SimConsumer:
     def items(self) -> list[int]:
         """Everything in the sink."""
         return [item for batch in self.sink.values() for item in batch]
+
+    def numbers(self) -> dict[tuple[int, int], set[int]]:
+        """The numbers of everything in the sink, by writer and slice."""
+        found: dict[tuple[int, int], set[int]] = {}
+        for runs in self._sunk.values():
+            for writer, slice_id, first, last in runs:
+                found.setdefault((writer, slice_id), set()).update(range(first, last + 1))
+        return found

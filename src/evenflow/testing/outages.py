@@ -3,7 +3,9 @@
 What may happen at any time, together with all that :mod:`evenflow.testing.schedules` has: a
 publisher is stopped and continued, or dies; the path between any two processes is cut, in one
 direction or both; any process is stopped and continued; consumers come, go and come back; all nodes
-are restarted at once, and the balancer with its disk; the disk of a balancer is full; balancers
+are restarted at once, and the balancer with its disk; a consumer is declared and runs for the first
+time when everything else has happened; the topic keeps a history, and a newcomer asks for it; the
+disk of a balancer is full; balancers
 share a disk or have their own, up to three of them; messages travel as bytes; publishers are told
 to thin, more or less, or not at all.
 
@@ -20,6 +22,7 @@ import random
 import sys
 from collections.abc import Callable
 
+from evenflow.config.spans import Keep
 from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import SimCluster
@@ -27,7 +30,7 @@ from evenflow.testing.invariants import Violation
 from evenflow.testing.planning import consumers_plan_when_asked, owner_dies_with_plans
 from evenflow.testing.schedules import calm, consumer_step, one_random_step, processes
 from evenflow.testing.seeds import run_seeds
-from evenflow.testing.serving_cluster import ServingCluster
+from evenflow.testing.serving_cluster import FOR_EVER, ServingCluster
 from evenflow.testing.silences import (
     answers_cross_samples,
     long_silence,
@@ -53,6 +56,8 @@ CROSSINGS: tuple[Act | None, ...] = (
     numbers_come_late,
 )
 """What happens once in a schedule, for certain."""
+KEEPS = (Keep(seconds=FOR_EVER), Keep(seconds=FOR_EVER), Keep(seconds=3.0), Keep(octets=1_500))
+"""What a topic may keep beyond what is committed."""
 SEPARATIONS = (0.0, 0.1, 1.0, 10.0)
 MOST_MESSAGES = 400.0
 """Messages a second of each process, on average over a schedule."""
@@ -84,10 +89,21 @@ def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
         writer_silence=SILENCE,
         lease=6.0,
     )
-    cluster = ServingCluster(4, node_settings=settings, balancer_settings=PATIENCE)
+    chance = random.Random(f"consumers {seed}")
+    keep = chance.choice([None, *KEEPS])
+    cluster = ServingCluster(4, node_settings=settings, balancer_settings=PATIENCE, keep=keep)
     for consumer in cluster.consumers.values():
         consumer.limit = rng.choice([0, 0, 1, 5])
-    _run(cluster, rng, steps, thinning_of(seed))
+    if chance.random() < 0.5:
+        cluster.declare("late")
+    if keep is None:
+        _run(cluster, rng, steps, thinning_of(seed))
+    else:
+        before = chance.randrange(steps)
+        _run(cluster, rng, before, thinning_of(seed))
+        cluster.add_newcomer("newcomer")
+        _go_on(cluster, rng, steps - before, None)
+    cluster.start_declared()
     try:
         cluster.settle(120.0)
     except Violation:
@@ -116,8 +132,14 @@ def _run(
     for _ in range(rng.randint(1, 3)):
         cluster.start_node()
     calm(cluster, 1.0)
+    _go_on(cluster, rng, steps, thinning)
+
+
+def _go_on(
+    cluster: SimCluster, rng: random.Random, steps: int, thinning: random.Random | None
+) -> None:
     faults = rng.choice([0.05, 0.15, 0.3])
-    crossing, when = rng.choice(CROSSINGS), rng.randrange(steps)
+    crossing, when = rng.choice(CROSSINGS), rng.randrange(max(1, steps))
     for step in range(steps):
         if thinning is not None and thinning.random() < 0.1:
             _separate(cluster, thinning)

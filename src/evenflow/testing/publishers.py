@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from evenflow.model.batch import Int32s
 from evenflow.model.ids import WriterId
@@ -11,6 +11,11 @@ from evenflow.model.messages import EpochClose
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.sealing import Limits, SealedSample, item_bytes
 from evenflow.slices.publisher.thinning import Thinning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenflow.config.spans import Keep
 
 TOPIC = "items"
 LIMITS = Limits(
@@ -40,7 +45,7 @@ class SimPublishers(dict[str, PublisherCore]):
         self._process: dict[str, str] = {}
         """The publisher of each writer id."""
 
-    def start(self, now: float, slice_count: int, *, served: bool) -> str:
+    def start(self, now: float, slice_count: int, *, served: bool, keep: Keep | None = None) -> str:
         """A new process; returns its name."""
         name = self._name_writer("")
         self[name] = core = PublisherCore(
@@ -51,6 +56,7 @@ class SimPublishers(dict[str, PublisherCore]):
             assign=no_assignment,
             new_writer=lambda: int(self._name_writer(name), 16),
             served=served,
+            keep=keep,
         )
         self.items_of[name] = []
         self.thinning[name] = Thinning()
@@ -93,6 +99,7 @@ class SimPublishers(dict[str, PublisherCore]):
     def advance(self, name: str, now: float) -> tuple[list[SealedSample], list[EpochClose]]:
         """Time passes; returns what a publisher writes and announces."""
         core = self[name]
+        core.forgetting.look(now)
         sealed, closes = core.seal_due(now), []
         if core.epoch_due(now):
             sealed += core.end_epoch(now)

@@ -6,6 +6,7 @@ once.
 
 from __future__ import annotations
 
+from evenflow.config.spans import Keep
 from evenflow.model.messages import (
     CommitCopy,
     ConsumerCommit,
@@ -14,10 +15,12 @@ from evenflow.model.messages import (
     Ledger,
     MapPage,
     Progress,
+    RoomWanted,
     WriterCut,
 )
 from evenflow.slices.actions import NodeGone, Send
 from evenflow.slices.balancer.core import BalancerSettings
+from evenflow.slices.consumer.registry import is_expired
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import SimCluster
 from evenflow.testing.consumer import SimConsumer
@@ -27,6 +30,10 @@ from evenflow.testing.node import SimNode
 
 COMMIT_EVERY = 1.0
 """How often a consumer repeats its newest commit."""
+FOR_EVER = 1e6
+"""Seconds; longer than any schedule."""
+ROOMY = 1 << 20
+"""Bytes; more than any schedule publishes."""
 
 
 class ServingCluster(SimCluster):
@@ -42,8 +49,10 @@ class ServingCluster(SimCluster):
         *,
         node_settings: NodeSettings | None = None,
         balancer_settings: BalancerSettings | None = None,
+        keep: Keep | None = None,
     ) -> None:
         self.consumers: dict[str, SimConsumer] = {}
+        self.kept = keep
         super().__init__(
             slice_count,
             publishers,
@@ -51,6 +60,7 @@ class ServingCluster(SimCluster):
             balancer_settings=balancer_settings,
         )
         self.balancers.served = True
+        self.balancers.keep = keep
         self.lossy: set[int] = set()
         """Items that an operator has given up: a consumer may lack them."""
         self.killed = 0
@@ -65,10 +75,34 @@ class ServingCluster(SimCluster):
         consumer.start()
         return consumer
 
+    def add_newcomer(self, name: str) -> SimConsumer:
+        """A query is started for the first time with all that is kept."""
+        consumer = self.add_consumer(name)
+        consumer.is_newcomer = True
+        return consumer
+
+    def declare(self, name: str) -> None:
+        """The file names a consumer; balancers that are started from now on know it."""
+        self.balancers.declared = (*self.balancers.declared, name)
+
+    def start_declared(self) -> None:
+        """Declared consumers that have never run are started: they get all since the beginning."""
+        for name in self.balancers.declared:
+            if name not in self.consumers:
+                self.add_consumer(name).since = 0
+
     @property
     def processes(self) -> int:
         """How many processes there are, consumers included."""
         return super().processes + len(self.consumers)
+
+    def start_node(self, slice_count: int = 0) -> str:
+        """A new node process."""
+        node = super().start_node(slice_count)
+        serving = self.nodes[node].core.serving
+        assert serving is not None
+        serving.keeps = self.kept is not None
+        return node
 
     def kill_node(self, node: str) -> None:
         """``kill -9``: the consumers learn of it, too."""
@@ -119,36 +153,78 @@ class ServingCluster(SimCluster):
             return False
         if any(consumer.in_hand for consumer in self.consumers.values()):
             return False
+        if not all(consumer.has_everything for consumer in self.consumers.values()):
+            return False
         # What dead publishers left has come to its end, too.
-        ended = balancer.books.cutting.ended
         known = {w for sim in self.nodes.values() for w in sim.core.writers.gone_since}
         alive = {core.writer for core in self.publishers.values()}
-        return all(w in ended and ended[w].stage >= CutStage.CLEARED for w in known - alive)
+        return all(map(self._has_ended, known - alive))
+
+    def _has_ended(self, writer: int) -> bool:
+        """Whether a writer is cleared; or it is cut, and everybody has committed all of it."""
+        assert self.balancer is not None
+        one = self.balancer.books.cutting.ended.get(writer)
+        if one is None or one.stage >= CutStage.CLEARED or self.kept is None:
+            return one is not None and one.stage >= CutStage.CLEARED
+        return one.cut is not None and all(
+            consumer.offsets[consumer.committed][writer] >= one.cut.epoch
+            for consumer in self.consumers.values()
+        )
 
     def check(self) -> None:
         """Raise a violation unless every consumer has everything once."""
         dead = self.checker.given_up
         for consumer in self.consumers.values():
+            if consumer.is_newcomer:
+                self._check_newcomer(consumer)
+                continue
             items = consumer.items()
             published = set(range(consumer.since + 1, self.checker.published + 1))
             lost, repeated = published - dead - set(items), len(items) - len(set(items))
             if lost or repeated:
                 raise Violation(f"{consumer.name}: lost {sorted(lost)}, {repeated} repeated")
         if not self.lossy and not self.killed:
-            shares = [{item for item in c.items() if item in dead} for c in self.consumers.values()]
+            others = [c for c in self.consumers.values() if not c.is_newcomer]
+            shares = [{item for item in c.items() if item in dead} for c in others]
             if any(share != shares[0] for share in shares):
                 raise Violation(f"dead publishers' items differ: {list(map(sorted, shares))}")
 
+    def _check_newcomer(self, newcomer: SimConsumer) -> None:
+        """What a newcomer is given has no gap, ends where everybody's ends, and may have to be all.
+
+        All is what publishers have published that live and were never cut, when nothing had to be
+        let go.
+        """
+        items = newcomer.items()
+        if len(items) != len(set(items)):
+            raise Violation(f"{newcomer.name}: {len(items) - len(set(items))} repeated")
+        others = [c.numbers() for c in self.consumers.values() if not c.is_newcomer]
+        for key, numbers in newcomer.numbers().items():
+            if numbers != set(range(min(numbers), max(numbers) + 1)):
+                raise Violation(f"{newcomer.name}: of {key} a gap in {sorted(numbers)}")
+            if max(numbers) < max((max(one.get(key, {0})) for one in others), default=0):
+                raise Violation(f"{newcomer.name}: of {key} only up to {max(numbers)}")
+        whole = [n for n, core in self.publishers.items() if core.writer == int(n, 16)]
+        published = {item for name in whole for item in self.publishers.items_of[name]}
+        if self.keeps_all and published - set(items):
+            raise Violation(f"{newcomer.name}: lost {sorted(published - set(items))}")
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether everything is kept, for there is room."""
+        roomy = self.node_settings.cache_bytes >= ROOMY
+        return roomy and self.kept is not None and (self.kept.seconds or 0) >= FOR_EVER
+
     def _recipients(self, message: object, to: str, actor: str) -> list[str]:
         match message:
-            case Progress():
-                return [*self.nodes, *self.publishers, *self.consumers]
             case WriterCut() if actor not in self.running:
                 return list(self.running)
-            case MapPage() | Ledger() | WriterCut():
+            case Progress() | MapPage() | Ledger() | WriterCut():
                 return [*self.nodes, *self.publishers, *self.consumers]
-            case CommitCopy():
-                return []
+            case CommitCopy():  # of all copies only those that say who has expired are here
+                return list(self.consumers) if is_expired(message) else []
+            case RoomWanted():
+                return [*self.publishers, *self.running]
             case EpochClose():
                 return [*self.nodes, *self.consumers]
             case _:

@@ -62,7 +62,7 @@ def topics(shared: Shared, *, as_json: bool) -> int:
             configured.get(name),
             observer.view(name),
             before.get(name, {}),
-            consumers[name].rows() if name in consumers else [],
+            consumers[name].rows(configured[name]) if name in consumers else [],
         )
         for name in names
         if name

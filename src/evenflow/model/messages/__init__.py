@@ -12,6 +12,7 @@ message            from -> to              meaning
 ``ConsumerCommit`` consumer -> everybody   of a served topic: processed up to these epochs
 ``CommitCopy``     node -> consumer        what you committed last, kept while you were away
 ``Progress``       serving node -> all     epochs of which nothing is missing here, and its address
+``RoomWanted``     serving node -> all     it is nearly full: let go of what is only kept
 ``Order``          balancer -> node        one step of a handover, or a takeover
 ``Ack``            node -> balancer        the step is done, or refused and why
 ``CacheChunk``     giver -> taker          positions and cached batches of the slices handed over
@@ -118,6 +119,7 @@ from evenflow.model.messages.serving import (
     CommitCopy,
     ConsumerCommit,
     Progress,
+    RoomWanted,
     SliceCosts,
     SliceReads,
 )
@@ -163,6 +165,7 @@ __all__ = [
     "ReplayAnswer",
     "ReplayRequest",
     "Revocation",
+    "RoomWanted",
     "SendReply",
     "SendRequest",
     "SeparationReport",

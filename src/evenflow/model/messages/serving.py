@@ -77,6 +77,17 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class RoomWanted:
+    """A serving node is nearly full: what is kept beyond what is committed may go, oldest first.
+
+    Repeated while that is so.
+    """
+
+    topic: Text
+    node: Text
+
+
+@dataclass(frozen=True, slots=True)
 class SliceReads:
     """What one task of a consumer's batch has read; passed on by the node that the task asked."""
 

@@ -38,6 +38,7 @@ from evenflow.domain.channels import (
     ORDERS,
     PROPERTIES,
     REPORTS,
+    ROOM,
     SILENCES,
     WRITER_REQUESTS,
     Gone,
@@ -62,11 +63,10 @@ from evenflow.slices.balancer.core import BalancerCore
 from evenflow.slices.balancer.membership.leadership import Leadership
 from evenflow.slices.balancer.membership.news import News
 from evenflow.slices.balancer.settings import BalancerSettings
-from evenflow.slices.consumer.registry import expected_consumers
+from evenflow.slices.consumer.registry import BALANCER, declared_consumers
 from evenflow.slices.control_writers import ControlWriters
 from evenflow.slices.ending.bookkeeping import Books
 from evenflow.slices.ending.disk import StateFolder
-from evenflow.slices.ending.registrations import BALANCER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +83,7 @@ SAVE_AGAIN_S = 1.0
 """After a disk that could not be written."""
 HEARD = (
     BEATS, REPORTS, LOADS, COSTS, ACKS, MOVES, PROPERTIES, EVENTS, ACTION_OUTCOMES, SILENCES,
-    CUT_ANSWERS, CUTS, WRITER_REQUESTS, CONSUMERS, COPIES,
+    CUT_ANSWERS, CUTS, WRITER_REQUESTS, CONSUMERS, COPIES, ROOM,
 )  # fmt: skip
 """Who leads is asked before all else: what a balancer finds that stood still may be long over."""
 
@@ -172,8 +172,9 @@ class Balancer(Closing):
 
     def _books(self, topic: TopicConfig) -> Books:
         """What is on disk."""
-        saved, expected = self._state.load(topic.name), expected_consumers(topic)
-        return Books(saved, served=topic.served, expected=expected)
+        saved, expected = self._state.load(topic.name), declared_consumers(topic)
+        expires = self.config.consumer.expires_s
+        return Books(saved, topic.served, expected, topic.kept, expires)
 
     def _begin_loop(self) -> None:
         """A loop that knows what is in the history now."""

@@ -111,7 +111,7 @@ class BalancerCore:
         What was decided and is not complete the nodes know, or it is as if it had never been. What
         another balancer has saved meanwhile, on the same disk, counts.
         """
-        books = Bookkeeping(self.topic, self._terms, self._load_books())
+        books = Bookkeeping(self.topic, self._terms, self._load_books(), self._offset)
         if before is not None:
             books.adopt(before)
         return Duty(
@@ -182,7 +182,7 @@ class BalancerCore:
             case MoveRequest():
                 actions = self._requested(event, now)
             case _:
-                actions = self.books.handle(event, leads=self.leadership.leads)
+                actions = self.books.handle(event, now, leads=self.leadership.leads)
         return actions
 
     def _follow_leadership(self, now: float) -> None:

@@ -27,10 +27,9 @@ it begins at the newest copy that nobody contradicts.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Final
 
-from evenflow.model.ids import NOWHERE, Position, WriterId
+from evenflow.model.ids import NOWHERE, Position
 from evenflow.model.messages import (
     CommitCopy,
     ConsumerCommit,
@@ -43,7 +42,8 @@ from evenflow.model.messages import (
 )
 from evenflow.model.slice_map import SliceMap
 from evenflow.slices.actions import NodeGone
-from evenflow.slices.consumer.registry import Consumers
+from evenflow.slices.consumer.registry import BALANCER, Consumers, is_expired
+from evenflow.slices.consumer.returning import expired_words, missing_words
 from evenflow.slices.consumer.thinned import ThinnedCounts
 from evenflow.slices.ledger_view import LedgerView
 
@@ -60,15 +60,19 @@ class ConsumerCore:
         topic: The topic.
         name: Name of the consumer.
         number: Where the numbers of its commits begin, unless it hears a higher one: the time.
+        keeps: Whether the topic keeps more than what is not committed.
     """
 
-    def __init__(self, topic: str, name: str, number: int) -> None:
+    def __init__(self, topic: str, name: str, number: int, *, keeps: bool = False) -> None:
         self.topic = topic
         self.name = name
         self.others = Consumers()
         """All consumers that were heard of, this one in earlier lives included."""
         self.map = SliceMap()
         self.progress: dict[str, Progress] = {}
+        self._keeps = keeps
+        self.expired: CommitCopy | None = None
+        """What the balancer says of this consumer when it has expired."""
         self.superseded = False
         """Another process commits under this name and began later."""
         self._number = number
@@ -128,6 +132,8 @@ class ConsumerCore:
 
     def _on_copy(self, copy: CommitCopy) -> None:
         self.others.recall(copy)
+        if copy.consumer == self.name and copy.node == BALANCER:
+            self.expired = copy if is_expired(copy) else None
         if copy.consumer == self.name and not self._spoken:
             self._number = max(self._number, copy.number)
             (self._seen_by.discard if copy.away else self._seen_by.add)(copy.node)
@@ -139,12 +145,19 @@ class ConsumerCore:
         """Whether a node is still to tell what this consumer said last in an earlier life."""
         if self._seen_by:
             return True  # that life has just ended: they have not noticed yet
+        if self.ledger.consumers.get(self.name) == 0:
+            return False  # it is declared, and has never run
         return self.is_registered and self.others.newest(self.name) is None
 
     @property
     def is_registered(self) -> bool:
         """Whether the domain keeps items for this consumer, from an earlier life of it or this."""
         return self.name in self.others.names()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this consumer never ran before: it is not registered, or only declared."""
+        return not self.is_registered or self.ledger.consumers.get(self.name) == 0
 
     def remembered(self) -> tuple[Position, Position] | None:
         """This consumer's position at the end of an earlier life, and the batch it had planned.
@@ -267,26 +280,18 @@ class ConsumerCore:
 
     def missing(self, position: Position) -> str:
         """What a consumer that is not registered would never get behind a position, in words."""
+        if self.expired is not None:
+            return expired_words(self.expired, self.forgotten())
         gone = {w: epoch for w, epoch in self.forgotten().items() if epoch > position[w]}
         if not position or self.is_registered or not gone:
             return ""
         newest = self.others.newest(self.name)
-        since = ""
-        if newest is not None and newest.ended:
-            released = datetime.fromtimestamp(newest.number / 1e9, UTC)
-            since = f" since {released:%Y-%m-%d %H:%M:%S} UTC"
-        some = ", ".join(
-            f"of writer {WriterId.text(w)} epochs {position[w] + 1} to {epoch}"
-            for w, epoch in sorted(gone.items())[:3]
-        )
-        return (
-            f"it is not registered{since}, so items behind its position were forgotten ({some}):"
-            " start it under a new name, a Spark query with a new checkpoint"
-        )
+        released = newest.number if newest is not None and newest.ended else None
+        return missing_words(position, gone, released)
 
     def earliest(self) -> Position:
         """For each writer the epoch up to which everything may be forgotten."""
-        return self.others.position().merged(self.forgotten())
+        return self.forgotten() if self._keeps else self.others.position().merged(self.forgotten())
 
     def closed(self) -> Position:
         """The newest closed epoch of every writer that has not ended."""

@@ -74,7 +74,8 @@ class Follower:
         self._consumer = consumer
         self._config = config
         self._read_timeout_s = read_timeout_s
-        self._core = ConsumerCore(topic, consumer, time.time_ns())
+        keeps = config.topic(topic).kept is not None
+        self._core = ConsumerCore(topic, consumer, time.time_ns(), keeps=keeps)
         self._changed = threading.Condition()
         self._stopping = False
         self._committed: ConsumerCommit | None = None
@@ -139,27 +140,26 @@ class Follower:
     def remembered(self) -> tuple[Position, Position] | None:
         """Where the domain remembers this consumer: its position, and the batch it had planned.
 
-        None when it is new, and also when every node that remembered it is gone. A consumer that
-        was killed is remembered as soon as its lease is over; that is waited for.
+        None when it is new, or every node that remembered it is gone. A consumer that was killed is
+        remembered as soon as its lease is over; that is waited for.
         """
+        lease = self._config.domain.participant_lease_s
         with self._changed:
-            lease = self._config.domain.participant_lease_s
             self._wait_for(lambda: not self._core.may_be_remembered, lease + LOOK_S)
             return self._core.remembered()
 
     @property
-    def is_registered(self) -> bool:
-        """Whether the domain keeps items for a consumer of this name."""
+    def is_new(self) -> bool:
+        """Whether no consumer of this name has run before that the domain keeps items for."""
         with self._changed:
-            return self._core.is_registered
+            return self._core.is_new
 
     def begin(self, start: str | Position = EARLIEST) -> Position:
         """Where a consumer that has read nothing yet begins: `EARLIEST`, `LATEST` or a position."""
         with self._changed:
             if start == LATEST:
                 return self._core.latest(NOWHERE)
-            if start != EARLIEST:
-                assert not isinstance(start, str)
+            if not isinstance(start, str):
                 return start
             position = self._core.earliest()
         # What others commit is forgotten until this one is registered: how far, is told now.
@@ -184,7 +184,7 @@ class Follower:
             self._wait_for(lambda: self._core.ledger.version > 0, REGISTERED_WITHIN_S)
             missing = self._core.missing(position)
             if missing:
-                raise DomainError(f"consumer {self._consumer!r} of topic {self._topic!r}", missing)
+                raise self._gone(missing)
             self._core.note_planned(planned)
         self.commit(position, planned if tell else NOWHERE)
         self._wait_until_registered()
@@ -193,8 +193,7 @@ class Follower:
         """Return when the balancer has written this consumer down; `DomainError` if it does not."""
         with self._changed:
             if not self._wait_for(lambda: self._core.is_confirmed, REGISTERED_WITHIN_S):
-                raise DomainError(
-                    f"consumer {self._consumer!r} of topic {self._topic!r}",
+                raise self._gone(
                     "the balancer has not registered it: is 'evenflow balancer' running, and can it"
                     " write its balancer.state_dir?",
                 )
@@ -280,8 +279,8 @@ class Follower:
 
     def lag(self) -> tuple[int, int]:
         """Closed epochs, of the writer that is furthest ahead, and items that are not committed."""
+        position = self._position or NOWHERE
         with self._changed:
-            position = self._position or NOWHERE
             epochs = position.epochs_behind(self._core.closed())
             return max(0, epochs), self._core.items_behind(position)
 
@@ -293,10 +292,10 @@ class Follower:
     # -- inside -----------------------------------------------------------------------------------
 
     def _named_alike(self, what: str) -> DomainError:
-        return DomainError(
-            f"consumer {self._consumer!r} of topic {self._topic!r}",
-            f"{what}: choose another name with 'consumer'",
-        )
+        return self._gone(f"{what}: choose another name with 'consumer'")
+
+    def _gone(self, why: str) -> DomainError:
+        return DomainError(f"consumer {self._consumer!r} of topic {self._topic!r}", why)
 
     def _wait_for(self, reached: Callable[[], bool], seconds: float) -> bool:
         done = self._changed.wait_for(lambda: self._failure is not None or reached(), seconds)
@@ -327,6 +326,8 @@ class Follower:
             self._changed.notify_all()
             if self._core.superseded:
                 self._failure = self._named_alike("another consumer has taken this name over")
+            elif self._committed and self._core.expired:
+                self._failure = self._gone(self._core.missing(NOWHERE))
             elif self._committed is not None and now >= self._next_repeat:
                 self._next_repeat = now + REPEAT_S
                 self._writer.write(self._committed)

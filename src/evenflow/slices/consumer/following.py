@@ -122,7 +122,7 @@ class Following(Closing):
             self._follower.register(position, self._planned)
             return position
         # One that is registered and that nobody remembers takes all that is kept.
-        position = self._follower.begin(EARLIEST if self._follower.is_registered else start)
+        position = self._follower.begin(start if self._follower.is_new else EARLIEST)
         self._follower.register(position)
         return position
 

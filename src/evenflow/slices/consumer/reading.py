@@ -25,7 +25,7 @@ from evenflow.errors import DecodeError, ReadFailed
 from evenflow.slices.consumer.finding import find_addresses
 from evenflow.slices.consumer.idle_limit import streamed
 from evenflow.slices.consumer.row_numbers import Reached, decode_spans, numbered
-from evenflow.slices.consumer.ticket import READS, Range, decode_ticket, encode_ticket
+from evenflow.slices.consumer.ticket import COUNT, READS, Range, decode_ticket, encode_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,6 +178,17 @@ def tell_reads(share: Share, reads: SliceReads) -> None:
             _clients.drop(address)
         else:
             return
+
+
+def count_items(topic: str, address: str, asked: Range) -> int | None:
+    """How many items of a range a node has in its own slices; None when it does not say."""
+    action = flight.Action(COUNT, encode_ticket(topic, asked))
+    try:
+        [told] = _clients.get(address).do_action(action, flight.FlightCallOptions(timeout=TELL_S))
+        return int(told.body.to_pybytes())
+    except (flight.FlightError, ArrowException, OSError, ValueError):
+        _clients.drop(address)
+        return None
 
 
 def read_share(share: Share) -> Iterator[RecordBatch]:

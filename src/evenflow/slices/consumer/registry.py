@@ -32,9 +32,32 @@ DEAD: Final = "dead"
 """Name of the consumer that replays or drops dead letters."""
 
 
+BALANCER: Final = "balancer"
+"""Who keeps the copy, in a ``CommitCopy`` of the balancer."""
+
+NOBODY: Final = 0
+"""No writer's id. The last commit of a consumer that has expired names it: so it is told from one
+that somebody has released."""
+
+
+def is_expired(said: ConsumerCommit | CommitCopy) -> bool:
+    """Whether this is the last word about a consumer that has expired."""
+    return said.ended and NOBODY in said.writers
+
+
 def expected_consumers(topic: TopicConfig) -> tuple[str, ...]:
-    """The consumers of a topic for whom everything is kept though they have never run."""
+    """The consumers of a topic that follow from what it is."""
     return (ARCHIVE,) * topic.durable + (DEAD,) * topic.is_dead
+
+
+def declared_consumers(topic: TopicConfig) -> tuple[str, ...]:
+    """All consumers of a topic for whom everything is kept though they have never run.
+
+    The balancer names them in its ledger. Nobody else goes by his own file: so one that is taken
+    out of the file is released for everybody when the balancer has read it.
+    """
+    expected = expected_consumers(topic)
+    return (*expected, *(name for name in topic.consumers if name not in expected))
 
 
 @dataclass(slots=True)
@@ -83,6 +106,12 @@ class Consumers:
             if name not in self._known:
                 self._known[name] = _Consumer(0, Position(), ended=False)
 
+    def declare(self, name: str) -> None:
+        """Register a consumer that need not have run; one that was released begins anew."""
+        known = self._known.get(name)
+        if known is None or known.ended:
+            self._known[name] = _Consumer(0, Position(), ended=False)
+
     def on_process_gone(self, name: str) -> None:
         """A consumer's process is gone; the next one may number its commits from anywhere."""
         if name in self._known:
@@ -108,12 +137,25 @@ class Consumers:
         return tuple(sorted(self._known))
 
     def release_unlisted(self, listed: Iterable[str]) -> None:
-        """The ledger named consumers before and names only these now: the others are released."""
+        """The ledger named consumers before and names only these now: the others are released.
+
+        One that was released and that it names anew is registered from now on.
+        """
         names = set(listed)
         for name in self._listed - names:
             if name in self._known:
                 self._known[name].ended = True
+        for name in names - self._listed:
+            known = self._known.get(name)
+            if known is not None and known.ended:
+                self._register_anew(name, known)
         self._listed = names
+
+    def _register_anew(self, name: str, known: _Consumer) -> None:
+        """A released consumer is registered again: where it was, unless it was to begin anew."""
+        if known.newest is None or known.newest.ended:
+            self._known[name] = _Consumer(0, Position(), ended=False)
+        known.ended = False
 
     def names(self) -> tuple[str, ...]:
         """The registered consumers, in order."""

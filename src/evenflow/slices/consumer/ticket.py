@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 READS: Final = "reads"
 """The action by which a reader's task says what it has read."""
+COUNT: Final = "count"
+"""The action that tells how many items of a ticket a node has, in the slices that it owns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ process uses, so the next node that is started goes on with what a dead one left
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 from typing import TYPE_CHECKING, Final
@@ -83,8 +82,13 @@ class DeadLetterOffice:
 
     def close(self) -> None:
         """Leave; what nobody has replayed or dropped stays on disk."""
-        with contextlib.suppress(DeliveryTimeout):
+        try:
             self._publisher.close(0.0)
+        except DeliveryTimeout:
+            pass
+        except StorageError as error:
+            # What found no room was never said to be put aside: its item is not committed.
+            _LOG.error("%s: %s", self._topic.dead_name, error)
 
 
 def _open(topic: TopicConfig, config: Config, participant: Participant) -> Publisher:

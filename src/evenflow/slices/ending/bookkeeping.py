@@ -13,6 +13,7 @@ from evenflow.model.messages import (
     CommitCopy,
     ConsumerCommit,
     CutAnswer,
+    RoomWanted,
     WriterCut,
     WriterRequest,
     WriterSilence,
@@ -25,6 +26,7 @@ from evenflow.slices.ending.registrations import Registrations
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
+    from evenflow.config.spans import Keep
     from evenflow.model.messages import NodeReport
     from evenflow.slices.ending.preparation import Owned
     from evenflow.slices.terms import Terms
@@ -42,6 +44,10 @@ class Books(NamedTuple):
     """Whether consumers read the topic."""
     expected: tuple[str, ...] = ()
     """Consumers that are registered from the start."""
+    keep: Keep | None = None
+    """What is kept beyond what is committed."""
+    expires: float | None = None
+    """Seconds after which a consumer that is not heard is released."""
 
 
 class StableOwners(Protocol):
@@ -53,15 +59,22 @@ class StableOwners(Protocol):
 
 
 class Bookkeeping:
-    """The books of one topic."""
+    """The books of one topic.
 
-    def __init__(self, topic: str, terms: Terms, books: Books) -> None:
+    Args:
+        topic: The topic.
+        terms: Where terms come from.
+        books: What it begins with.
+        offset: What the time of day is ahead of the clock.
+    """
+
+    def __init__(self, topic: str, terms: Terms, books: Books, offset: float = 0.0) -> None:
         state = books.state or State()
         self.registrations = (
-            Registrations(state.consumers, books.expected) if books.served else None
+            Registrations(state.consumers, books.expected, books.expires) if books.served else None
         )
-        self.cutting = Cutting(topic, terms, self.registrations, state.ended)
-        self._topic = topic
+        self.cutting = Cutting(topic, terms, self.registrations, state.ended, books.keep)
+        self._topic, self._offset = topic, offset
         self._copies = self.registrations.copies() if self.registrations is not None else []
         """What consumers that are away have committed, to be told when somebody listens."""
 
@@ -71,14 +84,14 @@ class Bookkeeping:
             self.registrations.adopt(before.registrations)
             self._copies = self.registrations.copies()
 
-    def handle(self, event: object, *, leads: bool) -> list[Send]:
+    def handle(self, event: object, now: float, *, leads: bool) -> list[Send]:
         """Hear of a writer or a consumer; return what to keep for consumers that are away.
 
         A standby remembers consumers alone, and says nothing.
         """
         if not leads:
             if isinstance(event, ConsumerCommit | CommitCopy | ConsumerGone):
-                self._on_consumer(event)
+                self._on_consumer(event, now)
             return []
         match event:
             case WriterSilence():
@@ -89,20 +102,24 @@ class Bookkeeping:
                 self.cutting.on_copy(event)
             case WriterRequest():
                 self.cutting.on_request(event)
+            case RoomWanted():
+                self.cutting.kept.on_room_wanted(self.cutting.ended)
             case ConsumerCommit() | CommitCopy() | ConsumerGone():
-                copy = self._on_consumer(event)
+                copy = self._on_consumer(event, now)
                 return [] if copy is None else [Send(copy)]
             case _:
                 raise TypeError(f"a balancer cannot handle {type(event).__name__}")
         return []
 
-    def _on_consumer(self, event: ConsumerCommit | CommitCopy | ConsumerGone) -> CommitCopy | None:
+    def _on_consumer(
+        self, event: ConsumerCommit | CommitCopy | ConsumerGone, now: float
+    ) -> CommitCopy | None:
         registrations = self.registrations
         if registrations is None:
             return None
         match event:
             case ConsumerCommit():
-                return registrations.on_commit(event)
+                return registrations.on_commit(event, now)
             case ConsumerGone():
                 return registrations.on_gone(event.consumer)
         registrations.on_copy(event)
@@ -125,6 +142,8 @@ class Bookkeeping:
             changing: Whether some are changing hands.
         """
         copies, self._copies = self._copies, []
+        if self.registrations is not None:
+            copies += self.registrations.expire(now, now + self._offset)
         stable = (lambda: None) if changing else (lambda: owners.stable(nodes))
         return [*map(Send, copies), *self.cutting.poll(now, nodes, stable)]
 

@@ -30,6 +30,7 @@ from evenflow.model.messages import (
 from evenflow.slices.actions import Send
 from evenflow.slices.ending.delays import Delays
 from evenflow.slices.ending.inherited import Copies, counting
+from evenflow.slices.ending.kept_streams import KeptStreams
 from evenflow.slices.ending.preparation import Blocked, Owned, Preparation
 from evenflow.slices.ending.records import Ended, too_old
 from evenflow.slices.ending.telling import ledger_of
@@ -37,6 +38,7 @@ from evenflow.slices.ending.telling import ledger_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from evenflow.config.spans import Keep
     from evenflow.model.messages import NodeReport
     from evenflow.slices.ending.registrations import Registrations
     from evenflow.slices.terms import Terms
@@ -59,6 +61,7 @@ class Cutting:
         terms: Where terms come from.
         registrations: The consumers of a served topic; None of an application's.
         ended: What is on disk.
+        keep: What is kept beyond what is committed.
     """
 
     def __init__(
@@ -67,9 +70,11 @@ class Cutting:
         terms: Terms,
         registrations: Registrations | None = None,
         ended: Iterable[Ended] = (),
+        keep: Keep | None = None,
     ) -> None:
         self.ended = {one.writer: one for one in ended if one.stage > CutStage.DECIDED}
         self.preparing: dict[int, Preparation] = {}
+        self.kept = KeptStreams(keep)
         self.delays = Delays(topic)
         """Silent writers whose cut waits, and why."""
         self.decided_version = 0
@@ -211,7 +216,7 @@ class Cutting:
                 self._begin(now, candidates, nodes)
                 for one in list(self.preparing.values()):
                     self._decide(one, now, nodes, found)
-        self._advance(nodes)
+        self._advance(nodes, now)
         return self._tell(now)
 
     def _candidates(self, nodes: Mapping[str, NodeReport]) -> set[int]:
@@ -243,7 +248,7 @@ class Cutting:
             self._give_way(one, refusal, now)
             return
         lacking = "not every node has answered" if one.lacks(nodes, owners) else ""
-        away = self._unanswered(one)
+        away = "" if self._registrations is None else self._registrations.away(one.consumers)
         if lacking or away:
             if now < one.until:
                 return
@@ -263,13 +268,6 @@ class Cutting:
             return
         self._own.add(one.writer)
         self._end(Ended(one.writer, one.term, CutStage.DECIDED, found))
-
-    def _unanswered(self, one: Preparation) -> str:
-        """Which registered consumers have not answered."""
-        if self._registrations is None:
-            return ""
-        away = sorted(self._registrations.registered().keys() - one.consumers.keys())
-        return f"consumer {', '.join(away)} is away, and may have planned more" if away else ""
 
     def _give_way(self, one: Preparation, why: str, now: float) -> None:
         if self.delays.refused(one.writer, why, now):
@@ -295,7 +293,7 @@ class Cutting:
             " returns, else they are lost", WriterId.text(one.writer), one.cut.beyond,
         )  # fmt: skip
 
-    def _advance(self, nodes: Mapping[str, NodeReport]) -> None:
+    def _advance(self, nodes: Mapping[str, NodeReport], now: float) -> None:
         """Take decided writers further: known to every node, committed by every consumer."""
         everywhere = min((report.ledger for report in nodes.values()), default=0)
         for one in list(self.ended.values()):
@@ -309,8 +307,10 @@ class Cutting:
                 self._registrations is not None
                 and one.cut is not None
                 and self._registrations.have_all(one.writer, one.cut.epoch)
+                and not self.kept.holds(one, now)
             ):
                 self._end(Ended(one.writer, one.term, CutStage.CLEARED, one.cut))
+        self.kept.bound(self.ended)
         for one in too_old(self.ended, served=self._registrations is not None):
             self._end(one)
 

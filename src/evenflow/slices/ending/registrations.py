@@ -7,14 +7,22 @@ committed by this consumer like by all others.
 
 For a consumer whose process is gone the balancer publishes a copy of its newest commit, as serving
 nodes do: it is there also when all of them were replaced.
+
+**Expiry.** A consumer of which no word was heard for ``consumer.expires`` is released, unless the
+configuration declares it. What counts is the clock of this process, since it leads: another one
+counts anew, so nobody expires early. A word is any commit, also one that is repeated, which a
+consumer does every second while it lives. What is written down says that it has expired, and where
+it was. From then on its name is refused, and it is told so, until an operator forgets it.
 """
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evenflow.model.ids import Position
-from evenflow.slices.consumer.registry import Consumers
+from evenflow.slices.consumer.registry import BALANCER, NOBODY, Consumers, is_expired
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +32,8 @@ if TYPE_CHECKING:
 SAVE_EVERY: Final = 1.0
 KEPT_RELEASED: Final = 100
 """Released consumers of which it is remembered when that was."""
-BALANCER: Final = "balancer"
-"""Who keeps the copy, in a ``CommitCopy``."""
+
+_LOG = logging.getLogger(__name__)
 
 
 class Registrations:
@@ -33,10 +41,16 @@ class Registrations:
 
     Args:
         saved: The newest commits that are on disk.
-        expected: Names that are registered from the start.
+        expected: Names that are registered from the start; they do not expire.
+        expires: Seconds after which a consumer that is not heard is released; None: never.
     """
 
-    def __init__(self, saved: Iterable[ConsumerCommit] = (), expected: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        saved: Iterable[ConsumerCommit] = (),
+        expected: Iterable[str] = (),
+        expires: float | None = None,
+    ) -> None:
         self.consumers = Consumers()
         self.changed = False
         """Whether the ledger should be told anew."""
@@ -46,17 +60,23 @@ class Registrations:
         self._urgent = False
         self._next_save = 0.0
         self._saving: dict[str, int] = {}
+        self._expected, self._expires = frozenset(expected), expires
+        self._heard: dict[str, float] = {}
+        """When each consumer was heard, or this began to listen."""
         for one in saved:
             self.consumers.commit(one)
             self.consumers.on_process_gone(one.consumer)
             if not one.ended:
                 self._numbers[one.consumer] = one.number
-        for name in expected:
-            self.consumers.learn((name,))
+        for name in sorted(self._expected):
+            self.consumers.declare(name)
             self._numbers.setdefault(name, 0)
 
-    def on_commit(self, commit: ConsumerCommit) -> CommitCopy | None:
-        """A consumer spoke; return what to tell when it was away."""
+    def on_commit(self, commit: ConsumerCommit, now: float) -> CommitCopy | None:
+        """A consumer spoke; return what to tell when it was away, or has expired."""
+        self._heard[commit.consumer] = now
+        if self._has_expired(commit.consumer) and not commit.ended:
+            return self.consumers.copy(commit.consumer, BALANCER)
         returned = self.consumers.is_away(commit.consumer)
         before = self.consumers.newest(commit.consumer)
         if not self.consumers.commit(commit):
@@ -70,7 +90,7 @@ class Registrations:
 
     def on_copy(self, copy: CommitCopy) -> None:
         """A node remembers more of a consumer that is away."""
-        if self.consumers.recall(copy):
+        if not self._has_expired(copy.consumer) and self.consumers.recall(copy):
             self._unsaved = True
 
     def adopt(self, before: Registrations) -> None:
@@ -85,18 +105,62 @@ class Registrations:
         self.consumers.on_process_gone(name)
         return self.consumers.copy(name, BALANCER)
 
+    def expire(self, now: float, wall: float) -> list[CommitCopy]:
+        """Release whom nobody has heard for too long; return what to tell of them.
+
+        Args:
+            now: The time.
+            wall: The time of day in seconds, which is only told.
+        """
+        found = []
+        for name, number in self._numbers.items() if self._expires is not None else ():
+            silent = now - self._heard.setdefault(name, now)
+            newest = self.consumers.newest(name)
+            if not number or name in self._expected or newest is None or newest.ended:
+                continue
+            if silent >= (self._expires or 0.0):
+                self._release(newest, max(newest.number + 1, int(wall * 1e9)))
+                found.append(self.consumers.copy(name, BALANCER))
+                _LOG.warning(
+                    "consumer %s of topic %s was not heard for %d s (consumer.expires): it is"
+                    " forgotten, and what was kept for it alone", name, newest.topic, silent,
+                )  # fmt: skip
+        return [copy for copy in found if copy is not None]
+
+    def _release(self, newest: ConsumerCommit, number: int) -> None:
+        """Write down that a consumer has expired, and where it was."""
+        writers, epochs = (*newest.writers, NOBODY), (*newest.epochs, 1)
+        last = replace(newest, number=number, writers=writers, epochs=epochs, ended=True)
+        self.consumers.commit(last)
+        self.consumers.on_process_gone(newest.consumer)
+        self._unsaved = self._urgent = True
+
+    def _has_expired(self, name: str) -> bool:
+        newest = self.consumers.newest(name)
+        return newest is not None and is_expired(newest)
+
     def copies(self) -> list[CommitCopy]:
-        """What is kept of consumers that are away."""
+        """What is kept of consumers that are away, or have expired."""
         found = (
             self.consumers.copy(name, BALANCER)
-            for name in self.consumers.names()
+            for name in self.consumers.everybody()
             if self.consumers.is_away(name)
+            and (name in self.consumers.names() or self._has_expired(name))
         )
         return [copy for copy in found if copy is not None]
 
     def registered(self) -> dict[str, int]:
-        """Who is registered, with the number of the commit that is on disk."""
+        """Who is registered, with the number of the commit that is on disk; 0: it never ran."""
         return self._numbers
+
+    def away(self, answered: Iterable[str]) -> str:
+        """Who has not answered and may have planned something, in words; empty when nobody.
+
+        One of which nothing is on disk has not been named to itself: it plans nothing before.
+        """
+        asked = {name for name, number in self._numbers.items() if number}
+        away = sorted(asked.difference(answered))
+        return f"consumer {', '.join(away)} is away, and may have planned more" if away else ""
 
     def position(self, name: str) -> Position:
         """How far a consumer is."""

@@ -306,6 +306,11 @@ class SliceCache:
         return in_memory + (self._spill.room if self._spill is not None else 0)
 
     @property
+    def capacity(self) -> int:
+        """Bytes that there is room for, in memory and on disk."""
+        return self.limit + (self._spill.limit if self._spill is not None else 0)
+
+    @property
     def size(self) -> int:
         """Bytes of all samples of which something is here."""
         return self._kept.size

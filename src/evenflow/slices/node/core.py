@@ -255,8 +255,8 @@ class NodeCore:
             self.endings.on_stall(now)
         actions += self.endings.poll(now)
         if self.serving is not None and self.holds_lease(now):
-            progress = self.serving.poll(now)
-            actions += [Send(progress)] if progress else []
+            told = (self.serving.poll(now), self.serving.room_wanted(now))
+            actions += [Send(one) for one in told if one is not None]
         actions += self.writers.ask(now)
         actions += self.orders.report_settled()
         if stalled or self.ownership.changed or now >= self._next_report:

@@ -49,6 +49,8 @@ class Endings:
         """The balancer tells who is being ended."""
         if self.view.on_ledger(ledger):
             self._next_answer = 0.0
+            if self._writers.serving is not None:
+                self._writers.serving.on_listed(ledger.consumers)
             self._apply()
 
     def on_cut(self, cut: WriterCut) -> None:

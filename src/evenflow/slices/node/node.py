@@ -114,6 +114,7 @@ class Node(Closing):
         if rules is None:
             return None
         rules.consumers.learn(expected_consumers(self.topic))
+        rules.keeps = self.topic.kept is not None
         return ServingShell(
             rules,
             self.topic.name,

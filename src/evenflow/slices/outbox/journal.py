@@ -178,6 +178,7 @@ class Journal:
         if self.segments:
             self.segments[-1].size = self.segments[-1].used
         self.segments.append(Segment(index, size, used, self.state.serial))
+        self.state.fresh = False  # the next one continues this one
         self._count_spare()
 
     def on_written(self, group: Group) -> list[Entry]:

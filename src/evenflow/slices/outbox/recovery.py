@@ -122,12 +122,14 @@ class _Reading:
         before = self._state
         if before is not None and not self._follows(index, state, before):
             raise self._damage(f"it does not follow segment {self._found[-1].number}")
-        if before is None or state.fresh:
+        # Of the same writer it continues what is before, whatever it says.
+        fresh = state.fresh and (before is None or state.writer != before.writer)
+        if before is None or fresh:
             self._start = State.decode(memoryview(state.encode()))
             self._samples.clear()
             self._found = [one._replace(last_serial=-1) for one in self._found]
         self._state = state
-        self._epoch = 0 if state.fresh else state.epoch
+        self._epoch = 0 if fresh else state.epoch
 
     def _follows(self, index: int, state: State, before: State) -> bool:
         if index != self._found[-1].number + 1:

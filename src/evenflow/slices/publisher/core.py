@@ -12,14 +12,10 @@ to the right node, does not matter: nodes find what they lack by the numbers and
 **Fencing** keeps nodes that have lost a slice from committing it
 (:mod:`evenflow.slices.publisher.fencing`).
 
-**Served topics** have no application at the nodes; consumers read from the nodes and commit epochs.
-An item cannot be read before its epoch is closed, so it waits for company until the epoch ends,
-unless there is enough for a sample before. The nodes' own commits do not count. What all registered
-consumers have committed is forgotten, and ``EpochClose.committed`` tells the nodes to forget it
-too, so there is one judge of what must be kept: the publisher whose items they are.
-
-Nothing of a served topic is forgotten before the ledger has been heard: it names the registered
-consumers, also those that are away.
+**Served topics** are read by consumers, who commit epochs; the nodes' own commits do not count. An
+item cannot be read before its epoch is closed, so it waits for company until then. What is
+forgotten, and when, is in :mod:`evenflow.slices.publisher.keeping.forgetting`; nothing is before
+the ledger was heard, which names the registered consumers.
 
 **The end.** A publisher that nobody heard for long may find that its stream was cut. Then it goes
 on as another writer (:mod:`evenflow.slices.publisher.renewal`); one with an outbox, which has one
@@ -40,6 +36,7 @@ from evenflow.model.messages import (
     MapPage,
     Progress,
     ReplayRequest,
+    RoomWanted,
     WriterCut,
 )
 from evenflow.slices.consumer.registry import Consumers
@@ -48,6 +45,7 @@ from evenflow.slices.publisher.entries import is_even
 from evenflow.slices.publisher.epochs import Epochs
 from evenflow.slices.publisher.exchange import Committed, Counts, Exchange, Reaction, Resend
 from evenflow.slices.publisher.fencing import Fencing, HeardBalancers
+from evenflow.slices.publisher.keeping.forgetting import Forgetting
 from evenflow.slices.publisher.renewal import Ending, Former, Formers, Renewal, refusal
 from evenflow.slices.publisher.sealing import Limits, SealedSample, Sealing
 from evenflow.slices.publisher.sending.routing import Routing
@@ -55,6 +53,7 @@ from evenflow.slices.publisher.sending.routing import Routing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evenflow.config.spans import Keep
     from evenflow.model.batch import Int32s
     from evenflow.slices.outbox.journal import Journal
     from evenflow.slices.publisher.columns import Table
@@ -75,6 +74,7 @@ class PublisherCore:
         limits: When items are sealed, and how much is kept.
         assign: Gives items their slices that come without one.
         served: Consumers read the topic from serving nodes.
+        keep: How much of a served topic is kept beyond what is committed.
         spill: Takes what memory has no room for.
         journal: Writes everything down, within its own bound.
         new_writer: Names another writer, when this one was ended. Without it the publisher stops.
@@ -89,6 +89,7 @@ class PublisherCore:
         *,
         assign: AssignColumns,
         served: bool = False,
+        keep: Keep | None = None,
         spill: Spill | None = None,
         journal: Journal | None = None,
         new_writer: Callable[[], int] | None = None,
@@ -113,12 +114,15 @@ class PublisherCore:
         """Items that earlier lives of the writer got committed."""
         self.ledger = LedgerView()
         self._ending = Ending(self.ledger, new_writer, served=served)
-        self.formers = Formers()
-        """Writers that this publisher was before."""
         self.refused = ""
         """Why this publisher cannot go on; empty when it can."""
         self.consumers = Consumers() if served else None
         self.epochs = Epochs(topic, writer, slice_count, self.sealing, limits.epoch_s)
+        self.formers = Formers()
+        """Writers that this publisher was before."""
+        self.forgetting = Forgetting(
+            self.epochs, self.sealing, self.counts, self.consumers, self.ledger, self.formers, keep
+        )
         self._exchange = self._exchange_of(Fencing(slice_count))
 
     def _exchange_of(self, fencing: Fencing) -> Exchange:
@@ -165,10 +169,10 @@ class PublisherCore:
 
     def has_room(self, size: int) -> bool:
         """Whether ``size`` more bytes may be kept."""
-        return self.sealing.kept + size <= self.sealing.room
+        return self.sealing.kept + size <= self.sealing.room or self.forgetting.make_room(size)
 
     def fills(self, count: int, size: int) -> bool:
-        """Whether some items more are enough, with what waits, to be sealed."""
+        """Whether some items more are enough to be sealed."""
         return self.sealing.fills(count, size)
 
     def offer(self, row: Row, size: int) -> bool:
@@ -234,19 +238,32 @@ class PublisherCore:
             now: The time.
             closing: Say goodbye, if everything is committed.
         """
-        counts, goodbye = self.counts, closing and not self.uncommitted
-        committed = 0 if self.consumers is None else counts.committed
-        return self.epochs.close(now, counts.thinned, closing=goodbye, committed_items=committed)
+        forgetting, thinned = self.forgetting, self.counts.thinned
+        if closing and forgetting.is_over:
+            return None
+        goodbye = closing and not self.uncommitted and not forgetting.keeps
+        committed = 0 if self.consumers is None else forgetting.forgotten_items
+        return self.epochs.close(now, thinned, closing=goodbye, committed_items=committed)
+
+    def leave(self) -> None:
+        """This publisher leaves: its history is the nodes', if everything is committed."""
+        if not self.uncommitted:
+            self.forgetting.end_history()
 
     # -- messages in -------------------------------------------------------------------------------
 
     def handle(
-        self, message: Commit | ReplayRequest | MapPage | Beat | Ledger | WriterCut, now: float
+        self,
+        message: Commit | ReplayRequest | RoomWanted | MapPage | Beat | Ledger | WriterCut,
+        now: float,
     ) -> list[Reaction]:
         """React to a node, or to the balancer."""
         if isinstance(message, Commit | ReplayRequest):
             return self._on_node(message, now)
         if message.topic != self.topic:
+            return []
+        if isinstance(message, RoomWanted):
+            self.forgetting.on_room_wanted(now)
             return []
         newest = isinstance(message, WriterCut) or self.balancers.hear(message.version)
         if isinstance(message, MapPage) and self.routing.apply(message):
@@ -275,28 +292,8 @@ class PublisherCore:
 
     def handle_consumer(self, message: ConsumerCommit | Progress, now: float) -> list[Reaction]:
         """Hear of the consumers of a served topic; forget what all of them have committed."""
-        consumers = self.consumers
-        if consumers is None or message.topic != self.topic:
-            return []
-        if isinstance(message, Progress):
-            consumers.learn(message.consumers)
-            return []
-        consumers.commit(message)
-        return self._forget_committed(message.consumer, now)
-
-    def _forget_committed(self, consumer: str, now: float) -> list[Reaction]:
-        """Forget what all registered consumers have committed, once it is known who they are."""
-        consumers = self.consumers
-        if consumers is None or not self.ledger.version:
-            return []
-        reactions = self.formers.commit_epochs(consumers, consumer, now)
-        epoch = consumers.floor(self.writer)
-        if epoch > self.epochs.ended:
-            self.counts.impossible += 1
-        elif epoch > self.epochs.committed:
-            self.epochs.committed = epoch
-            reactions += self._exchange.commit_epoch(epoch, consumer, now)
-        return reactions
+        mine = message.topic == self.topic
+        return self.forgetting.hear(message, self._exchange, now) if mine else []
 
     def on_consumer_gone(self, topic: str, name: str) -> None:
         """The process of a consumer is gone; it stays registered."""
@@ -311,14 +308,13 @@ class PublisherCore:
             # Of others' ends only this one's own matter here.
             if self._addressed(message.writer) and max((0, *message.slices)) < self.slice_count:
                 self.ledger.on_cut(message)
-        elif self.ledger.on_ledger(message) and self.consumers is not None:
-            self.consumers.learn(message.consumers)
-            self.consumers.release_unlisted(message.consumers)
-            reactions += self._forget_committed("", now)
+        elif self.ledger.on_ledger(message):
+            reactions += self.forgetting.on_listed(message.consumers, self._exchange, now)
         reactions += self.formers.forget_cleared(self.ledger, self.counts)
         ending, has_journal = self._ending, self.sealing.has_journal
         if self.refused or not ending.is_complete(self.writer):
             return reactions
+        self.forgetting.end_history()
         if ending.is_unknown(self.writer):
             self.refused = refusal(self.writer, self.uncommitted, in_outbox=has_journal)
         elif has_journal:
@@ -340,11 +336,14 @@ class PublisherCore:
     def renew(self, plan: Renewal, now: float) -> list[Reaction]:
         """Go on as another writer with what lies beyond the cut."""
         last_epoch = self.epochs.ended if self.consumers is None else plan.epoch
-        self.formers[self.writer] = former = Former(self.topic, self._exchange, last_epoch, now)
+        quiet = self.forgetting.keeps
+        former = Former(self.topic, self._exchange, last_epoch, now, leaves_quietly=quiet)
+        self.formers[self.writer] = former
         former.committed = min(self.epochs.committed, plan.epoch)
         former.exchange.retention = plan.old
         self.writer = plan.writer
         self.sealing.renew(plan.writer, plan.new)
         self.epochs.renew(plan.writer, plan.bases, plan.epoch, now)
+        self.forgetting.begin_anew(plan.epoch)
         self._exchange = self._exchange_of(plan.fencing)
         return self.formers.forget_cleared(self.ledger, self.counts)

@@ -52,7 +52,10 @@ class Epochs:
         self, topic: str, writer: int, slice_count: int, sealing: Sealing, epoch_s: float
     ) -> None:
         self.committed = 0
-        """Of a served topic: the newest epoch that every consumer has committed."""
+        """Of a served topic: the newest epoch that every consumer has committed, and that is not
+        kept any more."""
+        self.settled: int | None = None
+        """Where that is not the same: the newest epoch that every consumer has committed."""
         self._topic = topic
         self._writer = writer
         self._slice_count = slice_count
@@ -228,7 +231,8 @@ class Epochs:
         self._unacknowledged = None
         self._announced, self._announced_clean = self.ended, not len(slices)
         self._announced_committed = self.committed
-        more = len(slices) or self._sealing.has_items
+        uncommitted = len(slices) if self.settled is None else self.ended > self.settled
+        more = uncommitted or self._sealing.has_items
         self._due = now + self._epoch_s if more else None
         if not news:
             return None

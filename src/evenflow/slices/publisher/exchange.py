@@ -154,6 +154,13 @@ class Exchange:
         self._counts.committed += newly.items
         return [Committed(newly, consumer)] if len(newly.slices) else []
 
+    def settle_epoch(self, before: int, epoch: int, consumer: str, now: float) -> list[Reaction]:
+        """All consumers have committed an epoch, and it is kept all the same."""
+        self.last_commit = now
+        newly = self.retention.settle_epoch(before, epoch)
+        self._counts.committed += newly.items
+        return [Committed(newly, consumer)] if len(newly.slices) else []
+
     def replay(self, message: ReplayRequest, routing: Routing) -> tuple[list[Reaction], bool]:
         """A node asks for what it lacks; return also whether a route has changed by that."""
         entries = self._entries(message)

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
         MapPage,
         Progress,
         ReplayRequest,
+        RoomWanted,
         WriterCut,
     )
     from evenflow.slices.publisher.core import PublisherCore
 
-    Heard = Commit | ReplayRequest | ConsumerCommit | Progress | MapPage | Beat | Ledger | WriterCut
+    FromNode = Commit | ReplayRequest | Progress | RoomWanted
+    Heard = FromNode | ConsumerCommit | MapPage | Beat | Ledger | WriterCut
 
 
 _log = logging.getLogger(__name__)
@@ -50,6 +52,8 @@ class Hearing:
         if core.consumers is not None:
             # In this order: who is told of a consumer before a commit keeps what it needs.
             told += [channels.PROGRESS, channels.CONSUMERS]
+        if core.forgetting.keeps:
+            told.append(channels.ROOM)
         self._readers = [participant.reader(channel) for channel in told]
         for reader in self._readers:
             self._waiter.attach(reader)

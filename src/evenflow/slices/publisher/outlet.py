@@ -193,6 +193,8 @@ class Outlet:
 
     def close(self, lock: Lock) -> None:
         """Write what is left; the writer ends when that is nothing."""
+        with lock:
+            self._core.leave()
         if self._outbox is None:
             return
         with lock:
@@ -211,7 +213,7 @@ class Outlet:
     def _progress(self) -> Progress:
         core = self._core
         return Progress(
-            core.counts.committed,
+            core.forgetting.forgotten_items,
             core.epochs.committed,
             core.retention.floors,
             core.fencing.newest,

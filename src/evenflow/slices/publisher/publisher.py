@@ -86,8 +86,7 @@ class Publisher:
     ) -> None:
         config = config or Config.load()
         cut, settings = config.topic(topic), config.publisher
-        clock = clock or SystemClock()
-        self.topic = topic
+        clock, self.topic = clock or SystemClock(), topic
         self._outbox = None if outbox is None else open_outbox(outbox, config, topic)
         self._intake = Intake(
             topic,
@@ -104,6 +103,7 @@ class Publisher:
             self._limits,
             new_writer=new_writer,
             served=cut.served,
+            keep=cut.kept,
             assign=self._intake.slices_of_columns,
             spill=open_spill("publisher", settings.spill_dir, settings.spill_bytes),
             journal=None if self._outbox is None else self._outbox.journal,

@@ -204,15 +204,20 @@ class Ending:
 
 
 class Former:
-    """A writer that has ended and keeps what is before its end until that is committed."""
+    """A writer that has ended and keeps what is before its end until that is committed.
 
-    def __init__(self, topic: str, exchange: Exchange, epoch: int, now: float) -> None:
+    One that leaves quietly says no goodbye, and not what is committed: nodes keep it.
+    """
+
+    def __init__(
+        self, topic: str, exchange: Exchange, epoch: int, now: float, *, leaves_quietly: bool
+    ) -> None:
         self.exchange = exchange
         self.epoch = epoch
         """The newest epoch of which something may be kept."""
         self.committed = 0
         """Of a served topic: the newest epoch that every consumer has committed."""
-        self._topic = topic
+        self._topic, self._leaves_quietly = topic, leaves_quietly
         self._next_close = now
         self._goodbyes = 0
 
@@ -234,7 +239,9 @@ class Former:
         retention = self.exchange.retention
         slices = np.flatnonzero(retention.floors < retention.newest)
         if not len(slices):
-            self._goodbyes += 1
+            self._goodbyes += GOODBYES if self._leaves_quietly else 1
+            if self._leaves_quietly:
+                return None
         return EpochClose(
             writer=self.exchange.writer,
             topic=self._topic,
@@ -243,7 +250,7 @@ class Former:
             slices=tuple(slices.tolist()),
             last=tuple(retention.newest[slices].tolist()),
             closing=not len(slices),
-            committed=self.committed,
+            committed=0 if self._leaves_quietly else self.committed,
         )
 
 

@@ -102,7 +102,10 @@ class Newly(NamedTuple):
 class Retention:
     """The uncommitted samples of one writer."""
 
-    __slots__ = ("_samples", "_since_look", "floors", "items", "newest", "size")
+    __slots__ = (
+        "_samples", "_since_look", "floors", "items", "newest", "settled_items", "settled_size",
+        "size",
+    )  # fmt: skip
 
     def __init__(self, slice_count: int) -> None:
         self._samples: dict[int, Retained] = {}
@@ -111,7 +114,10 @@ class Retention:
         self.newest: Int64s = np.zeros(slice_count, np.int64)
         """The newest number of each slice; 0 before its first item."""
         self.items = 0
-        """Items that are published and not committed."""
+        """Items that are published and not committed, or kept all the same."""
+        self.settled_items = self.settled_size = 0
+        """How many of them everybody has committed, and their bytes: the history
+        (:mod:`~evenflow.slices.publisher.keeping.history`)."""
         self.size = 0
         """Bytes of all retained samples."""
         self._since_look = 0
@@ -176,6 +182,34 @@ class Retention:
         newly = Newly(slices, before[slices] + 1, self.floors[slices])
         self._count_off(newly.items)
         return newly
+
+    def settle_epoch(self, before: int, epoch: int) -> Newly:
+        """Keep as history what lies behind one epoch, up to the end of another; return what."""
+        first = np.full(len(self.floors), np.iinfo(np.int64).max)
+        last: Int64s = np.zeros(len(self.floors), np.int64)
+        for sample in reversed(self._samples.values()):
+            if sample.epoch <= before:
+                break
+            if sample.epoch <= epoch:
+                first[sample.slices] = np.minimum(first[sample.slices], sample.firsts)
+                last[sample.slices] = np.maximum(last[sample.slices], sample.lasts)
+                self.settled_size += len(sample.encoded)
+        slices = np.flatnonzero(last)
+        newly = Newly(slices, first[slices], last[slices])
+        self.settled_items += newly.items
+        return newly
+
+    def let_go(self, epoch: int) -> bool:
+        """Forget history up to the end of an epoch; return whether there was any."""
+        before = self.size
+        items = self.commit_epoch(epoch).items
+        self.settled_items -= items
+        self.settled_size -= before - self.size
+        return items > 0
+
+    def oldest_first(self) -> Iterable[Retained]:
+        """All samples, in order; nothing may be forgotten meanwhile."""
+        return self._samples.values()
 
     def _forget(self, committed: int) -> None:
         """Forget the samples of which all is committed, as far as a look for them pays."""

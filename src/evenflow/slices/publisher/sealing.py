@@ -149,10 +149,15 @@ class Sealing:
         """Bytes that may be kept."""
         if self._journal is not None:
             return self.retention.size + self._journal.spare
-        room = self._limits.retention_bytes
-        if self._spill is not None and not self._spill_full:
-            room += self._spill.limit
-        return room
+        return self._limits.retention_bytes if self._spill_full else self.capacity
+
+    @property
+    def capacity(self) -> int:
+        """Bytes that may be kept when all goes well."""
+        spill = 0 if self._spill is None else self._spill.limit
+        return (
+            self._limits.retention_bytes + spill if self._journal is None else self._journal.limit
+        )
 
     @property
     def has_journal(self) -> bool:
@@ -189,10 +194,8 @@ class Sealing:
         waiting.quiet_size = min(self._enough_bytes - 1, self.room - self.retention.size)
 
     def fills(self, count: int, size: int) -> bool:
-        """Whether some items more are enough, with what has gathered, for a sample to each owner.
-
-        Asked for every single item: what depends on the routes is worked out when they change.
-        """
+        """Whether some items more, with what has gathered, are a sample for each owner."""
+        # Asked for every single item: what depends on the routes is worked out when they change.
         gathering = self.gathering
         return gathering.count + count >= self._enough_items or (
             gathering.size + size >= self._enough_bytes
@@ -217,11 +220,9 @@ class Sealing:
 
     def next_epoch(self) -> bool:
         """Begin another epoch, when everything is sealed; False when this one has no items."""
-        if not self._sealed_in_epoch:
-            return False
-        self._sealed_in_epoch = False
-        self.epoch += 1
-        return True
+        ended, self._sealed_in_epoch = self._sealed_in_epoch, False
+        self.epoch += ended
+        return ended
 
     def seal(self, now: float) -> list[SealedSample]:
         """Make samples of everything that waits."""

@@ -199,7 +199,7 @@ class PublisherShell:
             self._changed.wait_for(lambda: self._failure or not self.core.uncommitted, timeout_s)
             if self._failure is not None:
                 raise self._failure
-            return self.core.uncommitted == 0
+            return not self.core.uncommitted
 
     def close(self) -> None:
         """Stop the threads, write down what is left, say goodbye and close the endpoints."""
@@ -216,15 +216,13 @@ class PublisherShell:
         finally:
             self.replayer.close()
             self._epochs.wait_acked(_FAREWELL_S)
-            self._hearing.close()
-            self.owner_writers.close()
-            self._epochs.close()
+            for one in (self._hearing, self.owner_writers, self._epochs):
+                one.close()
 
     def _is_announced(self, epoch: int) -> bool:
         """Whether everybody knows that an epoch is closed; needed of served topics alone."""
-        if self.core.consumers is None:
-            return True
-        return self._announced >= epoch and self._epochs.is_acked(0.0)
+        known = self._announced >= epoch and self._epochs.is_acked(0.0)
+        return known or self.core.consumers is None
 
     def _wait_for_room(self, size: int, timeout_s: float) -> bool:
         self._check()
@@ -242,8 +240,7 @@ class PublisherShell:
             raise ClosedError(f"publisher of topic {self.core.topic!r}")
 
     def _wake_if_due(self) -> None:
-        due = self.core.deadline()
-        if due is not None and due < self._sleeps_until:
+        if (due := self.core.deadline()) is not None and due < self._sleeps_until:
             self._hearing.wake()
 
     # -- service thread ----------------------------------------------------------------------------
@@ -283,16 +280,14 @@ class PublisherShell:
     def _handle(self, message: Heard) -> None:
         now = self._clock.monotonic()
         with self._changed:
-            reactions: list[Reaction] = []
+            reactions: list[Reaction]
             if isinstance(message, Beat):
                 self._members.on_beat(message, now)
             if isinstance(message, ConsumerCommit | Progress):
                 reactions = self.core.handle_consumer(message, now)
             else:
                 reactions = self.core.handle(message, now)
-            if any(isinstance(one, Committed) for one in reactions):
-                self._outlet.on_committed()
-                self._changed.notify_all()
+            self._on_forgotten(any_at_all=any(isinstance(one, Committed) for one in reactions))
             if isinstance(message, ReplayRequest) and not self._outlet.may_answer():
                 return
         self._follow()
@@ -301,6 +296,11 @@ class PublisherShell:
                 self._perform(reaction)
             except Exception:  # noqa: BLE001 - one node's fault is not the others'
                 _log.exception("%s could not be served", type(message).__name__)
+
+    def _on_forgotten(self, *, any_at_all: bool) -> None:
+        if any_at_all:
+            self._outlet.on_committed()
+            self._changed.notify_all()
 
     def _follow(self) -> None:
         if self._hearing.follow(self.core):
@@ -316,10 +316,10 @@ class PublisherShell:
                 self.replayer.resend(node, lacking)
 
     def _tend(self) -> None:
-        """Do what is due by time."""
         now = self._clock.monotonic()
         with self._changed:
             self._outlet.renew(now)
+            self._on_forgotten(any_at_all=self.core.forgetting.look(now))
             ending = self.core.epoch_due(now)
             sealed = self.core.end_epoch(now) if ending else self.core.seal_due(now)
             touched = self._outlet.put(sealed, now)

@@ -95,7 +95,8 @@ class ThinningShell(PublisherShell):
     def _use(self) -> Usage:
         """What is retained against its bound."""
         with self._lock:
-            return Usage(self._name, self.core.kept, self._bound, 0, 0)
+            kept = self.core.kept - self.core.retention.settled_size  # history makes room
+            return Usage(self._name, kept, self._bound, 0, 0)
 
     def separate(self, separation_s: float) -> None:
         """Let through of each sender one item in so many seconds, from now on; 0: all."""

@@ -36,7 +36,7 @@ class Domain:
         self.empty: set[int] = set()
         """Epochs without items."""
 
-        self.is_registered = False
+        self.is_new = True
 
     def enter(self, *, alone: bool) -> None:
         assert alone
@@ -156,7 +156,7 @@ def test_one_that_is_unknown_begins_where_it_wants(
 def test_one_that_is_registered_and_that_nobody_remembers_misses_nothing(
     domain: Domain, follow: Callable[..., Following]
 ) -> None:
-    domain.is_registered = True
+    domain.is_new = False
     assert next(follow("latest")).ids.tolist() == [1, 2]
 
 

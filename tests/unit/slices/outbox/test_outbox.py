@@ -140,6 +140,20 @@ def test_another_topic_is_refused(domain: Domain, tmp_path: Path) -> None:
     Domain().open(tmp_path).close()
 
 
+def test_a_first_life_of_several_segments_is_found_whole(domain: Domain, tmp_path: Path) -> None:
+    first = domain.open(tmp_path, outbox_bytes=4 * MIB, retention_bytes=MIB)
+    accepted = fill(first)
+    until(lambda: len(domain.numbers()) == first._core.retention.items)
+    die(first)
+    assert len(list(tmp_path.glob("*.segment"))) > 2
+    again = Domain()
+    second = again.open(tmp_path, outbox_bytes=4 * MIB, retention_bytes=MIB)
+    assert second.writer == first.writer
+    assert second.stats.recovered == len(accepted)
+    again.commit(second)
+    second.close()
+
+
 def test_a_full_outbox_blocks_until_something_is_committed(domain: Domain, tmp_path: Path) -> None:
     publisher = domain.open(tmp_path, outbox_bytes=4 * MIB, retention_bytes=MIB)
     assert 40 < len(fill(publisher)) < 90

@@ -12,6 +12,9 @@ can be asked.
 ``do_action("reads")`` takes what a reader's task has read, an encoded
 :class:`~evenflow.model.messages.SliceReads`, and tells the domain: executors are no part of it.
 
+``do_action("count")`` tells how many items of a ticket are here, for who asks how far somebody is
+behind.
+
 A refusal is an error whose ``extra_info`` is the reason (``moved``, ``later``, ``forgotten``,
 ``wrong``). After ``forgotten`` there is no use in asking anybody.
 """
@@ -31,7 +34,14 @@ from evenflow.errors import DecodeError, DomainError
 from evenflow.model.messages import SliceReads
 from evenflow.slices.consumer.arrow_batches import SCHEMA, record_batches
 from evenflow.slices.consumer.row_numbers import spans_of
-from evenflow.slices.consumer.ticket import READS, Range, Refusal, decode_ticket, encode_ticket
+from evenflow.slices.consumer.ticket import (
+    COUNT,
+    READS,
+    Range,
+    Refusal,
+    decode_ticket,
+    encode_ticket,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,6 +64,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         interface: Network interface to listen on, by name or address.
         port: Port to listen on; 0 for any.
         select: Gives the batches of a range or says why not; called by any thread.
+        count: Says how many items of a range are here.
         directory: Knows the other nodes.
         tell: Tells the domain what a task has read.
     """
@@ -65,6 +76,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         port: int,
         *,
         select: Select,
+        count: Callable[[Range], int],
         directory: Directory,
         tell: Tell,
     ) -> None:
@@ -80,6 +92,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         """Where readers find this service."""
         self._topic = topic
         self._select = select
+        self._count = count
         self._directory = directory
         self._tell = tell
 
@@ -102,7 +115,9 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         return flight.FlightInfo(SCHEMA, descriptor, endpoints, -1, -1)
 
     def do_action(self, context: Any, action: Any) -> list[bytes]:  # noqa: ARG002
-        """Pass on what a task has read."""
+        """Pass on what a task has read, or count."""
+        if action.type == COUNT:
+            return [str(self._count(self._decode(action.body.to_pybytes()))).encode()]
         if action.type != READS:
             raise self._refuse(f"unknown action {action.type!r}")
         try:

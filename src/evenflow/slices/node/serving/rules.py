@@ -31,6 +31,7 @@ from evenflow.model.messages import (
     ConsumerCommit,
     EpochClose,
     Progress,
+    RoomWanted,
     SliceState,
 )
 from evenflow.slices.consumer.registry import Consumers
@@ -52,6 +53,9 @@ MOST: Final = 1 << 64
 PROGRESS_EVERY: Final = 0.005
 """How often a node looks how far it is, at most."""
 PROGRESS_REPEAT: Final = 1.0
+FREE_SHARE: Final = 8
+"""A node that has less than one part in so many of its room free wants some."""
+WANT_EVERY: Final = 0.5
 
 
 class ServingRules:
@@ -87,6 +91,9 @@ class ServingRules:
         self._wanted: dict[int, int] = {}
         """Up to which epoch something is lacking that would come in always, by writer."""
         self._next_look = self._next_repeat = 0.0
+        self.keeps = False
+        """Whether the topic keeps more than what is not committed."""
+        self._next_want = 0.0
 
     # -- what is here ----------------------------------------------------------------------------
 
@@ -129,6 +136,11 @@ class ServingRules:
         returned = self.consumers.is_away(message.consumer)
         self.consumers.commit(message)
         return self._contradict(message.consumer) if returned else None
+
+    def on_listed(self, names: Iterable[str]) -> None:
+        """The ledger names the registered consumers."""
+        self.consumers.learn(names)
+        self.consumers.release_unlisted(names)
 
     def on_consumer_gone(self, name: str) -> CommitCopy | None:
         """A consumer's process is gone; return what to keep of it for its next one."""
@@ -243,6 +255,18 @@ class ServingRules:
             for batch in self._by_sample(ordered, writer, start, end, asked)
         ]
 
+    def count(self, asked: Range) -> int:
+        """How many items of a range are here, in own slices; nobody is given them."""
+        self._look_at_own()
+        owned = [self._owned[s] for s in asked.slices if s in self._owned]
+        return sum(
+            batch.count
+            for held in owned
+            for writer, end in asked.end.items()
+            if (track := held.tracks.get(writer)) is not None
+            for batch in _between(track.ready, asked.start[writer], end, 0)
+        )
+
     def _by_sample(
         self, slices: list[int], writer: int, start: int, end: int, asked: Range
     ) -> Iterable[Batch]:
@@ -300,6 +324,14 @@ class ServingRules:
         self._told = progress
         self._next_repeat = now + PROGRESS_REPEAT
         return progress
+
+    def room_wanted(self, now: float) -> RoomWanted | None:
+        """What a node says that is nearly full, when something may be here that is only kept."""
+        cache = self._cache
+        if not self.keeps or now < self._next_want or cache.room * FREE_SHARE >= cache.capacity:
+            return None
+        self._next_want = now + WANT_EVERY
+        return RoomWanted(self._topic, self._node)
 
 
 def _between(batches: Iterable[Batch], start: int, end: int, after: int) -> Iterable[Batch]:

@@ -55,6 +55,7 @@ class ServingShell:
             config.domain.interface,
             config.node.flight_port,
             select=self._select,
+            count=self._count,
             directory=self._directory,
             tell=participant.writer(READS).write,
         )
@@ -107,6 +108,10 @@ class ServingShell:
             with self._lock:
                 self._serving.served += count
         return found
+
+    def _count(self, asked: Range) -> int:
+        with self._lock:
+            return self._serving.count(asked)
 
 
 def check_served(topic: TopicConfig, *, serving: bool) -> None:
