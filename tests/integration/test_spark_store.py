@@ -12,8 +12,10 @@ import pyarrow as pa
 import pytest
 
 from evenflow.durable.frames import archive_topic, encode_bundle
-from evenflow.durable.spark import Payloads, publisher_of, register, store
-from evenflow.durable.spark_options import WriteOptions
+from evenflow.durable.spark import register
+from evenflow.durable.spark.options import WriteOptions
+from evenflow.durable.spark.sink import Payloads, publisher_of, store
+from evenflow.errors import UnknownTopic
 from evenflow.model.ids import Position
 from evenflow.overlay.broker.local import LocalBrokers
 from evenflow.overlay.client.blocking import Client
@@ -118,6 +120,28 @@ def test_items_of_a_durable_topic_are_a_table(spark: Any, brokers: str, client: 
         ("b", 8, b"y"),
     ]
     assert {row.writer for row in rows} == {f"{2**63 + 1:016x}"}
+
+
+def test_what_is_not_there_is_said(spark: Any, brokers: str, client: Client) -> None:
+    client.publish_all(archive_topic("kept"), encode_bundle([], Position(), "none"))
+    client.publish("plain", b"x")
+    for topic, rows, said in [
+        ("nowhere", "messages", "no topic 'nowhere'"),
+        ("nowhere", "items", "does 'evenflow archive' run"),
+        ("kept", "messages", r'add .option\("rows", "items"\)'),
+        ("plain", "items", "has messages, not items"),
+    ]:
+        with pytest.raises(Exception, match=said):
+            reading(spark, brokers, topic, rows=rows).count()
+    with pytest.raises(UnknownTopic):  # and asking makes nothing
+        list(client.read("nowhere"))
+
+
+def test_fields_are_decoded(spark: Any, brokers: str, client: Client) -> None:
+    client.publish_all("speeds", [b'{"speed": 1.5}', b"no object", b'{"lane": 2}'])
+    found = reading(spark, brokers, "speeds", fields="speed DOUBLE, lane INT", partitions=2)
+    rows = found.orderBy("time_ns").select("speed", "lane").collect()
+    assert [tuple(row) for row in rows] == [(1.5, None), (None, None), (None, 2)]
 
 
 def test_a_wrong_option_is_said_before_anything_is_read(spark: Any) -> None:

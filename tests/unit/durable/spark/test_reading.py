@@ -9,13 +9,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.durable.test_merging import rows
 
 from evenflow.durable.frames import encode_bundle
-from evenflow.durable.spark_reading import AROUND_NS, Part, cut, items_in, messages_in
+from evenflow.durable.spark.reading import AROUND_NS, Part, cut, items_in, messages_in
 from evenflow.model.ids import Position
 from evenflow.overlay.protocol.messages import Message
-
-from .test_merging import rows
 
 
 @given(st.integers(1, 1000), st.integers(1, 1000), st.integers(1, 9))

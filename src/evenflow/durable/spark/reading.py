@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from evenflow.durable.frames import Assembly
+from evenflow.durable.frames import Assembly, archive_topic
 from evenflow.durable.merging import Merging
-from evenflow.errors import DecodeError
+from evenflow.errors import DecodeError, StoreTimeout, UnknownTopic
 from evenflow.model.ids import WriterId
 from evenflow.overlay.client.blocking import Client
 from evenflow.slices.consumer.row_numbers import NUMBERED
@@ -25,7 +25,7 @@ from evenflow.slices.consumer.row_numbers import NUMBERED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from evenflow.durable.spark_options import ReadOptions
+    from evenflow.durable.spark.options import ReadOptions
     from evenflow.overlay.protocol.messages import Message
 
 MESSAGE_COLUMNS: Final = (
@@ -64,12 +64,36 @@ class Part:
 def plan(options: ReadOptions) -> list[Part]:
     """Cut the time in which there is something into parts; none when there is nothing."""
     with Client(options.brokers, timeout_s=options.timeout_s) as client:
-        now = client.now(options.topic)
+        now = now_in(client, options)
         end = now if options.end is None else options.end
         first = next(iter(client.read(options.topic, options.start, end)), None)
     if first is None:
         return []
     return cut(first.time, end, options.partitions)
+
+
+def now_in(client: Client, options: ReadOptions) -> int:
+    """Return the time up to which the topic is; `UnknownTopic` says what else might be meant."""
+    try:
+        return client.now(options.topic, level=0)
+    except UnknownTopic:
+        raise UnknownTopic(options.topic, _hint(client, options)) from None
+
+
+def _hint(client: Client, options: ReadOptions) -> str:
+    other = options.name if options.items else archive_topic(options.name)
+    try:
+        client.now(other, level=0)
+    except (UnknownTopic, StoreTimeout):
+        if not options.items:
+            return "nothing was ever published to it"
+        return (
+            f"nothing of {options.name!r} was archived yet: is it durable = true, and does"
+            " 'evenflow archive' run?"
+        )
+    if options.items:
+        return f"{options.name!r} has messages, not items: leave the option rows away"
+    return f'{options.name!r} is a durable topic: add .option("rows", "items")'
 
 
 def cut(start: int, end: int, count: int) -> list[Part]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evenflow.config import Config
@@ -14,14 +15,30 @@ from evenflow.errors import ConfigError
 from evenflow.overlay.protocol.connection import parse_address
 from evenflow.overlay.space.coordinate import geographic_hash
 from evenflow.query_options import a_name, checked, known_options, seconds
+from evenflow.spark.encodings import AVRO, ENCODINGS, JSON, avro_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MESSAGES: Final = "messages"
 ITEMS: Final = "items"
-_READING: Final = ("topic", "rows", "brokers", "config", "start", "end", "partitions", "timeout")
+_DECODING: Final = ("fields", "encoding", "avroSchema")
+_READING: Final = (
+    *("topic", "rows", "brokers", "config", "start", "end", "partitions", "timeout"),
+    *_DECODING,
+)
 _WRITING: Final = ("topic", "brokers", "config", "name", "level", "timeout", "checkpointLocation")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How payloads are encoded, and which columns they give."""
+
+    fields: str = ""
+    """The columns, as DDL: ``speed DOUBLE, lane INT``; empty: none."""
+    encoding: str = JSON
+    avro_schema: str = ""
+    """Schema of Avro records, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +48,8 @@ class ReadOptions:
     topic: str
     """The store's own topic."""
     brokers: tuple[str, ...]
+    name: str = ""
+    """The topic as the query names it."""
     items: bool = False
     """Whether the topic is the archive of a durable topic, whose items are wanted."""
     start: int = 1
@@ -41,6 +60,7 @@ class ReadOptions:
     """Into how many partitions the time is cut."""
     timeout_s: float = 30.0
     """How long brokers may be silent."""
+    decoding: Decoding = field(default_factory=Decoding)
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> ReadOptions:
@@ -50,18 +70,21 @@ class ReadOptions:
         if rows not in (MESSAGES, ITEMS):
             raise ConfigError("option rows", rows, f"must be {MESSAGES!r} or {ITEMS!r}")
         topic = _topic(found["topic"])
+        config = Config.load(found.get("config"))
         start = checked(found, "start", 1, moment)
         end: int | None = checked(found, "end", None, moment)
         if end is not None and end <= start:
             raise ConfigError("option end", found.get("end"), "must be later than start")
         return cls(
             topic=archive_topic(topic) if rows == ITEMS else topic,
-            brokers=_brokers(found),
+            name=topic,
+            brokers=_brokers(found, config),
             items=rows == ITEMS,
             start=start,
             end=end,
             partitions=checked(found, "partitions", 4, lambda value: _count(value, 10_000)),
             timeout_s=checked(found, "timeout", 30.0, seconds),
+            decoding=_decoding(found, config, items=rows == ITEMS),
         )
 
 
@@ -83,16 +106,41 @@ class WriteOptions:
         found = known_options(given, _WRITING)
         return cls(
             topic=_topic(found["topic"]),
-            brokers=_brokers(found),
+            brokers=_brokers(found, Config.load(found.get("config"))),
             name=checked(found, "name", "", a_name),
             level=checked(found, "level", 2, lambda value: _count(value, 3)),
             timeout_s=checked(found, "timeout", 30.0, seconds),
         )
 
 
-def _brokers(found: Mapping[str, str]) -> tuple[str, ...]:
+def _decoding(found: Mapping[str, str], config: Config, *, items: bool) -> Decoding:
+    """Which columns payloads have: as the query says, else as the durable topic does."""
+    topic = next((one for one in config.topics if items and one.name == found["topic"]), None)
+    encoding = found.get("encoding", topic.encoding if topic else JSON)
+    if encoding not in ENCODINGS:
+        raise ConfigError("option encoding", encoding, f"must be one of {', '.join(ENCODINGS)}")
+    fields = found.get("fields", topic.fields if topic else "")
+    if encoding != AVRO:
+        return Decoding(fields, encoding)
+    if "fields" in found:
+        raise ConfigError("option fields", fields, "the columns of Avro records are their schema's")
+    schema = found.get("avroSchema", "")
+    if not schema.lstrip().startswith("{"):
+        path = Path(schema)
+        if not schema and topic is not None:
+            path = (config.file.parent if config.file else Path()) / topic.avro_schema
+        try:
+            schema = path.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                "option avroSchema", str(path), f"must be a schema as JSON or its file: {error}"
+            ) from None
+    return Decoding(avro_fields(schema), encoding, schema)
+
+
+def _brokers(found: Mapping[str, str], config: Config) -> tuple[str, ...]:
     if "brokers" not in found:
-        return tuple(brokers_of(Config.load(found.get("config"))))
+        return tuple(brokers_of(config))
     addresses = tuple(part.strip() for part in found["brokers"].split(",") if part.strip())
     for address in addresses or ("",):
         try:

@@ -1,0 +1,34 @@
+"""``format("evenflow-store")``: topics of the overlay store as tables and streams of Spark.
+
+    from evenflow.durable.spark import register
+
+    register(spark)
+    past = spark.read.format("evenflow-store").option("topic", "meters").load()
+
+==============  ===============================================================================
+`options`       what a user may set, checked
+`reading`       what tasks read: ranges of time, as Arrow
+`source`        the classes of Spark's Data Source API
+`sink`          tables and streams into the store
+==============  ===============================================================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenflow.extras import require
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["register"]
+
+require("spark")
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``format("evenflow-store")`` known to a session."""
+    from evenflow.durable.spark.source import StoreSource  # noqa: PLC0415 - Spark only when used
+
+    spark.dataSource.register(StoreSource)
