@@ -126,7 +126,8 @@ SHELLS: Final = frozenset(
     testing.knowledge testing.schedules
     testing.serving_cluster testing.outages testing.planning testing.silences testing.loss.relay
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
-    spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.task_times
+    spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.table_sink
+    spark.task_times
     """.split()  # noqa: SIM905 - a list of words to read
 )
 
