@@ -7,7 +7,9 @@
 
 ==============  ===============================================================================
 `options`       what a user may set, checked
-`reading`       what tasks read: ranges of time, as Arrow
+`reading`       what is planned, and what tasks read, as Arrow
+`filters`       what a query's ``where`` leaves, so that less is read
+`streaming`     offsets of streams, and what lies between two
 `source`        the classes of Spark's Data Source API
 `sink`          tables and streams into the store
 ==============  ===============================================================================
@@ -31,4 +33,6 @@ def register(spark: SparkSession) -> None:
     """Make ``format("evenflow-store")`` known to a session."""
     from evenflow.durable.spark.source import StoreSource  # noqa: PLC0415 - Spark only when used
 
+    # Without it Spark refuses readers that know of filters.
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(StoreSource)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.config import Config
 from evenflow.durable.archiver import brokers_of
-from evenflow.durable.frames import archive_topic
+from evenflow.durable.index import index_topic
 from evenflow.errors import ConfigError
 from evenflow.overlay.protocol.connection import parse_address
 from evenflow.overlay.space.coordinate import geographic_hash
@@ -24,9 +24,13 @@ MESSAGES: Final = "messages"
 ITEMS: Final = "items"
 _DECODING: Final = ("fields", "encoding", "avroSchema")
 _READING: Final = (
-    *("topic", "rows", "brokers", "config", "start", "end", "partitions", "timeout"),
+    *("topic", "rows", "brokers", "config", "start", "partitions", "timeout"),
     *_DECODING,
 )
+_OF_TABLES: Final = ("end",)
+_OF_STREAMS: Final = ("startingOffsets", "maxItemsPerTrigger", "failOnDataLoss")
+EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
 _WRITING: Final = ("topic", "brokers", "config", "name", "level", "timeout", "checkpointLocation")
 
 
@@ -46,7 +50,7 @@ class ReadOptions:
     """What a query that reads the store sets."""
 
     topic: str
-    """The store's own topic."""
+    """The store's own topic that says what there is: of items, the index of their archive."""
     brokers: tuple[str, ...]
     name: str = ""
     """The topic as the query names it."""
@@ -61,11 +65,27 @@ class ReadOptions:
     timeout_s: float = 30.0
     """How long brokers may be silent."""
     decoding: Decoding = field(default_factory=Decoding)
+    latest: bool = False
+    """Whether a stream begins with what comes, and not with what there is."""
+    max_items: int | None = None
+    """About how many rows a micro-batch may have; a bundle is never split."""
+    lossless: bool = True
+    """Whether a stream fails when what it should read has expired."""
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> ReadOptions:
-        """Read the options of a query; `ConfigError` names the first that cannot be used."""
-        found = known_options(given, _READING)
+    def of(cls, given: Mapping[str, str], *, stream: bool | None = None) -> ReadOptions:
+        """Read the options of a query; `ConfigError` names the first that cannot be used.
+
+        Args:
+            given: The options.
+            stream: Whether a stream is read, or a table; None: nobody knows yet.
+        """
+        known = (*_READING, *(_OF_TABLES if not stream else ()), *(_OF_STREAMS if stream else ()))
+        found = known_options(given, (*_READING, *_OF_TABLES, *_OF_STREAMS))
+        for name in found:
+            if stream is not None and name not in known:
+                kind = "stream: it has no" if stream else "table: only a stream has"
+                raise ConfigError(f"option {name}", found[name], f"not of a {kind} {name}")
         rows = found.get("rows", MESSAGES)
         if rows not in (MESSAGES, ITEMS):
             raise ConfigError("option rows", rows, f"must be {MESSAGES!r} or {ITEMS!r}")
@@ -76,7 +96,7 @@ class ReadOptions:
         if end is not None and end <= start:
             raise ConfigError("option end", found.get("end"), "must be later than start")
         return cls(
-            topic=archive_topic(topic) if rows == ITEMS else topic,
+            topic=index_topic(topic) if rows == ITEMS else topic,
             name=topic,
             brokers=_brokers(found, config),
             items=rows == ITEMS,
@@ -85,6 +105,9 @@ class ReadOptions:
             partitions=checked(found, "partitions", 4, lambda value: _count(value, 10_000)),
             timeout_s=checked(found, "timeout", 30.0, seconds),
             decoding=_decoding(found, config, items=rows == ITEMS),
+            latest=checked(found, "startingOffsets", False, _is_latest),  # noqa: FBT003
+            max_items=checked(found, "maxItemsPerTrigger", None, _many),
+            lossless=checked(found, "failOnDataLoss", True, _truth),  # noqa: FBT003
         )
 
 
@@ -175,6 +198,22 @@ def moment(value: str) -> int:
     if not 0 <= found < 1 << 62:
         raise ValueError("must be a time from 1970 to 2116")
     return max(1, found)
+
+
+def _is_latest(value: str) -> bool:
+    if value not in (EARLIEST, LATEST):
+        raise ValueError(f"must be {EARLIEST!r} or {LATEST!r}; a time is the option start")
+    return value == LATEST
+
+
+def _truth(value: str) -> bool:
+    if value.lower() not in ("true", "false"):
+        raise ValueError("must be 'true' or 'false'")
+    return value.lower() == "true"
+
+
+def _many(value: str) -> int:
+    return _count(value, 1 << 62)
 
 
 def _count(value: str, most: int) -> int:

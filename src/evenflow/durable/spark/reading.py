@@ -1,30 +1,33 @@
-"""What the tasks of ``spark.read.format("evenflow-store")`` do: read a range of time, as Arrow.
+"""What ``format("evenflow-store")`` plans at the driver, and what its tasks read, as Arrow.
 
-A table is cut into ranges of time; each is a partition. Messages of the store are rows as they are.
-Items of a durable topic lie in bundles, and a bundle may have pieces in two ranges, or have been
-written twice when an archiver died; so a task begins to read some time before its range and ends
-some time after it: a bundle belongs to the range in which its last piece was stored, and an item
-to the first bundle that has it.
+*Messages* of the store are rows as they are; a table of them is cut into ranges of time, each a
+partition. *Items* of a durable topic lie in bundles, of which the archive's index says which count
+and what is in them. So a table of items is cut into groups of bundles with about as many items
+each, and bundles that cannot have what is asked for (`selection`) are not read at all. Of those
+that are read, only the rows that are asked for go on to Spark.
 """
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from evenflow.durable.frames import Assembly, archive_topic
-from evenflow.durable.merging import Merging
-from evenflow.errors import DecodeError, StoreTimeout, UnknownTopic
+from evenflow.durable.archive import Archive
+from evenflow.durable.frames import archive_topic
+from evenflow.durable.selection import ALL, Selection
+from evenflow.errors import ReadFailed, StoreTimeout, UnknownTopic
 from evenflow.model.ids import WriterId
 from evenflow.overlay.client.blocking import Client
 from evenflow.slices.consumer.row_numbers import NUMBERED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from evenflow.durable.index import Entry
     from evenflow.durable.spark.options import ReadOptions
     from evenflow.overlay.protocol.messages import Message
 
@@ -35,8 +38,6 @@ ITEM_COLUMNS: Final = (
     "writer STRING, number BIGINT, slice INT, sender STRING, id BIGINT, time TIMESTAMP,"
     " payload BINARY"
 )
-AROUND_NS: Final = 60 * 10**9
-"""How far around its range a task looks for pieces and repetitions; no writer waits for so long."""
 MOST_ROWS: Final = 10_000
 MOST_OCTETS: Final = 16 << 20
 
@@ -51,25 +52,62 @@ _MESSAGE: Final = pa.schema(
     ]
 )
 _ITEM: Final = pa.schema([("writer", pa.string()), *[(f.name, f.type) for f in list(NUMBERED)[1:]]])
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one task reads: what was stored from a time up to another."""
+    """Messages that one task reads: those stored from a time up to another."""
 
     start: int
     end: int
 
 
-def plan(options: ReadOptions) -> list[Part]:
-    """Cut the time in which there is something into parts; none when there is nothing."""
-    with Client(options.brokers, timeout_s=options.timeout_s) as client:
+@dataclass(frozen=True, slots=True)
+class Bundles:
+    """Items that one task reads: those wanted of some bundles."""
+
+    entries: tuple[Entry, ...]
+    wanted: Selection = ALL
+    lossless: bool = False
+    """Whether a bundle that has expired is an error; else it is left out, and logged."""
+
+
+def client_of(options: ReadOptions) -> Client:
+    """Return a client of the store that a query reads."""
+    return Client(options.brokers, timeout_s=options.timeout_s)
+
+
+def archive_of(client: Client, options: ReadOptions) -> Archive:
+    """Return the archive that a query reads."""
+    return Archive(client, options.name, level=0)
+
+
+# -- at the driver -----------------------------------------------------------------------------
+
+
+def plan(options: ReadOptions, wanted: Selection = ALL) -> list[Part] | list[Bundles]:
+    """Cut what is asked for into parts; none when there is nothing."""
+    with client_of(options) as client:
         now = now_in(client, options)
         end = now if options.end is None else options.end
-        first = next(iter(client.read(options.topic, options.start, end)), None)
-    if first is None:
-        return []
-    return cut(first.time, end, options.partitions)
+        if options.items:
+            archive = archive_of(client, options)
+            found = archive.counted(options.start, end, archive.tip_from(options.start, end))
+            entries = [one.entry for one in found if wanted.may_be_in(one.entry)]
+            return [Bundles(some, wanted) for some in shares(entries, options.partitions)]
+        start, end = within(options.start, end, wanted)
+        first = next(iter(client.read(options.topic, start, end)), None) if start < end else None
+    return [] if first is None else cut(first.time, end, options.partitions)
+
+
+def within(start: int, end: int, wanted: Selection) -> tuple[int, int]:
+    """Return the part of a range of time in which messages are wanted."""
+    if wanted.oldest is not None:
+        start = max(start, wanted.oldest * 1_000)
+    if wanted.newest is not None:
+        end = min(end, (wanted.newest + 1) * 1_000)
+    return start, end
 
 
 def now_in(client: Client, options: ReadOptions) -> int:
@@ -77,7 +115,7 @@ def now_in(client: Client, options: ReadOptions) -> int:
     try:
         return client.now(options.topic, level=0)
     except UnknownTopic:
-        raise UnknownTopic(options.topic, _hint(client, options)) from None
+        raise UnknownTopic(options.name, _hint(client, options)) from None
 
 
 def _hint(client: Client, options: ReadOptions) -> str:
@@ -87,13 +125,10 @@ def _hint(client: Client, options: ReadOptions) -> str:
     except (UnknownTopic, StoreTimeout):
         if not options.items:
             return "nothing was ever published to it"
-        return (
-            f"nothing of {options.name!r} was archived yet: is it durable = true, and does"
-            " 'evenflow archive' run?"
-        )
+        return "nothing of it was archived: is it durable = true, and does 'evenflow archive' run?"
     if options.items:
-        return f"{options.name!r} has messages, not items: leave the option rows away"
-    return f'{options.name!r} is a durable topic: add .option("rows", "items")'
+        return "it has messages, not items: leave the option rows away"
+    return 'it is a durable topic: add .option("rows", "items")'
 
 
 def cut(start: int, end: int, count: int) -> list[Part]:
@@ -102,15 +137,27 @@ def cut(start: int, end: int, count: int) -> list[Part]:
     return [Part(*pair) for pair in pairwise(edges)]
 
 
-def read_part(options: ReadOptions, part: Part) -> Iterator[pa.RecordBatch]:
+def shares(entries: Sequence[Entry], count: int) -> list[tuple[Entry, ...]]:
+    """Cut entries, in their order, into at most so many groups with about as many items each."""
+    total = max(1, sum(entry.items for entry in entries))
+    groups: dict[int, list[Entry]] = {}
+    before = 0
+    for entry in entries:
+        groups.setdefault(min(count - 1, before * count // total), []).append(entry)
+        before += entry.items
+    return [tuple(group) for group in groups.values()]
+
+
+# -- in tasks ----------------------------------------------------------------------------------
+
+
+def read_part(options: ReadOptions, part: Part | Bundles) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a part."""
-    around = AROUND_NS if options.items else 0
-    with Client(options.brokers, timeout_s=options.timeout_s) as client:
-        messages = client.read(options.topic, max(1, part.start - around), part.end + around)
-        if options.items:
-            yield from items_in(messages, part)
+    with client_of(options) as client:
+        if isinstance(part, Bundles):
+            yield from items_in(archive_of(client, options), part)
         else:
-            yield from messages_in(messages)
+            yield from messages_in(client.read(options.topic, part.start, part.end))
 
 
 def messages_in(messages: Iterable[Message]) -> Iterator[pa.RecordBatch]:
@@ -138,24 +185,21 @@ def _rows(group: list[Message]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=_MESSAGE)
 
 
-def items_in(messages: Iterable[Message], part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield the items of the bundles that were completed in a part, each once."""
-    assembly, merging = Assembly(), Merging()
-    for message in messages:
-        if message.time >= part.end and not assembly.waiting:
-            return
-        try:
-            bundle = assembly.add(message.payload)
-        except DecodeError:
-            continue  # no piece: somebody else wrote to the archive's topic
-        if bundle is None:
-            continue
-        fresh = merging.archived(bundle.rows, bundle.end)
-        if part.start <= message.time < part.end:
-            yield from _items(fresh)
+def items_in(archive: Archive, part: Bundles) -> Iterator[pa.RecordBatch]:
+    """Yield the items that are wanted of some bundles."""
+    for entry in part.entries:
+        rows = archive.rows(entry)
+        if rows is not None:
+            yield from _items(part.wanted.of(rows))
+        elif part.lossless:
+            raise ReadFailed(archive.topic, (), f"{entry.items} items have expired in the store")
+        else:
+            _log.warning("%d items of %s have expired in the store", entry.items, archive.topic)
 
 
 def _items(rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    if not rows.num_rows:
+        return
     writers = rows.column("writer").combine_chunks().dictionary_encode()
     texts = [WriterId.text(writer) for writer in writers.dictionary.to_pylist()]
     names = pa.array(texts, pa.string())

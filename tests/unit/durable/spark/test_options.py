@@ -16,7 +16,7 @@ def test_options_are_read() -> None:
     assert found.brokers == ("127.0.0.1:7400", "127.0.0.1:7401")
     assert (found.topic, found.items, found.partitions) == ("meters", False, 3)
     assert (found.start, found.end) == (10_000_000_000, 20_500_000_000)
-    assert ReadOptions.of({**GOOD, "rows": "items"}).topic == "durable/meters"
+    assert ReadOptions.of({**GOOD, "rows": "items"}).topic == "index/meters"
     assert WriteOptions.of({**GOOD, "level": "3", "name": "q"}).level == 3
 
 
