@@ -11,6 +11,7 @@
 `filters`       what a query's ``where`` leaves, so that less is read
 `streaming`     offsets of streams, and what lies between two
 `source`        the classes of Spark's Data Source API
+`joined`        ``format("evenflow")`` on a durable topic: its archive, then the live stream
 `sink`          tables and streams into the store
 ==============  ===============================================================================
 """
@@ -30,9 +31,13 @@ require("spark")
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``format("evenflow-store")`` known to a session."""
-    from evenflow.durable.spark.source import StoreSource  # noqa: PLC0415 - Spark only when used
+    """Make ``format("evenflow-store")`` known to a session, and to ``format("evenflow")`` archives."""
+    from evenflow.durable.spark.joined import JoinedSource  # noqa: PLC0415 - Spark only when used
+    from evenflow.durable.spark.source import StoreSource  # noqa: PLC0415
+    from evenflow.spark.task_times import serve_task_times  # noqa: PLC0415
 
     # Without it Spark refuses readers that know of filters.
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(StoreSource)
+    times = {"times_at": serve_task_times(spark)}
+    spark.dataSource.register(type(JoinedSource.__name__, (JoinedSource,), times))
