@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -38,11 +39,13 @@ class Domain:
 class Live:
     """The live stream of a query, as the domain knows it."""
 
-    def __init__(self, domain: Domain) -> None:
-        self.domain = domain
+    def __init__(self, domain: Domain, meanwhile: Callable[[], None]) -> None:
+        self.domain, self.meanwhile = domain, meanwhile
 
     def register(self) -> None:
+        self.meanwhile()
         self.domain.committed["query"] = self.domain.forgotten
+        self.meanwhile()
 
     def end(self, start: dict[str, Any]) -> dict[str, Any]:
         assert "query" in self.domain.committed
@@ -52,14 +55,14 @@ class Live:
 class Query:
     """A query with a checkpoint: when it is started again it knows its offset and nothing else."""
 
-    def __init__(self, domain: Domain, store: Any) -> None:
-        self.domain, self.store = domain, store
+    def __init__(self, domain: Domain, store: Any, meanwhile: Callable[[], None]) -> None:
+        self.domain, self.store, self.meanwhile = domain, store, meanwhile
         self.found: list[int] = []
         self.start_again()
         self.offset = self.joining.begin()
 
     def start_again(self) -> None:
-        self.joining = Joining(Archive(self.store, "fleet", 2), Live(self.domain))
+        self.joining = Joining(Archive(self.store, "fleet", 2), Live(self.domain, self.meanwhile))
 
     def step(self, most: int | None) -> None:
         end = self.joining.end(self.offset, most)
@@ -100,12 +103,14 @@ def test_each_item_comes_once(seed: int, most: int | None) -> None:
         else:
             domain.forget()
 
-    for _ in range(rng.randint(0, 30)):
-        work()
-    query = Query(domain, store)
-    for _ in range(40):
-        for _ in range(rng.randint(0, 3)):
+    def work_on(most: int) -> None:
+        for _ in range(rng.randint(0, most)):
             work()
+
+    work_on(30)
+    query = Query(domain, store, lambda: work_on(9))  # things go on while it is being registered
+    for _ in range(40):
+        work_on(3)
         if rng.random() < 0.2:
             query.start_again()
         query.step(most)
@@ -122,7 +127,7 @@ def test_a_query_that_begins_at_a_time_has_all_bundles_with_items_of_it() -> Non
     archive.open()
     for number in range(3):  # the times of these items are 0
         archive.add(bundle(2 * number, 2 * number + 2), up_to(2 * number + 2))
-    joining = Joining(archive, Live(Domain()))
+    joining = Joining(archive, Live(Domain(), lambda: None))
     assert joining.begin(0) == joining.begin()
     later = place_of(joining.begin(1))
     assert later is not None

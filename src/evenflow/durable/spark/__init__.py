@@ -31,7 +31,7 @@ require("spark")
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``format("evenflow-store")`` known to a session, and to ``format("evenflow")`` archives."""
+    """Make ``format("evenflow-store")`` known to a session, and archives to the other source."""
     from evenflow.durable.spark.joined import JoinedSource  # noqa: PLC0415 - Spark only when used
     from evenflow.durable.spark.source import StoreSource  # noqa: PLC0415
     from evenflow.spark.task_times import serve_task_times  # noqa: PLC0415
