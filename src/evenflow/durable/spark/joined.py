@@ -8,7 +8,6 @@ position that it stands for.
 
 from __future__ import annotations
 
-import contextlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -50,39 +49,38 @@ class JoinedSource(EvenflowSource):
 
     def schema(self) -> str:
         """The columns, as DDL."""
-        given, _ = _split(self.options)
-        return EvenflowSource(given).schema()
+        return EvenflowSource(_split(self.options)[0]).schema()
 
     def streamReader(self, schema: StructType) -> Any:  # noqa: N802
         """Read the stream, with its past if the topic has one."""
-        given, oldest = _split(self.options)
-        live = source_with_times(self.times_at)(given).streamReader(schema)
-        options = Options.of(given)
+        given, time = _split(self.options)
+        options, plain = Options.of(given), source_with_times(self.times_at)
         topic = next((value for name, value in given.items() if name.lower() == "topic"), "")
         durable = any(one.name == topic and one.durable for one in options.config.topics)
         if not durable or options.starting != EARLIEST:
-            if oldest is not None:
-                raise ConfigError(f"option {STARTING_TIME}", oldest, "needs a durable topic")
-            return live
-        return JoinedReader(live, options, topic, schema, oldest)
+            return plain(self.options).streamReader(schema)
+        oldest = None if time is None else _micros(time)
+        return JoinedReader(plain(given).streamReader(schema), options, topic, schema, oldest)
 
 
-def _split(options: Mapping[str, str]) -> tuple[dict[str, str], int | None]:
-    """Take the time to begin at out of options: milliseconds since 1970, as in Kafka's, or ISO."""
+def _split(options: Mapping[str, str]) -> tuple[dict[str, str], str | None]:
+    """Take the time to begin at out of options: of a durable topic the archive knows it."""
     given = dict(options)
-    for name in [name for name in given if name.lower() == STARTING_TIME.lower()]:
-        text = given.pop(name).strip()
-        with contextlib.suppress(ValueError, OverflowError):
-            if text.isdecimal():
-                return given, int(text) * 1_000
-            when = datetime.fromisoformat(text)
-            return given, round(when.replace(tzinfo=when.tzinfo or UTC).timestamp() * 1_000_000)
+    named = [name for name in given if name.lower() == STARTING_TIME.lower()]
+    return given, given.pop(named[0]).strip() if named else None
+
+
+def _micros(text: str) -> int:
+    """Read a time: milliseconds since 1970, as Kafka's source has them, or ISO 8601."""
+    if text.isdecimal():
+        return int(text) * 1_000
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
         raise ConfigError(
-            f"option {STARTING_TIME}",
-            text,
-            "must be milliseconds since 1970, or ISO 8601",
-        )
-    return given, None
+            f"option {STARTING_TIME}", text, "must be milliseconds since 1970, or ISO 8601"
+        ) from None
+    return round(when.replace(tzinfo=when.tzinfo or UTC).timestamp() * 1_000_000)
 
 
 class _Live:
