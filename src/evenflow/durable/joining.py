@@ -25,7 +25,7 @@ import msgspec
 
 from evenflow.durable.index import Name, Tip
 from evenflow.model.checked_json import CheckedJson, Whole, WriterText
-from evenflow.model.ids import NOWHERE, Position
+from evenflow.model.ids import NOWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -161,8 +161,3 @@ class Joining:
 
 def _behind(one: Indexed) -> Place:
     return Place(one.time + 1, one.entry.bundle, one.entry.end)
-
-
-def position_of(place: Place) -> Position:
-    """Return the position that joins the archive, read up to a place, and the live stream."""
-    return Position.of_texts(place.position)
