@@ -11,9 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from evenflow.durable.archive import Archive
 from evenflow.durable.frames import archive_topic, encode_bundle
-from evenflow.durable.spark import Payloads, publisher_of, register, store
-from evenflow.durable.spark_options import WriteOptions
+from evenflow.durable.spark import register
+from evenflow.durable.spark.options import WriteOptions
+from evenflow.durable.spark.sink import Payloads, publisher_of, store
+from evenflow.errors import UnknownTopic
 from evenflow.model.ids import Position
 from evenflow.overlay.broker.local import LocalBrokers
 from evenflow.overlay.client.blocking import Client
@@ -23,6 +26,7 @@ from evenflow.slices.consumer.row_numbers import Span, join_spans, numbered
 from evenflow.spark.session import session
 
 pytestmark = [pytest.mark.processes, pytest.mark.spark, pytest.mark.timeout(200)]
+WRITER = 2**63 + 1
 PLACES = [(0.2, 0.3), (0.7, 0.2), (0.5, 0.6)]
 
 
@@ -96,28 +100,105 @@ def test_a_sink_stores_every_batch_once(
     assert stored == list(range(50))
 
 
-def test_items_of_a_durable_topic_are_a_table(spark: Any, brokers: str, client: Client) -> None:
+def rows_of(slice_id: int, sender: str, ids: range) -> pa.RecordBatch:
+    """Items of one writer, whose numbers in the slice are their ids."""
+    count = len(ids)
     batch = pa.RecordBatch.from_pydict(
         {
-            "slice": [1, 1],
-            "sender": ["a", "b"],
-            "id": [7, 8],
-            "time": [1_000_000, 2_000_000],
-            "payload": [b"x", b"y"],
+            "slice": [slice_id] * count,
+            "sender": [sender] * count,
+            "id": list(ids),
+            "time": [1_000_000 * number for number in ids],
+            "payload": [b"%d" % number for number in ids],
         },
         schema=SCHEMA,
     )
-    bundle = encode_bundle(
-        [numbered(batch, join_spans([Span(1, 2**63 + 1, 1, 2)]))], Position({2**63 + 1: 1}), "one"
-    )
-    for _ in range(2):  # an archiver that died wrote it again
-        client.publish_all(archive_topic("fleet"), encode_bundle([], Position(), "none") + bundle)
-    rows = reading(spark, brokers, "fleet", rows="items").orderBy("id").collect()
-    assert [(row.sender, row.id, bytes(row.payload)) for row in rows] == [
-        ("a", 7, b"x"),
-        ("b", 8, b"y"),
-    ]
-    assert {row.writer for row in rows} == {f"{2**63 + 1:016x}"}
+    return numbered(batch, join_spans([Span(slice_id, WRITER, ids[0], ids[-1])]))
+
+
+def test_items_of_a_durable_topic_are_a_table_of_which_only_what_is_wanted_is_read(
+    spark: Any, brokers: str, client: Client
+) -> None:
+    archive = Archive(client, "fleet", 2)
+    archive.open()
+    for number in range(4):
+        ids = range(1 + 10 * number, 11 + 10 * number)
+        archive.add([rows_of(number, f"car-{number}", ids)], Position({WRITER: number + 1}))
+    dead = encode_bundle([rows_of(9, "x", range(1, 3))], Position(), "of one that died")
+    client.publish_all(archive_topic("fleet"), dead)
+    table = reading(spark, brokers, "fleet", rows="items")
+    assert sorted(row.id for row in table.collect()) == list(range(1, 41))
+    assert {row.writer for row in table.collect()} == {f"{WRITER:016x}"}
+    assert table.rdd.getNumPartitions() == 4  # a bundle each
+    for where, ids, bundles in (
+        ("slice = 2", range(21, 31), 1),
+        ("sender IN ('car-0', 'car-3')", [*range(1, 11), *range(31, 41)], 2),
+        ("time > TIMESTAMP '1970-01-01 00:00:35Z'", range(36, 41), 1),
+        ("slice = 1 AND time < TIMESTAMP '1970-01-01 00:00:05Z'", [], 0),
+    ):
+        found = table.where(where)
+        assert sorted(row.id for row in found.collect()) == list(ids)
+        assert found.rdd.getNumPartitions() == max(bundles, 1)
+
+
+def test_a_stream_from_the_store_has_every_item_once_across_restarts(
+    spark: Any, brokers: str, client: Client, tmp_path: Path
+) -> None:
+    archive = Archive(client, "moving", 2)
+    archive.open()
+    given = {"topic": "moving", "brokers": brokers, "rows": "items", "maxItemsPerTrigger": 10}
+
+    def add(first: int, last: int) -> None:
+        rows = [rows_of(0, "car", range(first, last + 1))]
+        archive.add(rows, Position({WRITER: last}))
+
+    def run() -> list[int]:
+        query = (
+            spark.readStream.format("evenflow-store")
+            .options(**given)
+            .load()
+            .selectExpr("id")
+            .writeStream.format("parquet")
+            .option("path", str(tmp_path / "out"))
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(120)
+        assert query.exception() is None
+        return sorted(row.id for row in spark.read.parquet(str(tmp_path / "out")).collect())
+
+    add(1, 8)
+    add(9, 16)
+    assert run() == list(range(1, 17))
+    # Spark died before it noted the last batch, and more came meanwhile.
+    commits = sorted((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
+    assert len(commits) == 2  # a bundle each
+    commits[-1].unlink()
+    add(17, 20)
+    assert run() == list(range(1, 21))
+
+
+def test_what_is_not_there_is_said(spark: Any, brokers: str, client: Client) -> None:
+    client.publish_all(archive_topic("kept"), encode_bundle([], Position(), "none"))
+    client.publish("plain", b"x")
+    for topic, rows, said in [
+        ("nowhere", "messages", "no topic 'nowhere'"),
+        ("nowhere", "items", "does 'evenflow archive' run"),
+        ("kept", "messages", r'add .option\("rows", "items"\)'),
+        ("plain", "items", "has messages, not items"),
+    ]:
+        with pytest.raises(Exception, match=said):
+            reading(spark, brokers, topic, rows=rows).count()
+    with pytest.raises(UnknownTopic):  # and asking makes nothing
+        list(client.read("nowhere"))
+
+
+def test_fields_are_decoded(spark: Any, brokers: str, client: Client) -> None:
+    client.publish_all("speeds", [b'{"speed": 1.5}', b"no object", b'{"lane": 2}'])
+    found = reading(spark, brokers, "speeds", fields="speed DOUBLE, lane INT", partitions=2)
+    rows = found.orderBy("time_ns").select("speed", "lane").collect()
+    assert [tuple(row) for row in rows] == [(1.5, None), (None, None), (None, 2)]
 
 
 def test_a_wrong_option_is_said_before_anything_is_read(spark: Any) -> None:

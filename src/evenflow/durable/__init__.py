@@ -8,11 +8,15 @@ declared durable (``[topics.NAME] durable = true``) is kept by the overlay store
 
 ==============  ===============================================================================
 `frames`        items as messages of the store, and back; pure
+`index`         what an archive has: entries of which each makes a bundle count; pure
+`selection`     which items are wanted; pure
+`archive`       an archive in the store: bundles are added, and found by the index
 `merging`       the archive and the live stream as one; pure
+`joining`       from the archive into the live stream: where the two are joined; pure
 `live`          the newest items from the serving nodes, for those who read along
 `archiver`      writes a topic to the store; a registered consumer of the topic
 `reader`        `read_from`: the past, then what comes, each item once
-`spark`         ``format("evenflow-store")``: ranges of time as tables, and a sink
+`spark`         ``format("evenflow-store")``: tables, streams, and a sink
 ==============  ===============================================================================
 
 **Exactly once** rests on three facts. An item has a name that nothing else has: its writer, slice

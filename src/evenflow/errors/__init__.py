@@ -15,7 +15,8 @@
     │   ├── SnapshotError        a load snapshot that contradicts itself
     │   ├── PlanError            a plan that cannot or must not be carried out
     │   ├── OverlayError         an overlay that cannot be built, or a topic it cannot hold
-    │   │   └── DelegationError  a change that a topic's delegate list cannot take
+    │   │   ├── DelegationError  a change that a topic's delegate list cannot take
+    │   │   └── UnknownTopic     a topic that the store does not have
     │   ├── ExperimentError      an experiment that cannot run here
     │   └── MissingExtra         a library that an extra of the package brings
     ├── StorageError             a disk cannot be used
@@ -86,6 +87,7 @@ from evenflow.errors.usage import (
     RegistryError,
     SnapshotError,
     UnknownName,
+    UnknownTopic,
 )
 
 __all__ = [
@@ -124,6 +126,7 @@ __all__ = [
     "StoreTimeout",
     "TypeRefused",
     "UnknownName",
+    "UnknownTopic",
     "UsageError",
     "WriterEnded",
     "WriterFull",

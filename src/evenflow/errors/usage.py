@@ -192,6 +192,19 @@ class DelegationError(OverlayError):
     """A change that the delegate list of a topic cannot take."""
 
 
+class UnknownTopic(OverlayError):
+    """A topic that the store does not have.
+
+    Attributes:
+        topic: Its name in the store.
+        reason: That, and what else there is to do.
+    """
+
+    def __init__(self, topic: str, hint: str = "") -> None:
+        self.topic = topic
+        super().__init__(f"the store has no topic {topic!r}{hint and ': '}{hint}")
+
+
 class ExperimentError(UsageError):
     """An experiment that cannot run, or whose outcome cannot be trusted.
 

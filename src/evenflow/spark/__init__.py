@@ -14,6 +14,7 @@
 :mod:`~.offsets`        positions as Spark keeps them, with what publishers left out; pure
 :mod:`~.source`         the Data Source API's classes
 :mod:`~.sink`           publishes results, each micro-batch once (driver)
+:mod:`~.table_sink`     publishes tables (driver)
 :mod:`~.session`        a session with the settings that small micro-batches want
 :mod:`~.process`        a driver in a process of its own, seen by who started it
 :mod:`~.costs`          learns what slices cost from the run times of tasks; pure

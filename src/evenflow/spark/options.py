@@ -84,28 +84,28 @@ class SinkOptions:
 
     topic: str
     config: Config
-    outbox: Path
+    outbox: Path | None
     """Folder where the sink writes results down before it publishes them; it must outlive the
-    driver."""
+    driver. Only a table may go without."""
     name: str = "spark"
     """Name of the sink: of its outbox, and sender of results that name none."""
     deliver_within_s: float = 10.0
     """How long a micro-batch waits until nodes have its results."""
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> SinkOptions:
+    def of(cls, given: Mapping[str, str], *, table: bool = False) -> SinkOptions:
         """Read the options of a sink; `ConfigError` names the first that cannot be used."""
         found = known_options(given, _KNOWN_TO_SINK)
         config = _config(found)
         config.topic(found["topic"])
-        if not found.get("outbox"):
+        if not found.get("outbox") and not (table and "outbox" not in found):
             raise ConfigError(
                 "option outbox", found.get("outbox"), "must be a folder that outlives the driver"
             )
         return cls(
             topic=found["topic"],
             config=config,
-            outbox=Path(found["outbox"]),
+            outbox=Path(found["outbox"]) if "outbox" in found else None,
             name=checked(found, "name", "spark", a_name),
             deliver_within_s=checked(found, "deliverWithin", 10.0, seconds),
         )

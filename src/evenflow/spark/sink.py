@@ -50,6 +50,28 @@ class Rows(WriterCommitMessage):
     """An Arrow stream; empty when there are no rows."""
 
 
+def collected(batches: Iterator[pa.RecordBatch]) -> Rows:
+    """A task's rows, encoded as they came: no single row is touched."""
+    kept = [batch for batch in batches if batch.num_rows]
+    if not kept:
+        return Rows(b"")
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, kept[0].schema) as stream:
+        for batch in kept:
+            stream.write_batch(batch)
+    return Rows(out.getvalue().to_pybytes())
+
+
+def joined(messages: Sequence[WriterCommitMessage | None]) -> pa.Table | None:
+    """The rows of all tasks; None when there are none."""
+    parts = [
+        pa.ipc.open_stream(message.encoded).read_all()
+        for message in messages
+        if isinstance(message, Rows) and message.encoded
+    ]
+    return pa.concat_tables(parts) if parts else None
+
+
 class StreamWriter(DataSourceStreamArrowWriter):
     """Publishes micro-batches, each once."""
 
@@ -60,26 +82,15 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Rows:
         """Collect a task's rows."""
         settle("write")
-        batches = [batch for batch in iterator if batch.num_rows]
-        if not batches:
-            return Rows(b"")
-        out = pa.BufferOutputStream()
-        with pa.ipc.new_stream(out, batches[0].schema) as stream:
-            for batch in batches:
-                stream.write_batch(batch)
-        return Rows(out.getvalue().to_pybytes())
+        return collected(iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Publish a micro-batch, unless the outbox has it; wait until nodes have what it has."""
-        parts = [
-            pa.ipc.open_stream(message.encoded).read_all()
-            for message in messages
-            if isinstance(message, Rows) and message.encoded
-        ]
+        rows = joined(messages)
         with PUBLISHERS.of(self._options) as publisher:
             check_batch(batchId, publisher.newest_unit, outbox_of(self._options))
             if batchId > publisher.newest_unit:
-                self._publish(publisher, pa.concat_tables(parts) if parts else None, batchId)
+                self._publish(publisher, rows, batchId)
             publisher.flush(self._options.deliver_within_s)
         settle("publish")
 

@@ -29,6 +29,7 @@ LOOK_S: Final = 0.1
 
 def outbox_of(options: SinkOptions) -> Path:
     """The folder of a sink's outbox."""
+    assert options.outbox is not None, "only a table goes without, and publishes by itself"
     return options.outbox / f"{options.topic}.{options.name}"
 
 

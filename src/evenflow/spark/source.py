@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from evenflow.spark.encodings import Decoder
     from evenflow.spark.query_watch import QueryWatch
     from evenflow.spark.sink import StreamWriter
+    from evenflow.spark.table_sink import TableWriter
 
 IDLE_WAIT_S: Final = 0.1
 """How long a question for new items waits for them, so that an idle query does not spin."""
@@ -86,6 +87,18 @@ class EvenflowSource(DataSource):
     def reader(self, schema: StructType) -> TableReader:
         """Read what is not committed, as a table."""
         return TableReader(Options.of(self.options), schema)
+
+    def writer(
+        self,
+        schema: StructType,
+        overwrite: bool,  # noqa: FBT001 - Spark calls it so
+    ) -> TableWriter:
+        """Publish a table."""
+        from evenflow.spark.table_sink import TableWriter, table_options  # noqa: PLC0415
+
+        if overwrite:
+            raise UsageError("rows are added to a topic: use mode('append')")
+        return TableWriter(table_options(self.options), schema)
 
     def streamWriter(  # noqa: N802
         self,

@@ -1,44 +1,104 @@
-"""An archiver that starts finds the end of its archive, however far ahead brokers' clocks are."""
+"""The archiver's turns: nothing is committed before the archive has it, nothing is stored twice."""
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from tests.unit.durable.test_frames import bundle
+from tests.unit.durable.stores import Store
+from tests.unit.durable.test_archive import WRITER, bundle, numbers, up_to
 
-from evenflow.durable.archiver import last_position
-from evenflow.durable.frames import encode_bundle
-from evenflow.model.ids import Position
-from evenflow.overlay.protocol.messages import Message
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-class Archive:
-    """A store whose brokers' clocks are ahead of ours."""
-
-    def __init__(self, ahead_s: float, payloads: list[bytes]) -> None:
-        self._now = time.time_ns() + int(ahead_s * 1e9)
-        self._stored = [
-            Message(self._now - len(payloads) + number, 1, number + 1, payload)
-            for number, payload in enumerate(payloads)
-        ]
-
-    def ensure(self, topic: str, **_: Any) -> None:
-        """The topic is there."""
-
-    def now(self, topic: str, **_: Any) -> int:
-        return self._now
-
-    def read(self, topic: str, start: int, end: int) -> Iterator[Message]:
-        return (message for message in self._stored if start <= message.time < end)
+from evenflow.config import Config
+from evenflow.durable import archiver
+from evenflow.durable.archive import Archive
+from evenflow.durable.archiver import Archiver
+from evenflow.durable.index import index_topic
+from evenflow.errors import StoreTimeout
+from evenflow.model.ids import NOWHERE, Position
 
 
-@pytest.mark.parametrize("ahead_s", [0.0, 2.0, 60.0, -5.0])
-def test_the_end_of_the_archive_is_found_though_clocks_are_ahead(ahead_s: float) -> None:
-    end = Position({7: 3})
-    archive: Any = Archive(ahead_s, list(encode_bundle([bundle(5)], end, "one")))
-    assert last_position(archive, "durable/fleet", 2) == end
+class Live:
+    """The nodes: one writer, an item in each epoch but for those that are empty."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+        self.empty: set[int] = set()
+        self.commits: list[Position] = []
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """It leaves."""
+
+    def register(self, position: Position) -> None:
+        self.commits.append(position)
+
+    def latest(self, start: Position, wait_s: float) -> Position:
+        return up_to(self.closed)
+
+    def limited(self, start: Position, end: Position, items: int) -> Position:
+        return end
+
+    def read(self, start: Position, end: Position) -> list[Any]:
+        wanted = [n for n in range(start[WRITER] + 1, end[WRITER] + 1) if n not in self.empty]
+        return [batch for n in wanted for batch in bundle(n - 1, n)]
+
+    def commit(self, position: Position) -> None:
+        self.commits.append(position)
+
+
+class Failing(Store):
+    """A store that does not answer when it is told so, though it may have stored what it got."""
+
+    silent = ""
+    stores = True
+
+    def publish(self, topic: str, payload: bytes, **_: Any) -> int:
+        if topic.startswith(self.silent or "-"):
+            if self.stores:
+                super().publish(topic, payload)
+            raise StoreTimeout("publish", 1.0, "a test")
+        return super().publish(topic, payload)
+
+    def close(self) -> None:
+        """It stays open."""
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> tuple[Archiver, Live, Failing]:
+    live, store = Live(), Failing()
+    monkeypatch.setattr(archiver, "Client", lambda _: store)
+    monkeypatch.setattr(archiver, "Live", lambda *_: live)
+    topics = {"fleet": {"served": True, "durable": True}}
+    config = Config.load(None, {"topics": topics, "store.brokers": ["127.0.0.1:1"]})
+    return Archiver("fleet", config), live, store
+
+
+def test_what_is_stored_is_committed(parts: tuple[Archiver, Live, Failing]) -> None:
+    one, live, store = parts
+    live.closed = 3
+    assert one.work() == 3
+    assert one.work() == 0
+    live.closed, live.empty = 5, {4, 5}
+    assert one.work() == 0
+    live.closed = 6
+    assert one.work() == 1
+    assert live.commits == [NOWHERE, up_to(3), up_to(5), up_to(6)]
+    assert numbers(Archive(store, "fleet", 0)) == [1, 2, 3, 6]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("stores", [True, False])
+def test_an_archiver_that_did_not_hear_looks_before_it_goes_on(
+    parts: tuple[Archiver, Live, Failing], stores: bool
+) -> None:
+    one, live, store = parts
+    store.silent, store.stores = index_topic("fleet"), stores
+    live.closed = 3
+    with pytest.raises(StoreTimeout):
+        one.work()
+    assert live.commits == [NOWHERE]
+    store.silent, live.closed = "", 5
+    one.work()
+    assert live.commits[-1] == up_to(5)
+    assert numbers(Archive(store, "fleet", 0)) == [1, 2, 3, 4, 5]  # type: ignore[arg-type]

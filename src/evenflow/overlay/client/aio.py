@@ -11,7 +11,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from evenflow.errors import OverlayError, StoreTimeout
+from evenflow.errors import OverlayError, StoreTimeout, UnknownTopic
 from evenflow.overlay.client.core import NOW, Publishing, Reading, Requester
 from evenflow.overlay.client.link import BEAT_S, ClientLink
 from evenflow.overlay.protocol.messages import (
@@ -143,6 +143,9 @@ class AsyncClient(ClientLink):
         """Yield the messages stored from a time up to another, in order.
 
         Without an end: all that was acknowledged before the call, whatever clocks say.
+
+        Raises:
+            UnknownTopic: There is no such topic.
         """
         if end is not None and end <= start:
             return
@@ -151,7 +154,10 @@ class AsyncClient(ClientLink):
             yield message
 
     async def now(self, topic: str, *, level: int = DEFAULT_LEVEL) -> int:
-        """Return a time: all that was acknowledged before the call is earlier, the rest is not."""
+        """Return a time: all that was acknowledged before the call is earlier, the rest is not.
+
+        At level 0 a topic that is not there is not made, but an `UnknownTopic`.
+        """
         reading = Reading(topic, level, NOW, NOW)
         async for _ in self._read(reading):
             pass
@@ -214,6 +220,8 @@ class AsyncClient(ClientLink):
                         self._request(reading)
                 if reading.done:
                     return
+                if reading.failure:
+                    raise UnknownTopic(reading.topic)
                 event.clear()
                 if reading.until:
                     async with self._limit(f"read of {reading.topic!r}", reading):
@@ -231,7 +239,8 @@ class AsyncClient(ClientLink):
                 self._request(requester)
         elif isinstance(requester, Reading) and requester in self._reading:
             self._reading[requester].set()
-            self._request(requester)
+            if not requester.failure:
+                self._request(requester)
 
     def _note_stored(self, publishing: Publishing) -> None:
         waiting = self._stored[publishing.topic]

@@ -6,7 +6,9 @@ new, for home names one broker to make it, under a ticket that makes it newer th
 there before. Or a client joins a topic at its home. That a topic is new is a decision like the
 others (`replica.votes`), and nearly all brokers that are known must agree, dead ones included: all
 but two, and more than half. So whoever has it says so, and while too many are away nobody makes it
-a second time.
+a second time. Who only reads makes nothing: he is told that there is no such topic, by the broker
+that would have it, while every broker that is known lives and none has come or gone lately; at all
+other times he waits.
 
 All other messages are for a shelf that was here once. We pass them on if we know who leads it.
 """
@@ -24,6 +26,7 @@ from evenflow.overlay.protocol.messages import (
     Config,
     Decided,
     Dismissed,
+    Failed,
     Fetch,
     Join,
     Label,
@@ -98,8 +101,8 @@ class ShelfCreation:
                 self._make_home(body.shelf, body.level).handle(envelope, body)
             elif not self._pass_on(envelope, body):
                 self._expect(envelope, body)
-        else:
-            self._pass_on(envelope, body)
+        elif not self._pass_on(envelope, body) and isinstance(body, Join) and body.shelf.at_home:
+            self._deny(envelope, body)
 
     def _on_sync(self, envelope: Envelope, sync: Sync) -> None:
         """Take a copy, as a member that is not in sync; one that is lost its disk, and says so."""
@@ -175,6 +178,14 @@ class ShelfCreation:
         if len(pending.waiting) < MOST_WAITING:
             pending.waiting.append((envelope, join))
         self._propose(shelf, pending)
+
+    def _deny(self, envelope: Envelope, join: Join) -> None:
+        """Tell a reader that there is no such topic, if we can know it."""
+        host, shelf, members = self._host, join.shelf, self._host.members
+        everyone = all(members.alive(member.name) for member in members.everyone())
+        ours = members.closest(shelf.coordinate, 1) == (members.me.name,)
+        if everyone and ours and self.steady and host.joined and shelf not in self._pending:
+            host.mail.reply(envelope, Failed(f"there is no topic {shelf.topic!r}"))
 
     def _unmade(self, shelf: ShelfId) -> bool:
         """Say whether it was decided that we make a topic, and we died before we did.

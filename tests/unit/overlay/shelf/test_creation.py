@@ -16,6 +16,7 @@ from evenflow.overlay.protocol.messages import (
     Check,
     Decided,
     Dismissed,
+    Failed,
     Join,
     Lead,
     Prepare,
@@ -105,6 +106,28 @@ def test_a_topic_that_exists_is_not_made_though_its_copies_are_away() -> None:
     assert isinstance(answer, Waiting)
     assert "gone, away" in answer.reason
     assert creating.shelves == {}
+
+
+def test_who_only_reads_is_told_that_there_is_no_such_topic() -> None:
+    creating = Creating()
+    assert creating.take(Join(HOME, 0), client=3) == []
+    (answer,) = creating.host.mail.answers()
+    assert isinstance(answer, Failed)
+    assert HOME.topic in answer.reason
+    assert creating.shelves == {}
+
+
+@pytest.mark.parametrize("unsure", ["a broker is dead", "a broker has just come", "it is made now"])
+def test_who_only_reads_waits_while_the_topic_may_be_somewhere(unsure: str) -> None:
+    creating = Creating()
+    if unsure == "a broker is dead":
+        creating.host.kill("b1")
+    elif unsure == "a broker has just come":
+        creating.creation.on_members_changed()
+    else:
+        creating.take(Join(HOME, 2), client=4)
+    creating.take(Join(HOME, 0), client=3)
+    assert creating.host.mail.answers() == []
 
 
 def test_one_that_died_before_it_made_its_topic_makes_it_when_asked_again() -> None:

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
-from evenflow.durable.spark_options import ReadOptions, WriteOptions, moment
+from evenflow.durable.spark.options import Decoding, ReadOptions, WriteOptions, moment
 from evenflow.errors import ConfigError, OverlayError
 
 GOOD = {"topic": "meters", "brokers": "127.0.0.1:7400, 127.0.0.1:7401"}
@@ -15,7 +16,7 @@ def test_options_are_read() -> None:
     assert found.brokers == ("127.0.0.1:7400", "127.0.0.1:7401")
     assert (found.topic, found.items, found.partitions) == ("meters", False, 3)
     assert (found.start, found.end) == (10_000_000_000, 20_500_000_000)
-    assert ReadOptions.of({**GOOD, "rows": "items"}).topic == "durable/meters"
+    assert ReadOptions.of({**GOOD, "rows": "items"}).topic == "index/meters"
     assert WriteOptions.of({**GOOD, "level": "3", "name": "q"}).level == 3
 
 
@@ -32,11 +33,33 @@ def test_options_are_read() -> None:
         ({**GOOD, "partitions": "0"}, "whole number"),
         ({**GOOD, "rows": "all"}, "'messages' or 'items'"),
         ({**GOOD, "timeout": "soon"}, "seconds"),
+        ({**GOOD, "encoding": "xml"}, "json, struct, avro"),
+        ({**GOOD, "encoding": "avro", "avroSchema": "nowhere.avsc"}, "its file"),
+        ({**GOOD, "encoding": "avro", "avroSchema": "{}", "fields": "a INT"}, "schema's"),
     ],
 )
 def test_a_wrong_option_is_named(given: dict[str, str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         ReadOptions.of(given)
+
+
+def test_columns_of_payloads_are_the_querys_else_the_durable_topics(tmp_path: Path) -> None:
+    schema = '{"type": "record", "name": "r", "fields": [{"name": "a", "type": "double"}]}'
+    (tmp_path / "r.avsc").write_text(schema)
+    (tmp_path / "evenflow.toml").write_text(
+        '[topics.fleet]\nserved = true\nfields = "speed DOUBLE"\n'
+        '[topics.engines]\nserved = true\nencoding = "avro"\navro_schema = "r.avsc"\n'
+    )
+    given = {**GOOD, "topic": "fleet", "config": str(tmp_path / "evenflow.toml")}
+    assert ReadOptions.of(given).decoding.fields == ""
+    items = {**given, "rows": "items"}
+    assert ReadOptions.of(items).decoding == Decoding("speed DOUBLE")
+    assert ReadOptions.of({**items, "fields": "lane INT"}).decoding == Decoding("lane INT")
+    assert ReadOptions.of({**items, "fields": ""}).decoding == Decoding()
+    engines = ReadOptions.of({**items, "topic": "engines"}).decoding
+    assert (engines.fields, engines.encoding, engines.avro_schema) == ("`a` DOUBLE", "avro", schema)
+    named = ReadOptions.of({**GOOD, "encoding": "avro", "avroSchema": schema})
+    assert named.decoding.fields == "`a` DOUBLE"
 
 
 @pytest.mark.parametrize("name", ["", "x" * 2000])

@@ -1,0 +1,43 @@
+"""``format("evenflow-store")``: topics of the overlay store as tables and streams of Spark.
+
+    from evenflow.durable.spark import register
+
+    register(spark)
+    past = spark.read.format("evenflow-store").option("topic", "meters").load()
+
+==============  ===============================================================================
+`options`       what a user may set, checked
+`reading`       what is planned, and what tasks read, as Arrow
+`filters`       what a query's ``where`` leaves, so that less is read
+`streaming`     offsets of streams, and what lies between two
+`source`        the classes of Spark's Data Source API
+`joined`        ``format("evenflow")`` on a durable topic: its archive, then the live stream
+`sink`          tables and streams into the store
+==============  ===============================================================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenflow.extras import require
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["register"]
+
+require("spark")
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``format("evenflow-store")`` known to a session, and archives to the other source."""
+    from evenflow.durable.spark.joined import JoinedSource  # noqa: PLC0415 - Spark only when used
+    from evenflow.durable.spark.source import StoreSource  # noqa: PLC0415
+    from evenflow.spark.task_times import serve_task_times  # noqa: PLC0415
+
+    # Without it Spark refuses readers that know of filters.
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    spark.dataSource.register(StoreSource)
+    times = {"times_at": serve_task_times(spark)}
+    spark.dataSource.register(type(JoinedSource.__name__, (JoinedSource,), times))
