@@ -95,40 +95,55 @@ def test_a_domain_that_nobody_serves_is_told_in_words(
         query.awaitTermination(60)
 
 
-def test_a_stream_is_read_in_bounded_batches_to_its_end_and_committed(
+def test_batches_have_as_many_items_as_the_limit_says_also_after_a_restart(
     spark: Any,
     file: str,
     tmp_path: Path,
     publisher: Publisher,
     eventually: Callable[..., None],
 ) -> None:
-    for number in range(3_000):
-        publisher.publish({"n": number}, id=number, sender=f"s{number % 7}")
-        if number % 500 == 499:
-            publisher.flush()
+    """Epochs are larger than the limit; the query dies in a batch that ends inside of one."""
+    count = 5_021
+    publisher.publish_many(
+        [json.dumps({"n": number}) for number in range(count)],
+        ids=range(count),
+        senders=[f"s{number % 7}" for number in range(count)],
+    )
+    publisher.flush()
     options = {"config": file, "topic": "items", "fields": "n INT"}
     table = spark.read.format("evenflow").options(**options).load()
-    assert table.count() == 3_000
-    assert table.where("n = id AND sender = concat('s', n % 7)").count() == 3_000
+    assert table.count() == count
+    assert table.where("n = id AND sender = concat('s', n % 7)").count() == count
 
-    batches: list[list[int]] = []
+    batches: dict[int, list[int]] = {}
+    planned: list[list[int]] = []
 
-    def collect(batch: Any, _: int) -> None:
-        batches.append([row.id for row in batch.select("id").collect()])
+    def collect(batch: Any, number: int) -> None:
+        ids = sorted(row.id for row in batch.select("id").collect())
+        if number == 2:
+            planned.append(ids)
+            if len(planned) == 1:
+                raise ValueError("the driver dies here")
+        batches[number] = ids
 
-    query = (
-        spark.readStream.format("evenflow")
-        .options(**options)
-        .option("maxItemsPerTrigger", "1000")
-        .load()
-        .writeStream.foreachBatch(collect)
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    assert query.awaitTermination(120)
-    assert sorted(number for batch in batches for number in batch) == list(range(3_000))
-    assert len(batches) > 1
+    def run() -> Any:
+        return (
+            spark.readStream.format("evenflow")
+            .options(**options)
+            .option("maxItemsPerTrigger", "1000")
+            .load()
+            .writeStream.foreachBatch(collect)
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+
+    with pytest.raises(Exception, match="the driver dies here"):
+        run().awaitTermination(120)
+    assert run().awaitTermination(120)
+    assert [len(ids) for ids in batches.values()] == [1000, 1000, 1000, 1000, 1000, 21]
+    assert sorted(number for ids in batches.values() for number in ids) == list(range(count))
+    assert planned[0] == planned[1], "the same batch again"
     eventually(lambda: publisher.stats.uncommitted == 0, "everything is committed")
 
 

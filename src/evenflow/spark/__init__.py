@@ -13,6 +13,7 @@
 :mod:`~.encodings`      columns decoded from payloads: JSON, Avro, structs; pure
 :mod:`~.offsets`        positions as Spark keeps them, with what publishers left out; pure
 :mod:`~.source`         the Data Source API's classes
+:mod:`~.topic_stream`   one topic of a query: its place in the domain (driver)
 :mod:`~.sink`           publishes results, each micro-batch once (driver)
 :mod:`~.session`        a session with the settings that small micro-batches want
 :mod:`~.process`        a driver in a process of its own, seen by who started it

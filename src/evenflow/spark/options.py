@@ -44,14 +44,14 @@ _KNOWN_TO_SINK: Final = (
 class Options:
     """What a query sets."""
 
-    topic: str
+    topics: tuple[str, ...]
     config: Config
     consumer: str = "spark"
     """Name by which the query is registered; it must be the same after a restart."""
     starting: str | Position = EARLIEST
     """Where a query without a checkpoint begins."""
     max_items: int | None = None
-    """About how many items a micro-batch may have."""
+    """How many items a micro-batch may have."""
     fields: str = ""
     """Columns decoded from payloads, as DDL: ``speed DOUBLE, lane INT``."""
     encoding: str = JSON
@@ -68,7 +68,7 @@ class Options:
         config = _config(found)
         _check_topic(config, found["topic"])
         return cls(
-            topic=found["topic"],
+            topics=(found["topic"],),
             config=config,
             consumer=checked(found, "consumer", "spark", a_name),
             starting=_starting(found.get("startingEpochs", EARLIEST)),

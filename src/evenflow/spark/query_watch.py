@@ -37,6 +37,7 @@ class QueryWatch:
 
     Args:
         options: The query's.
+        topic: The topic that is watched.
         follower: Its place in the domain.
         times_at: Where Spark's task times are served; empty when nobody serves them.
 
@@ -47,17 +48,18 @@ class QueryWatch:
     def __init__(
         self,
         options: Options,
+        topic: str,
         follower: Follower,
         times_at: str,
     ) -> None:
         participant = follower.participant
-        self._of = (options.topic, options.consumer)
+        self._of = (topic, options.consumer)
         self._times_at = times_at
         self._reader = participant.reader(READS)
         self._tasks = nan
         self._damaged = 0
         self._costs = CostFollower(
-            options.topic,
+            topic,
             options.consumer,
             lambda stage: task_times(times_at, stage),
             participant.writer(COSTS).write,
@@ -65,7 +67,7 @@ class QueryWatch:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="evenflow-costs", daemon=True)
         self._agent = Agent(
-            f"query/{options.topic}/{options.consumer}",
+            f"query/{topic}/{options.consumer}",
             options.config,
             participant,
             {
@@ -74,7 +76,7 @@ class QueryWatch:
                 "damaged_items": lambda: self._damaged,
                 "lag_epochs": lambda: follower.lag()[0],
                 "lag_items": lambda: follower.lag()[1],
-                "thinned_items": lambda: follower.thinned(lambda counts: counts.settled),
+                "thinned_items": lambda: follower.ask(lambda core: core.thinned.settled),
             },
         )
         self._thread.start()

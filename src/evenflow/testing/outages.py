@@ -19,6 +19,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable
+from functools import partial
 
 from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.settings import NodeSettings
@@ -87,6 +88,8 @@ def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
     cluster = ServingCluster(4, node_settings=settings, balancer_settings=PATIENCE)
     for consumer in cluster.consumers.values():
         consumer.limit = rng.choice([0, 0, 1, 5])
+        if consumer.limit and seed % 2:
+            consumer.count = partial(cluster.count, consumer)
     _run(cluster, rng, steps, thinning_of(seed))
     try:
         cluster.settle(120.0)
@@ -258,7 +261,7 @@ def _give_up_the_dead(cluster: ServingCluster) -> None:
     alive |= {writer for core in cluster.publishers.values() for writer in core.formers}
     cluster.lossy |= cluster.checker.given_up
     known = {w for sim in cluster.nodes.values() for w in sim.core.writers.gone_since}
-    known |= {w for c in cluster.consumers.values() for w in c.offsets[-1]}
+    known |= {w for c in cluster.consumers.values() for w in c.offsets[-1].planned}
     for writer in known - alive:
         cluster.give_up(writer)
 

@@ -41,8 +41,8 @@ class Domain:
     def lag(self) -> tuple[int, int]:
         return 3, 450
 
-    def thinned(self, ask: Callable[[Any], Any]) -> Any:
-        return ask(SimpleNamespace(settled=17))
+    def ask(self, question: Callable[[Any], Any]) -> Any:
+        return question(SimpleNamespace(thinned=SimpleNamespace(settled=17)))
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def watch(domain: Domain, monkeypatch: pytest.MonkeyPatch) -> Iterator[QueryWatc
     monkeypatch.setattr(query_watch, "batch_seconds", lambda *_: 0.25)
     config = Config.load(None, {"topics": {"items": {"served": True}}})
     follower: Any = domain
-    watch = QueryWatch(Options("items", config, "alerts"), follower, "somewhere")
+    watch = QueryWatch(Options(("items",), config, "alerts"), "items", follower, "somewhere")
     yield watch
     watch.close()
 

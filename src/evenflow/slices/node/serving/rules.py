@@ -34,9 +34,11 @@ from evenflow.model.messages import (
     SliceState,
 )
 from evenflow.slices.consumer.registry import Consumers
+from evenflow.slices.consumer.splits import bounds_of
 from evenflow.slices.consumer.ticket import Refusal
 from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.node.serving.closes import Closes, is_satisfied
+from evenflow.slices.node.serving.counting import count_runs, within
 from evenflow.slices.node.serving.when_full import WhenFull
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from evenflow.model.batch import Batch
     from evenflow.model.messages import WriterCut
     from evenflow.model.sample import Sample
+    from evenflow.slices.consumer.counts import Run
     from evenflow.slices.consumer.ticket import Range
     from evenflow.slices.node.cache import HeldSlice, SliceCache
 
@@ -212,6 +215,42 @@ class ServingRules:
         Batches of one sample stand together, so that readers take it as it is. Each slice and
         writer is in the order of its numbers: a reader that breaks off goes on behind the last.
         """
+        wanted = self._wanted_of(asked)
+        if isinstance(wanted, Refusal):
+            return wanted
+        for writer, start, end in wanted:
+            self._when_full.on_given(writer, start, _whole_end(asked, writer, start, end))
+        ordered = sorted(frozenset(asked.slices))
+        return [
+            batch
+            for writer, start, end in wanted
+            for batch in self._by_sample(ordered, writer, start, end, asked)
+        ]
+
+    def count(self, asked: Range, most: int) -> list[Run] | Refusal:
+        """How many items a range has, by writer, epoch and slice; or why not.
+
+        Args:
+            asked: The range.
+            most: Of each writer, what lies behind the epoch in which so many are reached may be
+                left out.
+        """
+        wanted = self._wanted_of(asked)
+        if isinstance(wanted, Refusal):
+            return wanted
+        runs: list[Run] = []
+        for writer, start, end in wanted:
+            tracks = [
+                (track.ready, bounds_of(asked, slice_id, writer, start, end))
+                for slice_id in sorted(frozenset(asked.slices))
+                for track in (self._cache.held[slice_id].tracks.get(writer),)
+                if track is not None
+            ]
+            runs += count_runs(tracks, most)
+        return runs
+
+    def _wanted_of(self, asked: Range) -> list[tuple[int, int, int]] | Refusal:
+        """The writers of a range, with the epochs behind which and up to which it goes."""
         held = self._cache.held
         slices = frozenset(asked.slices)
         lacking = [s for s in slices if s not in held or held[s].state is SliceState.TAKING]
@@ -234,14 +273,7 @@ class ServingRules:
                 missing.append(f"epoch {end} of {WriterId.text(writer)}")
         if missing:
             return Refusal("later", f"{', '.join(missing)} is not whole here")
-        for writer, start, end in wanted:
-            self._when_full.on_given(writer, start, end)
-        ordered = sorted(slices)
-        return [
-            batch
-            for writer, start, end in wanted
-            for batch in self._by_sample(ordered, writer, start, end, asked)
-        ]
+        return wanted
 
     def _by_sample(
         self, slices: list[int], writer: int, start: int, end: int, asked: Range
@@ -253,11 +285,7 @@ class ServingRules:
             track = held[slice_id].tracks.get(writer)
             if track is None or not track.ready:
                 continue
-            batches: Iterable[Batch] = track.ready
-            after = asked.after.get((slice_id, writer), 0)
-            first, last = track.ready[0], track.ready[-1]
-            if first.epoch <= start or last.epoch > end or first.first <= after:
-                batches = _between(batches, start, end, after)
+            batches = within(track.ready, bounds_of(asked, slice_id, writer, start, end))
             serial = 0
             for batch in batches:
                 # Serial numbers ascend with those of the items; if not, the items' own count.
@@ -302,10 +330,7 @@ class ServingRules:
         return progress
 
 
-def _between(batches: Iterable[Batch], start: int, end: int, after: int) -> Iterable[Batch]:
-    """Of a slice and writer, what lies between two epochs and behind a number."""
-    for batch in batches:
-        if batch.epoch > end:
-            break
-        if batch.epoch > start and batch.last > after:
-            yield batch.between(after + 1, batch.last)
+def _whole_end(asked: Range, writer: int, start: int, end: int) -> int:
+    """Up to which epoch a reader is given all there is."""
+    split = asked.upto.get(writer)
+    return end if split is None or end < split.epoch else max(start, split.epoch - 1)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evenflow.config import Config, TopicConfig
     from evenflow.domain.cyclone import Participant, Waiter
     from evenflow.model.batch import Batch
+    from evenflow.slices.consumer.counts import Run
     from evenflow.slices.consumer.ticket import Range, Refusal
     from evenflow.slices.node.serving.rules import ServingRules
 
@@ -55,6 +56,7 @@ class ServingShell:
             config.domain.interface,
             config.node.flight_port,
             select=self._select,
+            count=self._count,
             directory=self._directory,
             tell=participant.writer(READS).write,
         )
@@ -107,6 +109,10 @@ class ServingShell:
             with self._lock:
                 self._serving.served += count
         return found
+
+    def _count(self, asked: Range, most: int) -> list[Run] | Refusal:
+        with self._lock:
+            return self._serving.count(asked, most)
 
 
 def check_served(topic: TopicConfig, *, serving: bool) -> None:

@@ -1,0 +1,133 @@
+"""One topic of a query: its place in the domain, in the driver's Python process.
+
+A query may read several topics. It is registered in each of them under its name, and each has its
+own positions. What they share is the limit of a micro-batch (:mod:`~.source`).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from evenflow.model.ids import Position
+from evenflow.slices.consumer.follower import Follower
+from evenflow.slices.consumer.planning import (
+    Counted,
+    capped_point,
+    counted,
+    newest_point,
+    reached,
+)
+from evenflow.slices.consumer.splits import Point, range_between
+from evenflow.spark.offsets import Place
+from evenflow.spark.query_watch import QueryWatch
+
+if TYPE_CHECKING:
+    from evenflow.slices.consumer.reading import Share
+    from evenflow.spark.options import Options
+
+AVAILABLE_WITHIN_S: Final = 10.0
+"""How long ``availableNow`` waits for nodes to have what publishers have closed."""
+
+
+def enter(options: Options, topic: str, *, alone: bool = False) -> Follower:
+    """Enter the domain; only the driver process does, so executors need no DDS."""
+    logging.basicConfig(level=logging.WARNING)
+    follower = Follower(
+        topic, options.consumer, options.config, read_timeout_s=options.read_timeout_s
+    )
+    follower.enter(alone=alone)
+    return follower
+
+
+class TopicStream:
+    """A topic as a query reads it, until it is stopped.
+
+    Args:
+        options: The query's.
+        topic: The topic.
+        times_at: Where Spark's task times are served; empty when nobody serves them.
+
+    Raises:
+        DomainError: Nobody serves the topic, or another query that runs has this name.
+    """
+
+    def __init__(self, options: Options, topic: str, times_at: str) -> None:
+        self._options = options
+        self._follower = enter(options, topic, alone=True)
+        self._watch = QueryWatch(options, topic, self._follower, times_at)
+        self._target: Position | None = None
+        self._recalled = False
+        """Whether the counts go on where the query's log ends."""
+
+    def begin(self) -> Place:
+        """Where a new query begins."""
+        position = self._follower.begin(self._options.starting)
+        self._follower.register(position, tell=False)
+        return self._place(Point(position))
+
+    def newest(self, start: Place, wait_s: float) -> Point:
+        """How far can be read; everything up to ``start`` is in Spark's commit log.
+
+        Spark asks for a new batch only when the one before is in its commit log, but calls
+        ``commit`` for it when the next one is planned. An idle stream would so never be committed
+        to its end: the question is taken as the commit of everything before ``start``.
+        """
+        self.commit(start, last=self._target is not None)
+        if self._target is None:
+            return newest_point(self._follower, start.point, wait_s)
+        return capped_point(self._follower, start.point, self._target)
+
+    def at_most(self, start: Point, newest: Point) -> float:
+        """No more items than this lie between two points."""
+        return self._follower.ask(lambda core: core.items.at_most(start.position, newest.position))
+
+    def counted(self, start: Point, newest: Point, items: int) -> Counted:
+        """What lies between two points, for who may take so many items."""
+        return counted(self._follower, start, newest, items)
+
+    def place(self, start: Place, end: Point) -> Place:
+        """The place at the end of a batch; where it begins when it has no items."""
+        return start if start.point.covers(end) else self._place(end)
+
+    def _place(self, point: Point) -> Place:
+        position = point.position
+        return Place(point, self._follower.ask(lambda core: core.thinned.up_to(position)))
+
+    def prepare(self) -> None:
+        """Fix what is available now."""
+        closed = self._follower.closed()
+        self._target = reached(self._follower, closed, AVAILABLE_WITHIN_S)
+
+    def closed(self) -> Position:
+        """How far the publishers are."""
+        return self._follower.closed()
+
+    def shares(self, start: Place, end: Place) -> list[Share]:
+        """What is to be read of a batch: a share for each task, the dearest first."""
+        self._register(start, end.point.planned)
+        shares = self._follower.shares_of(range_between(start.point, end.point))
+        return self._watch.on_batch_planned(shares)
+
+    def commit(self, end: Place, *, last: bool = True) -> None:
+        """A micro-batch is safe: publishers and nodes may forget whole epochs of it."""
+        self._register(end)
+        self._follower.commit(end.point.position, last=last)
+
+    def stop(self) -> None:
+        """The query has ended."""
+        self._watch.close()
+        self._follower.close()
+
+    def _register(self, place: Place, planned: Position | None = None) -> None:
+        """Register at a place, unless that has been done.
+
+        Args:
+            place: The place.
+            planned: The end of a batch that is in the query's own log.
+        """
+        point = place.point
+        if not self._recalled:
+            self._recalled = True
+            self._follower.ask(lambda core: core.thinned.recall(place.left_out, point.position))
+        self._follower.register(point.position, planned or point.planned, tell=False)
