@@ -12,6 +12,7 @@
 :mod:`~.columns`        the schema; pure
 :mod:`~.encodings`      columns decoded from payloads: JSON, Avro, structs; pure
 :mod:`~.offsets`        positions as Spark keeps them, with what publishers left out; pure
+:mod:`~.progress`       lag and other figures in the progress of a query; pure
 :mod:`~.source`         the Data Source API's classes
 :mod:`~.topic_stream`   one topic of a query: its place in the domain (driver)
 :mod:`~.sink`           publishes results, each micro-batch once (driver)
@@ -36,11 +37,12 @@ from typing import TYPE_CHECKING
 
 from evenflow.extras import require
 from evenflow.spark.offsets import thinned
+from evenflow.spark.progress import figures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["register", "thinned"]
+__all__ = ["figures", "register", "thinned"]
 
 require("spark")
 

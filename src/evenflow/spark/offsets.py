@@ -2,8 +2,9 @@
 
 ``{topic: {writer: epoch}}``. Beside the writers a topic may have
 
-* ``"split": {writer: [epoch, slice, number]}``: what is taken of an epoch behind that one, when
-  ``maxItemsPerTrigger`` ended a micro-batch inside of it (:mod:`evenflow.slices.consumer.splits`);
+* ``"split": {writer: [epoch, slice, number, items]}``: what is taken of an epoch behind that one,
+  when ``maxItemsPerTrigger`` ended a micro-batch inside of it, and how many items that is
+  (:mod:`evenflow.slices.consumer.splits`);
 * ``"thinned": {writer: items}``: what was left out, of a topic that is thinned (``ended``: by all
   writers that are gone).
 
@@ -25,11 +26,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from evenflow.errors import DecodeError
-from evenflow.model.checked_json import CheckedJson, SliceNumber, Whole, WriterText, fits
+from evenflow.model.checked_json import CheckedJson, Whole, WriterText, fits
 from evenflow.model.ids import Position, WriterId
 from evenflow.slices.consumer.splits import BEGIN, Point
 from evenflow.slices.consumer.thinned import ENDED
-from evenflow.slices.consumer.ticket import splits_of_texts, splits_to_json
+from evenflow.slices.consumer.ticket import SplitJson, splits_of_texts, splits_to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +43,7 @@ _ENDED: Final = "ended"
 class _Beside(msgspec.Struct, forbid_unknown_fields=True):
     """What an offset of a topic may have beside writers."""
 
-    split: dict[WriterText, tuple[Whole, SliceNumber, Whole]] = {}
+    split: dict[WriterText, SplitJson] = {}
     thinned: dict[str, Whole] = {}
 
 

@@ -57,7 +57,8 @@ class QueryWatch:
         self._times_at = times_at
         self._reader = participant.reader(READS)
         self._tasks = nan
-        self._damaged = 0
+        self.damaged = 0
+        """Payloads that could not be decoded, as tasks have told it."""
         self._costs = CostFollower(
             topic,
             options.consumer,
@@ -73,7 +74,7 @@ class QueryWatch:
             {
                 "batch_s": self._batch_s,
                 "tasks": lambda: self._tasks,
-                "damaged_items": lambda: self._damaged,
+                "damaged_items": lambda: self.damaged,
                 "lag_epochs": lambda: follower.lag()[0],
                 "lag_items": lambda: follower.lag()[1],
                 "thinned_items": lambda: follower.ask(lambda core: core.thinned.settled),
@@ -107,7 +108,7 @@ class QueryWatch:
         while taken := self._reader.take():
             for reads in taken:
                 if (reads.topic, reads.consumer) == self._of:
-                    self._damaged += reads.damaged
+                    self.damaged += reads.damaged
                     if self._times_at:
                         self._costs.on_reads(reads, now)
         self._costs.look(now)

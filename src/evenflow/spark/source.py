@@ -195,8 +195,8 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         )
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """How far the publishers are, for the query's own report of its lag."""
-        return {topic: one.closed().to_json() for topic, one in self._streams.items()} or None
+        """How far the publishers are, with the query's figures (:mod:`~.progress`)."""
+        return {topic: one.report() for topic, one in self._streams.items()} or None
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Fix what is available now."""

@@ -7,7 +7,8 @@ own positions. What they share is the limit of a micro-batch (:mod:`~.source`).
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+import time
+from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.model.ids import Position
 from evenflow.slices.consumer.follower import Follower
@@ -20,9 +21,11 @@ from evenflow.slices.consumer.planning import (
 )
 from evenflow.slices.consumer.splits import Point, range_between
 from evenflow.spark.offsets import Place
+from evenflow.spark.progress import Figures, NodeFigures, report_of
 from evenflow.spark.query_watch import QueryWatch
 
 if TYPE_CHECKING:
+    from evenflow.slices.consumer.core import ConsumerCore
     from evenflow.slices.consumer.reading import Share
     from evenflow.spark.options import Options
 
@@ -59,6 +62,8 @@ class TopicStream:
         self._target: Position | None = None
         self._recalled = False
         """Whether the counts go on where the query's log ends."""
+        self._end = Point()
+        """Where the newest batch ends."""
 
     def begin(self) -> Place:
         """Where a new query begins."""
@@ -88,6 +93,7 @@ class TopicStream:
 
     def place(self, start: Place, end: Point) -> Place:
         """The place at the end of a batch; where it begins when it has no items."""
+        self._end = end
         return start if start.point.covers(end) else self._place(end)
 
     def _place(self, point: Point) -> Place:
@@ -99,9 +105,26 @@ class TopicStream:
         closed = self._follower.closed()
         self._target = reached(self._follower, closed, AVAILABLE_WITHIN_S)
 
-    def closed(self) -> Position:
-        """How far the publishers are."""
-        return self._follower.closed()
+    def report(self) -> dict[str, Any]:
+        """How far the publishers are, and the figures at the end of the newest batch."""
+        closed = self._follower.closed()
+        return report_of(closed, self._follower.ask(lambda core: self._figures(core, closed)))
+
+    def _figures(self, core: ConsumerCore, closed: Position) -> Figures:
+        planned, position = self._end.planned, self._end.position
+        taken = sum(split.items for split in self._end.splits.values())
+        return Figures(
+            lag_items=max(0, core.items_behind(position) - taken),
+            lag_seconds=round(core.seconds_behind(position, time.monotonic()), 3),
+            lag_epochs=max(0, position.epochs_behind(closed)),
+            thinned=sum(core.thinned.up_to(planned).values()),
+            damaged=self._watch.damaged,
+            nodes={
+                node: NodeFigures(len(slices), core.epochs_lacking(node, closed))
+                for node, slices in sorted(core.owners().items())
+                if node
+            },
+        )
 
     def shares(self, start: Place, end: Place) -> list[Share]:
         """What is to be read of a batch: a share for each task, the dearest first."""

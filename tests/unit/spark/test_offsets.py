@@ -19,7 +19,13 @@ COUNTS = st.dictionaries(st.integers(0, 2**63), st.integers(1, 2**53), max_size=
 POSITIONS = st.dictionaries(WRITERS, st.integers(1, 2**53), max_size=4).map(Position)
 SPLITS = st.dictionaries(
     WRITERS,
-    st.builds(Split, st.integers(1, 2**53), st.integers(0, 2**32 - 1), st.integers(1, 2**53)),
+    st.builds(
+        Split,
+        st.integers(1, 2**53),
+        st.integers(0, 2**32 - 1),
+        st.integers(1, 2**53),
+        st.integers(1, 2**53),
+    ),
     max_size=3,
 )
 PLACES = st.builds(Place, st.builds(Point, POSITIONS, SPLITS), COUNTS)
@@ -55,8 +61,8 @@ def test_an_offset_of_a_former_version_is_of_the_only_topic(
         5,
         {"a": 1},
         {"00000000000000aa": -1},
-        {"split": {"00000000000000aa": [1, 2]}},
-        {"split": {"00000000000000aa": [1, 2, 1 << 64]}},
+        {"split": {"00000000000000aa": [1, 2, 3]}},
+        {"split": {"00000000000000aa": [1, 2, 3, 1 << 64]}},
         {"thinned": {"nobody": 1}},
     ],
 )

@@ -87,7 +87,7 @@ class ConsumerCore:
 
     # -- events -----------------------------------------------------------------------------------
 
-    def handle(self, event: object, now: float) -> None:  # noqa: ARG002 - as all cores have it
+    def handle(self, event: object, now: float) -> None:
         """Take in what the domain shows."""
         match event:
             case MapPage():
@@ -98,7 +98,7 @@ class ConsumerCore:
             case Ledger() | WriterCut():
                 self._on_ledger(event)
             case EpochClose():
-                self.items.on_close(event)
+                self.items.on_close(event, now)
                 self.thinned.on_close(event)
             case ConsumerCommit():
                 self.others.commit(event)
@@ -280,6 +280,16 @@ class ConsumerCore:
         """The newest closed epoch of every writer that has not ended."""
         ledger = self.ledger
         return Position({w: c.epoch for w, c in self.items.closes.items() if not ledger.is_over(w)})
+
+    def epochs_lacking(self, node: str, closed: Position) -> int:
+        """How many closed epochs a node has not whole yet, of the writer furthest ahead."""
+        told = self.progress.get(node)
+        has = NOWHERE if told is None else Position.of(told.writers, told.epochs)
+        return max(0, has.merged(self.forgotten()).epochs_behind(closed))
+
+    def seconds_behind(self, position: Position, now: float) -> float:
+        """How long the oldest closed epoch behind a position has waited; 0 when there is none."""
+        return max(0.0, now - self.items.waiting_since(position, self.closed()))
 
     def items_behind(self, position: Position) -> int:
         """About how many closed items lie behind a position: the lag."""

@@ -74,7 +74,7 @@ def limited(start: Point, newest: Point, runs: Iterable[Run], items: int) -> Poi
             continue
         position[writer], split = start.position[writer], start.splits.get(writer)
         if share:
-            position[writer], split = _behind(position[writer], by_writer[writer], share)
+            position[writer], split = _behind(position[writer], split, by_writer[writer], share)
         if split is not None:
             splits[writer] = split
     return Point(Position(position), splits)
@@ -92,21 +92,25 @@ def shares_of(there: Mapping[K, int], items: int) -> dict[K, int]:
     return shares
 
 
-def _behind(start: int, runs: list[Run], items: int) -> tuple[int, Split | None]:
+def _behind(
+    whole: int, before: Split | None, runs: list[Run], items: int
+) -> tuple[int, Split | None]:
     """Of one writer, what so many items are: whole epochs, and a part of the next one.
 
     Args:
-        start: The epoch behind which they begin.
+        whole: The epoch behind which they begin.
+        before: What was taken of the first of them.
         runs: More items than that.
         items: How many.
     """
-    whole = start
     for epoch, group in groupby(sorted(runs, key=_ORDER), attrgetter("epoch")):
         of_epoch = list(group)
+        taken = before.items if before is not None and before.epoch == epoch else 0
         for run in of_epoch:
             if items < run.items or (items == run.items and run is not of_epoch[-1]):
-                return whole, Split(epoch, run.slice, run.first + items - 1)
+                return whole, Split(epoch, run.slice, run.first + items - 1, taken + items)
             items -= run.items
+            taken += run.items
         whole = epoch
         if not items:
             break

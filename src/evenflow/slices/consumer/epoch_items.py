@@ -13,6 +13,8 @@ from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evenflow.model.ids import Position
     from evenflow.model.messages import EpochClose
 
@@ -25,19 +27,22 @@ class EpochItems:
         """The newest close of each writer."""
         self._counts: dict[int, dict[int, int]] = {}
         """For each writer: items up to the end of some epochs."""
+        self._heard: dict[int, dict[int, float]] = {}
+        """For each writer: when some epochs were first heard of."""
 
-    def on_close(self, close: EpochClose) -> None:
+    def on_close(self, close: EpochClose, now: float) -> None:
         """A writer closed an epoch."""
         self.closes[close.writer] = close
+        self._heard.setdefault(close.writer, {}).setdefault(close.epoch, now)
         counts = self._counts.setdefault(close.writer, {})
         counts |= {close.committed: close.committed_items, close.epoch: close.items}
 
     def settle(self, position: Position) -> None:
         """Everything up to a position is committed."""
         for writer, epoch in position.items():
-            counts = self._counts.get(writer, {})
-            for old in [e for e in counts if e < epoch]:
-                del counts[old]
+            for known in (self._counts.get(writer, {}), self._heard.get(writer, {})):
+                for old in [e for e in known if e < epoch]:
+                    del known[old]
 
     def writers(self) -> list[int]:
         """Writers that were heard."""
@@ -46,7 +51,23 @@ class EpochItems:
     def forget(self, writer: int) -> None:
         """A writer has ended."""
         self._counts.pop(writer, None)
+        self._heard.pop(writer, None)
         self.closes.pop(writer, None)
+
+    def waiting_since(self, position: Position, writers: Iterable[int]) -> float:
+        """When the oldest epoch behind a position was first heard of; infinity when there is none.
+
+        What was committed before this consumer came does not wait.
+        """
+        return min(
+            (
+                heard
+                for writer in writers
+                for epoch, heard in self._heard.get(writer, {}).items()
+                if epoch > max(position[writer], self.closes[writer].committed)
+            ),
+            default=inf,
+        )
 
     def limited(self, start: Position, end: Position, items: int) -> Position:
         """A position between two, about this many items behind the first and at least one epoch.

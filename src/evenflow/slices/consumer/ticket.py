@@ -41,6 +41,8 @@ class Split(NamedTuple):
     epoch: int
     slice: int
     number: int
+    items: int
+    """How many items that is; nothing but figures goes by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,10 @@ class Refusal:
     detail: str
 
 
+SplitJson = tuple[Whole, SliceNumber, Whole, Whole]
+"""A split as JSON has it, unchecked but for its form."""
+
+
 class _Ticket(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A range as JSON."""
 
@@ -78,8 +84,8 @@ class _Ticket(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     end: dict[WriterText, Whole]
     after: dict[WriterText, tuple[list[SliceNumber], list[Whole]]]
     """By writer, as two columns: with many slices there is much of it."""
-    taken: dict[WriterText, tuple[Whole, SliceNumber, Whole]] = {}
-    upto: dict[WriterText, tuple[Whole, SliceNumber, Whole]] = {}
+    taken: dict[WriterText, SplitJson] = {}
+    upto: dict[WriterText, SplitJson] = {}
 
 
 class _Question(msgspec.Struct, forbid_unknown_fields=True):
@@ -121,7 +127,7 @@ def _ticket(topic: str, asked: Range) -> _Ticket:
     )
 
 
-def splits_to_json(splits: Mapping[int, Split]) -> dict[str, tuple[int, int, int]]:
+def splits_to_json(splits: Mapping[int, Split]) -> dict[str, tuple[int, int, int, int]]:
     """Writers as text, in order: Spark compares offsets as text."""
     return dict(sorted((WriterId.text(w), (*split,)) for w, split in splits.items()))
 
@@ -148,7 +154,7 @@ def _read(found: _Ticket) -> tuple[str, Range]:
     )
 
 
-def splits_of_texts(found: Mapping[str, tuple[int, int, int]]) -> dict[int, Split]:
+def splits_of_texts(found: Mapping[str, tuple[int, int, int, int]]) -> dict[int, Split]:
     """Take splits of writers as text, of which each was checked to be one."""
     for split in found.values():
         fits("split", max(split))

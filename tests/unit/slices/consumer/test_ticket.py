@@ -20,7 +20,7 @@ from evenflow.slices.consumer.ticket import (
 NUMBERS = st.integers(0, (1 << 64) - 1)
 POSITIONS = st.dictionaries(NUMBERS, NUMBERS, max_size=5).map(Position)
 SPLITS = st.dictionaries(
-    NUMBERS, st.builds(Split, NUMBERS, st.integers(0, 1 << 31), NUMBERS), max_size=3
+    NUMBERS, st.builds(Split, NUMBERS, st.integers(0, 1 << 31), NUMBERS, NUMBERS), max_size=3
 )
 RANGES = st.builds(
     Range,
@@ -87,10 +87,10 @@ def test_the_example_is_sound() -> None:
         ("after", {"00000000000000aa": [[-1], [7]]}),
         ("after", {"00000000000000aa": [[1], [-7]]}),
         ("after", {"00000000000000aa": [[1], [1 << 64]]}),
-        ("taken", {"aa": [1, 2, 3]}),
-        ("taken", {"00000000000000aa": [1, 2]}),
-        ("upto", {"00000000000000aa": [1, -2, 3]}),
-        ("upto", {"00000000000000aa": [1, 2, 1 << 64]}),
+        ("taken", {"aa": [1, 2, 3, 4]}),
+        ("taken", {"00000000000000aa": [1, 2, 3]}),
+        ("upto", {"00000000000000aa": [1, -2, 3, 4]}),
+        ("upto", {"00000000000000aa": [1, 2, 1 << 64, 4]}),
         ("more", 1),
     ],
 )
