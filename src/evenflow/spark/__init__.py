@@ -13,6 +13,7 @@
 :mod:`~.encodings`      columns decoded from payloads: JSON, Avro, structs; pure
 :mod:`~.offsets`        positions as Spark keeps them, with what publishers left out; pure
 :mod:`~.progress`       lag and other figures in the progress of a query; pure
+:mod:`~.tasks`          a micro-batch in more tasks than there are nodes; pure
 :mod:`~.source`         the Data Source API's classes
 :mod:`~.topic_stream`   one topic of a query: its place in the domain (driver)
 :mod:`~.sink`           publishes results, each micro-batch once (driver)

@@ -23,6 +23,7 @@ _KNOWN: Final = (
     "domain",
     "startingEpochs",
     "maxItemsPerTrigger",
+    "minPartitions",
     "fields",
     "encoding",
     "avroSchema",
@@ -52,6 +53,8 @@ class Options:
     """Where a query without a checkpoint begins."""
     max_items: int | None = None
     """How many items a micro-batch may have."""
+    min_partitions: int = 1
+    """How many tasks a micro-batch should have at least."""
     fields: str = ""
     """Columns decoded from payloads, as DDL: ``speed DOUBLE, lane INT``."""
     encoding: str = JSON
@@ -73,6 +76,7 @@ class Options:
             consumer=checked(found, "consumer", "spark", a_name),
             starting=_starting(found.get("startingEpochs", EARLIEST)),
             max_items=checked(found, "maxItemsPerTrigger", None, _count),
+            min_partitions=checked(found, "minPartitions", 1, _count),
             **_decoding(found, config),
             read_timeout_s=checked(found, "readTimeout", 120.0, seconds),
         )

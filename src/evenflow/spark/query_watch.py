@@ -19,6 +19,7 @@ from evenflow.autonomic.agent import Agent
 from evenflow.domain.channels import COSTS, READS
 from evenflow.spark.cost_follower import CostFollower
 from evenflow.spark.task_times import batch_seconds, task_times
+from evenflow.spark.tasks import at_least
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +56,7 @@ class QueryWatch:
         participant = follower.participant
         self._of = (topic, options.consumer)
         self._times_at = times_at
+        self._least_tasks = options.min_partitions
         self._reader = participant.reader(READS)
         self._tasks = nan
         self.damaged = 0
@@ -86,7 +88,11 @@ class QueryWatch:
         """A batch begins, with a task for each share; return them with the dearest first.
 
         What begins last should be short, when there are fewer cores than tasks.
+
+        Args:
+            shares: A share for each node; they are cut when the query wants more tasks.
         """
+        shares = at_least(shares, self._least_tasks, self._costs.expected)
         self._tasks = float(len(shares))
         return sorted(shares, key=lambda share: -self._costs.expected(share.asked.slices))
 

@@ -35,6 +35,7 @@ from evenflow.spark.encodings import decoder_for
 from evenflow.spark.offsets import Place, offset_of, places_of
 from evenflow.spark.options import Options, SinkOptions
 from evenflow.spark.reused import settle
+from evenflow.spark.tasks import at_least
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -147,7 +148,9 @@ class TableReader(_Reading, DataSourceReader):
         follower = enter(self._options, topic)
         try:
             end = follower.latest(NOWHERE, IDLE_WAIT_S)
-            return [SharePartition(share) for share in follower.shares(NOWHERE, end)]
+            shares = follower.shares(NOWHERE, end)
+            least = self._options.min_partitions
+            return [SharePartition(share) for share in at_least(shares, least, lambda _: 0.0)]
         finally:
             follower.close()
 

@@ -88,6 +88,17 @@ def test_only_what_tasks_of_this_query_tell_counts(watch: QueryWatch, domain: Do
     assert found["thinned_items"] == 17
 
 
+def test_a_query_that_wants_more_tasks_has_the_dear_shares_cut(
+    watch: QueryWatch, domain: Domain
+) -> None:
+    domain.reads = [reads(1, {1: 10, 2: 500, 3: 40})]
+    watch._look(1.0)
+    watch._least_tasks = 3
+    planned = watch.on_batch_planned([share(1), share(2, 3)])
+    assert [one.asked.slices for one in planned] == [(2,), (3,), (1,)]
+    assert watch._agent.sensors.read(1.0)["tasks"] == 3
+
+
 def test_the_dearest_share_comes_first(watch: QueryWatch, domain: Domain) -> None:
     domain.reads = [reads(1, {1: 10, 2: 500, 3: 40})]
     watch._look(1.0)
