@@ -140,11 +140,10 @@ def test_every_stateful_operation_counts_each_item_once(
     def read(consumer: str) -> Any:
         return spark.readStream.format("evenflow").options(**source, consumer=consumer).load()
 
-    queries = []
     try:
         for operation, mode in OPERATIONS.items():
             name = operation.__name__
-            queries.append(
+            query = (
                 operation(read)
                 .writeStream.format("memory")
                 .queryName(name)
@@ -153,11 +152,9 @@ def test_every_stateful_operation_counts_each_item_once(
                 .trigger(availableNow=True)
                 .start()
             )
-        for query in queries:
-            assert query.awaitTermination(200), query.name
-        for operation, mode in OPERATIONS.items():
-            table = spark.table(operation.__name__).groupBy("sender")
+            assert query.awaitTermination(100), name
+            table = spark.table(name).groupBy("sender")
             found = table.agg((F.sum if mode == "append" else F.max)("count"))
-            assert dict(found.collect()) == EXPECTED, operation.__name__
+            assert dict(found.collect()) == EXPECTED, name
     finally:
         spark.stop()

@@ -27,10 +27,9 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from evenflow.errors import UsageError
-from evenflow.model.ids import NOWHERE
 from evenflow.slices.consumer.planning import limited_points
 from evenflow.slices.consumer.reading import Share, read_share, tell_reads
-from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of
+from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of, with_topic
 from evenflow.spark.encodings import decoder_for
 from evenflow.spark.offsets import Place, offset_of, places_of
 from evenflow.spark.options import Options, SinkOptions
@@ -76,7 +75,8 @@ class EvenflowSource(DataSource):
 
     def schema(self) -> str:
         """The columns, as DDL."""
-        return schema_of(Options.of(self.options).fields)
+        options = Options.of(self.options)
+        return schema_of(options.fields, names_topics=options.names_topics)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
         """Read the stream."""
@@ -114,7 +114,7 @@ class _Reading:
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
-        fields = schema.fields[BASE_COLUMNS:]
+        fields = schema.fields[BASE_COLUMNS + options.names_topics :]
         self._fields: pa.Schema | None = None
         if fields:
             self._fields = to_arrow_schema(StructType(fields), timezone="UTC")
@@ -127,32 +127,29 @@ class _Reading:
 
     def _batches(self, share: Share) -> tuple[Iterator[pa.RecordBatch], Callable[[], int]]:
         """A task's record batches, and how many payloads among them could not be decoded."""
-        batches = read_share(share)
-        if self._fields is None:
-            return batches, lambda: 0
-        decoder = self._decoder(self._fields)
-        return decoded(batches, self._fields, decoder), lambda: decoder.damaged
+        batches, decoder = read_share(share), None
+        if self._fields is not None:
+            decoder = self._decoder(self._fields)
+            batches = decoded(batches, self._fields, decoder)
+        if self._options.names_topics:
+            batches = with_topic(batches, share.topic)
+        return batches, lambda: 0 if decoder is None else decoder.damaged
 
     def _decoder(self, fields: pa.Schema) -> Decoder:
         return decoder_for(self._options.encoding, fields, self._options.avro_schema)
 
 
 class TableReader(_Reading, DataSourceReader):
-    """The uncommitted items as a table, for a look inside; the reader is not registered."""
+    """What nodes keep, as a table: read once, and nobody is registered."""
 
     def partitions(self) -> Sequence[InputPartition]:
-        """A partition for each node."""
-        from evenflow.spark.topic_stream import enter  # noqa: PLC0415 - in the driver alone
+        """A partition for each node and topic."""
+        from evenflow.spark.topic_stream import kept_shares  # noqa: PLC0415 - in the driver alone
 
-        [topic] = self._options.topics
-        follower = enter(self._options, topic)
-        try:
-            end = follower.latest(NOWHERE, IDLE_WAIT_S)
-            shares = follower.shares(NOWHERE, end)
-            least = self._options.min_partitions
-            return [SharePartition(share) for share in at_least(shares, least, lambda _: 0.0)]
-        finally:
-            follower.close()
+        options = self._options
+        shares = [share for topic in options.topics for share in kept_shares(options, topic)]
+        least = options.min_partitions
+        return [SharePartition(share) for share in at_least(shares, least, lambda _: 0.0)]
 
 
 class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):

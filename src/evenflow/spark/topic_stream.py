@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from evenflow.model.ids import Position
-from evenflow.slices.consumer.follower import Follower
+from evenflow.errors import DomainError
+from evenflow.model.ids import NOWHERE, Position
+from evenflow.slices.consumer.core import LATEST
+from evenflow.slices.consumer.follower import REGISTERED_WITHIN_S, Follower
 from evenflow.slices.consumer.planning import (
     Counted,
     capped_point,
     counted,
     newest_point,
+    position_since,
     reached,
 )
-from evenflow.slices.consumer.splits import Point, range_between
+from evenflow.slices.consumer.splits import BEGIN, Point, range_between
 from evenflow.spark.offsets import Place
 from evenflow.spark.progress import Figures, NodeFigures, report_of
 from evenflow.spark.query_watch import QueryWatch
@@ -32,6 +36,10 @@ if TYPE_CHECKING:
 AVAILABLE_WITHIN_S: Final = 10.0
 """How long ``availableNow`` waits for nodes to have what publishers have closed."""
 
+LOOK_S: Final = 0.1
+"""How long a batch read waits for items that can be read."""
+_LOG = logging.getLogger(__name__)
+
 
 def enter(options: Options, topic: str, *, alone: bool = False) -> Follower:
     """Enter the domain; only the driver process does, so executors need no DDS."""
@@ -41,6 +49,26 @@ def enter(options: Options, topic: str, *, alone: bool = False) -> Follower:
     )
     follower.enter(alone=alone)
     return follower
+
+
+def kept_shares(options: Options, topic: str) -> list[Share]:
+    """What a batch read gets of a topic: what nodes keep, between the places that it names."""
+    follower = enter(options, topic)
+    try:
+        start, end = options.starting, options.ending
+        if isinstance(start, str):
+            begin = Point(follower.begin(LATEST)) if start == LATEST else BEGIN
+        else:
+            begin = start.get(topic, BEGIN)
+        if options.since is not None:
+            begin = Point(position_since(follower, NOWHERE, options.since))
+        if isinstance(end, str):
+            finish = newest_point(follower, begin, LOOK_S)
+        else:
+            finish = end.get(topic, BEGIN)
+        return follower.shares_of(range_between(begin, finish))
+    finally:
+        follower.close()
 
 
 class TopicStream:
@@ -57,19 +85,31 @@ class TopicStream:
 
     def __init__(self, options: Options, topic: str, times_at: str) -> None:
         self._options = options
+        self._topic = topic
         self._follower = enter(options, topic, alone=True)
         self._watch = QueryWatch(options, topic, self._follower, times_at)
         self._target: Position | None = None
         self._recalled = False
         """Whether the counts go on where the query's log ends."""
-        self._end = Point()
+        self._gone = NOWHERE
+        """Up to there, what the query's log names is forgotten, and the query goes on without."""
+        self._lost = 0
+        """How many epochs that is."""
+        self._end = BEGIN
         """Where the newest batch ends."""
 
     def begin(self) -> Place:
         """Where a new query begins."""
-        position = self._follower.begin(self._options.starting)
-        self._follower.register(position, tell=False)
-        return self._place(Point(position))
+        starting, since = self._options.starting, self._options.since
+        if isinstance(starting, str):
+            position = self._follower.begin(starting)
+            self._follower.register(position, tell=False)
+            if since is not None:
+                position = position_since(self._follower, position, since)
+            return self._place(Point(position))
+        point = starting.get(self._topic, BEGIN)
+        self._register(Place(point))
+        return self._place(point)
 
     def newest(self, start: Place, wait_s: float) -> Point:
         """How far can be read; everything up to ``start`` is in Spark's commit log.
@@ -119,6 +159,7 @@ class TopicStream:
             lag_epochs=max(0, position.epochs_behind(closed)),
             thinned=sum(core.thinned.up_to(planned).values()),
             damaged=self._watch.damaged,
+            lost=self._lost,
             nodes={
                 node: NodeFigures(len(slices), core.epochs_lacking(node, closed))
                 for node, slices in sorted(core.owners().items())
@@ -129,13 +170,15 @@ class TopicStream:
     def shares(self, start: Place, end: Place) -> list[Share]:
         """What is to be read of a batch: a share for each task, the dearest first."""
         self._register(start, end.point.planned)
-        shares = self._follower.shares_of(range_between(start.point, end.point))
+        asked = range_between(start.point, end.point)
+        asked = replace(asked, start=asked.start.merged(self._gone))
+        shares = self._follower.shares_of(asked)
         return self._watch.on_batch_planned(shares)
 
     def commit(self, end: Place, *, last: bool = True) -> None:
         """A micro-batch is safe: publishers and nodes may forget whole epochs of it."""
         self._register(end)
-        self._follower.commit(end.point.position, last=last)
+        self._follower.commit(end.point.position.merged(self._gone), last=last)
 
     def stop(self) -> None:
         """The query has ended."""
@@ -153,4 +196,25 @@ class TopicStream:
         if not self._recalled:
             self._recalled = True
             self._follower.ask(lambda core: core.thinned.recall(place.left_out, point.position))
-        self._follower.register(point.position, planned or point.planned, tell=False)
+            self._see_loss(point.position)
+        position = point.position.merged(self._gone)
+        self._follower.register(position, planned or point.planned, tell=False)
+
+    def _see_loss(self, position: Position) -> None:
+        """Look whether everything behind the position of the query's log is still kept.
+
+        Raises:
+            DomainError: Something is missing, and the query does not say to go on without.
+        """
+        self._follower.wait(lambda core: core.ledger.version > 0, REGISTERED_WITHIN_S)
+        missing = self._follower.ask(lambda core: core.missing(position))
+        if not missing:
+            return
+        what = f"consumer {self._options.consumer!r} of topic {self._topic!r}"
+        if self._options.fail_on_loss:
+            raise DomainError(what, f"{missing}; or set failOnDataLoss to false to go on without")
+        gone = self._follower.ask(lambda core: core.forgotten())
+        behind = {w: epoch for w, epoch in gone.items() if epoch > position[w]}
+        self._gone = Position(behind)
+        self._lost = sum(epoch - position[w] for w, epoch in behind.items())
+        _LOG.warning("%s goes on without what is missing: %s", what, missing)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evenflow.model.ids import NOWHERE, Position
 from evenflow.slices.consumer.counts import Run, limited, shares_of
-from evenflow.slices.consumer.reading import count_share
+from evenflow.slices.consumer.reading import count_share, first_epochs
 from evenflow.slices.consumer.splits import Point, range_between
+from evenflow.slices.consumer.ticket import Range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,6 +42,21 @@ def reached(follower: Follower, position: Position, seconds: float) -> Position:
     """Wait until a position can be read, or the time is up; the newest one that can."""
     follower.wait(lambda core: core.latest(NOWHERE).covers(position), seconds)
     return follower.ask(lambda core: core.latest(NOWHERE))
+
+
+def position_since(follower: Follower, start: Position, time_us: int) -> Position:
+    """The position behind which items of a time or later begin; never behind the first one.
+
+    Of each writer it is before the first epoch that has such an item, so items may be older. Of a
+    writer that has none, it is the newest that can be read.
+    """
+    newest = follower.ask(lambda core: core.latest(start))
+    shares = follower.shares_of(Range((), start, newest, {}))
+    first: dict[int, int] = {}
+    for found in (one for share in shares for one in first_epochs(share, time_us)):
+        for writer, epoch in found.items():
+            first[writer] = min(epoch, first.get(writer, epoch))
+    return newest.capped({w: first.get(w, epoch + 1) - 1 for w, epoch in newest.items()})
 
 
 class Counted(NamedTuple):

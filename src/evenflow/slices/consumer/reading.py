@@ -22,6 +22,7 @@ from pyarrow import ArrowException, flight
 
 from evenflow.domain.codec import encode
 from evenflow.errors import DecodeError, ReadFailed
+from evenflow.model.ids import Position
 from evenflow.slices.consumer.counts import Run, decode_runs
 from evenflow.slices.consumer.finding import find_addresses
 from evenflow.slices.consumer.idle_limit import streamed
@@ -29,6 +30,7 @@ from evenflow.slices.consumer.row_numbers import Reached, decode_spans, numbered
 from evenflow.slices.consumer.ticket import (
     COUNTS,
     READS,
+    SINCE,
     Range,
     decode_ticket,
     encode_question,
@@ -186,23 +188,24 @@ class _Items(Reading["tuple[RecordBatch, Spans]"]):
             self._came()
 
 
-class _Counts(Reading[Run]):
-    """Reads how many items there are.
+class _Answers(Reading[bytes]):
+    """Asks something about a share.
 
     Args:
-        share: What is asked for.
-        most: What lies further behind may be left out.
+        share: What is asked about.
+        kind: The kind of question.
+        number: What it asks for beside the share.
     """
 
-    def __init__(self, share: Share, most: int) -> None:
+    def __init__(self, share: Share, kind: str, number: int) -> None:
         super().__init__(share)
-        self._most = most
+        self._kind, self._number = kind, number
 
-    def ask(self, client: Any, asked: Range) -> Iterator[Run]:
-        action = flight.Action(COUNTS, encode_question(self.share.topic, asked, self._most))
+    def ask(self, client: Any, asked: Range) -> Iterator[bytes]:
+        action = flight.Action(self._kind, encode_question(self.share.topic, asked, self._number))
         options = flight.FlightCallOptions(timeout=min(SILENT_S, self.share.timeout_s))
         for answer in list(client.do_action(action, options)):
-            yield from decode_runs(answer.body.to_pybytes())
+            yield answer.body.to_pybytes()
 
 
 def tell_reads(share: Share, reads: SliceReads) -> None:
@@ -231,7 +234,12 @@ def read_numbered(share: Share) -> Iterator[RecordBatch]:
 
 def count_share(share: Share, most: int) -> Iterator[Run]:
     """Count what a task would read; what lies behind so many items may be left out."""
-    return _Counts(share, most).run()
+    return (run for one in _Answers(share, COUNTS, most).run() for run in decode_runs(one))
+
+
+def first_epochs(share: Share, time_us: int) -> Iterator[Position]:
+    """Which epochs are the first to have items of a time or later, of some of the slices each."""
+    return (Position.parse(one) for one in _Answers(share, SINCE, time_us).run())
 
 
 class _Clients:

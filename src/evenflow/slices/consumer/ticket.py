@@ -30,6 +30,9 @@ READS: Final = "reads"
 """The action by which a reader's task says what it has read."""
 COUNTS: Final = "counts"
 """The action by which a consumer asks how many items a range has."""
+SINCE: Final = "since"
+"""The action by which a consumer asks which epochs of a range are the first to have items of a time
+or later."""
 
 
 class Split(NamedTuple):

@@ -41,6 +41,11 @@ def _cut(batches: Iterable[Batch], bounds: Bounds) -> Iterable[Batch]:
             yield batch.between(after + 1, batch.last if upto is None else upto)
 
 
+def first_since(batches: Iterable[Batch], time: int) -> int | None:
+    """The epoch of the first batch that has an item of a time or later."""
+    return next((batch.epoch for batch in batches if int(batch.times.max()) >= time), None)
+
+
 def count_runs(tracks: Iterable[tuple[deque[Batch], Bounds]], most: int) -> list[Run]:
     """Count what lies within bounds, of one writer, slice by slice.
 

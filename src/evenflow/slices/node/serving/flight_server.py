@@ -12,6 +12,8 @@ can be asked.
 ``do_action("counts")`` says how many items a range has, by writer, epoch and slice, for a consumer
 that may take only so many.
 
+``do_action("since")`` says which epochs of a range are the first to have items of a time or later.
+
 ``do_action("reads")`` takes what a reader's task has read, an encoded
 :class:`~evenflow.model.messages.SliceReads`, and tells the domain: executors are no part of it.
 
@@ -39,6 +41,7 @@ from evenflow.slices.consumer.row_numbers import spans_of
 from evenflow.slices.consumer.ticket import (
     COUNTS,
     READS,
+    SINCE,
     Range,
     Refusal,
     decode_question,
@@ -50,11 +53,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evenflow.model.batch import Batch
+    from evenflow.model.ids import Position
     from evenflow.slices.consumer.counts import Run
     from evenflow.slices.node.serving.directory import Directory
 
     Select = Callable[[Range], list[Batch] | Refusal]
     Count = Callable[[Range, int], list[Run] | Refusal]
+    Since = Callable[[Range, int], Position | Refusal]
     Tell = Callable[[SliceReads], object]
 
 WRONG: Final = "wrong"
@@ -70,6 +75,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         port: Port to listen on; 0 for any.
         select: Gives the batches of a range or says why not; called by any thread.
         count: Counts the items of a range or says why not; called by any thread.
+        since: Finds the first epochs of a time or later, or says why not; called by any thread.
         directory: Knows the other nodes.
         tell: Tells the domain what a task has read.
     """
@@ -82,6 +88,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         *,
         select: Select,
         count: Count,
+        since: Since,
         directory: Directory,
         tell: Tell,
     ) -> None:
@@ -98,6 +105,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         self._topic = topic
         self._select = select
         self._count = count
+        self._since = since
         self._directory = directory
         self._tell = tell
 
@@ -121,23 +129,23 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
 
     def do_action(self, context: Any, action: Any) -> list[bytes]:  # noqa: ARG002
         """Count the items of a range, or pass on what a task has read."""
-        if action.type == COUNTS:
-            return [self._counted(action.body.to_pybytes())]
+        if action.type in (COUNTS, SINCE):
+            return [self._answer(action.type, action.body.to_pybytes())]
         if action.type == READS:
             self._pass_on(action.body.to_pybytes())
             return []
         raise self._refuse(f"unknown action {action.type!r}")
 
-    def _counted(self, encoded: bytes) -> bytes:
+    def _answer(self, kind: str, encoded: bytes) -> bytes:
         try:
-            topic, asked, most = decode_question(encoded)
+            topic, asked, number = decode_question(encoded)
         except DecodeError as error:
             raise self._refuse(str(error)) from None
         self._check_topic(topic, "a question about")
-        found = self._count(asked, most)
+        found = (self._count if kind == COUNTS else self._since)(asked, number)
         if isinstance(found, Refusal):
             raise _unavailable(found)
-        return encode_runs(found)
+        return encode_runs(found) if isinstance(found, list) else str(found).encode()
 
     def _pass_on(self, encoded: bytes) -> None:
         try:

@@ -25,7 +25,7 @@ from collections import defaultdict
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from evenflow.model.ids import WriterId
+from evenflow.model.ids import Position, WriterId
 from evenflow.model.messages import (
     CommitCopy,
     ConsumerCommit,
@@ -38,7 +38,7 @@ from evenflow.slices.consumer.splits import bounds_of
 from evenflow.slices.consumer.ticket import Refusal
 from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.node.serving.closes import Closes, is_satisfied
-from evenflow.slices.node.serving.counting import count_runs, within
+from evenflow.slices.node.serving.counting import count_runs, first_since, within
 from evenflow.slices.node.serving.when_full import WhenFull
 
 if TYPE_CHECKING:
@@ -248,6 +248,27 @@ class ServingRules:
             ]
             runs += count_runs(tracks, most)
         return runs
+
+    def since(self, asked: Range, time: int) -> Position | Refusal:
+        """The first epochs of a range that have items of a time or later; or why not.
+
+        Args:
+            asked: The range.
+            time: Microseconds since 1970.
+        """
+        wanted = self._wanted_of(asked)
+        if isinstance(wanted, Refusal):
+            return wanted
+        found: dict[int, int] = {}
+        for slice_id in frozenset(asked.slices):
+            for writer, start, end in wanted:
+                track = self._cache.held[slice_id].tracks.get(writer)
+                if track is not None:
+                    bounds = bounds_of(asked, slice_id, writer, start, end)
+                    epoch = first_since(within(track.ready, bounds), time)
+                    if epoch is not None:
+                        found[writer] = min(epoch, found.get(writer, epoch))
+        return Position(found)
 
     def _wanted_of(self, asked: Range) -> list[tuple[int, int, int]] | Refusal:
         """The writers of a range, with the epochs behind which and up to which it goes."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evenflow.config import Config, TopicConfig
     from evenflow.domain.cyclone import Participant, Waiter
     from evenflow.model.batch import Batch
+    from evenflow.model.ids import Position
     from evenflow.slices.consumer.counts import Run
     from evenflow.slices.consumer.ticket import Range, Refusal
     from evenflow.slices.node.serving.rules import ServingRules
@@ -57,6 +58,7 @@ class ServingShell:
             config.node.flight_port,
             select=self._select,
             count=self._count,
+            since=self._since,
             directory=self._directory,
             tell=participant.writer(READS).write,
         )
@@ -113,6 +115,10 @@ class ServingShell:
     def _count(self, asked: Range, most: int) -> list[Run] | Refusal:
         with self._lock:
             return self._serving.count(asked, most)
+
+    def _since(self, asked: Range, time: int) -> Position | Refusal:
+        with self._lock:
+            return self._serving.since(asked, time)
 
 
 def check_served(topic: TopicConfig, *, serving: bool) -> None:

@@ -15,7 +15,7 @@ from evenflow.model.messages import EpochClose, SliceState
 from evenflow.model.sample import Sample
 from evenflow.slices.consumer.counts import limited
 from evenflow.slices.consumer.splits import BEGIN, Point, range_between
-from evenflow.slices.consumer.ticket import Range
+from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.serving.rules import ServingRules
 from evenflow.testing.samples import encode_items
@@ -140,6 +140,25 @@ def test_what_is_counted_is_what_is_given_also_of_parts_of_epochs(seed: int, lim
         read += batch
         at = end
     assert sorted(read) == domain.expected(domain.ask(slices, Position(), newest.position))
+
+
+def test_the_first_epochs_of_a_time_are_found() -> None:
+    domain = Domain(0, epochs=0)
+    for epoch, times in ((1, (5, 9)), (2, (20, 3)), (3, (4, 4)), (4, (30, 30))):
+        runs = {s: (epoch, [Item("s", 1, times[s], b"")]) for s in (0, 1)}
+        for one in Sample(encode_items(7, epoch, epoch, runs)).batches():
+            domain.keep(one)
+    domain.rules.on_epoch_closed(EpochClose(7, "items", 4, 8, (), (), False))
+
+    def since(time: int, *slices: int, start: int = 0) -> object:
+        asked = domain.ask([*slices], Position({7: start}), Position({7: 4}))
+        return domain.rules.since(asked, time)
+
+    assert since(9, 0, 1) == Position({7: 1})
+    assert since(9, 0) == Position({7: 2})
+    assert since(9, 0, 1, start=2) == Position({7: 4})
+    assert since(31, 0, 1) == Position()
+    assert since(1, 9) == Refusal("moved", "slice 9 is not here")
 
 
 def test_no_more_is_counted_than_may_be_taken() -> None:
