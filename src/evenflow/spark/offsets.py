@@ -97,6 +97,24 @@ def places_of(offset: Mapping[str, Any], topics: Sequence[str]) -> dict[str, Pla
     return {topic: _place(found) for topic, found in offset.items()}
 
 
+def places_in(
+    offset: Mapping[str, Any], topics: Sequence[str], *, fail_on_loss: bool
+) -> dict[str, Place]:
+    """Where a query is in each of its topics; one that is new to it begins with all that is kept.
+
+    Raises:
+        DecodeError: That is no offset, or it names a topic that the query does not read any more.
+    """
+    found = places_of(offset, topics)
+    left = sorted(found.keys() - set(topics))
+    if left and fail_on_loss:
+        raise DecodeError(
+            f"the checkpoint has read topic {left[0]!r}, and the query does not: give it a"
+            " checkpointLocation of its own, or set failOnDataLoss to false to leave the topic"
+        )
+    return {topic: found.get(topic, Place()) for topic in topics}
+
+
 def _is_bare(offset: Mapping[str, Any], topics: Sequence[str]) -> bool:
     """Whether an offset has writers where others have topics."""
     return any(isinstance(epoch, int) for epoch in offset.values()) or (

@@ -31,7 +31,7 @@ from evenflow.slices.consumer.planning import limited_points
 from evenflow.slices.consumer.reading import Share, read_share, tell_reads
 from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of, with_topic
 from evenflow.spark.encodings import decoder_for
-from evenflow.spark.offsets import Place, offset_of, places_of
+from evenflow.spark.offsets import offset_of, places_in
 from evenflow.spark.options import Options, SinkOptions
 from evenflow.spark.reused import settle
 from evenflow.spark.tasks import at_least
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from evenflow.model.messages import SliceReads
     from evenflow.slices.consumer.splits import Point
     from evenflow.spark.encodings import Decoder
+    from evenflow.spark.offsets import Place
     from evenflow.spark.sink import StreamWriter
     from evenflow.spark.topic_stream import TopicStream
 
@@ -251,5 +252,5 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
     def _places(self, offset: dict[str, Any]) -> dict[str, Place]:
         """An offset by topic."""
-        found = places_of(offset, self._options.topics)
-        return {topic: found.get(topic, Place()) for topic in self._options.topics}
+        options = self._options
+        return places_in(offset, options.topics, fail_on_loss=options.fail_on_loss)

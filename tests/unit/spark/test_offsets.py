@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evenflow.errors import DecodeError
 from evenflow.model.ids import Position
 from evenflow.slices.consumer.splits import Point, Split
-from evenflow.spark.offsets import Place, Thinned, offset_of, places_of, thinned
+from evenflow.spark.offsets import Place, Thinned, offset_of, places_in, places_of, thinned
 
 WRITERS = st.integers(1, 2**63)
 COUNTS = st.dictionaries(st.integers(0, 2**63), st.integers(1, 2**53), max_size=4)
@@ -53,6 +53,15 @@ def test_an_offset_of_a_former_version_is_of_the_only_topic(
     assert places_of(bare, ["fleet"]) == {"fleet": Place(Point(position), left_out)}
     with pytest.raises(DecodeError, match="checkpointLocation of its own"):
         places_of(bare, ["fleet", "other"])
+
+
+def test_a_topic_that_is_new_begins_and_one_that_is_gone_is_told() -> None:
+    place = Place(Point(Position({7: 4})))
+    offset = offset_of({"fleet": place, "old": place})
+    with pytest.raises(DecodeError, match=r"'old'.*failOnDataLoss"):
+        places_in(offset, ["fleet", "new"], fail_on_loss=True)
+    found = places_in(offset, ["fleet", "new"], fail_on_loss=False)
+    assert found == {"fleet": place, "new": Place()}
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_places_are_words_or_offsets_as_in_a_checkpoint(config: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["1700000000000", "2023-11-14T22:13:20", "2023-11-14T22:13:20Z", "2023-11-14T23:13:20+01:00"],
+    ["1700000000000", "2023-11-14T22:13:20", "2023-11-14 23:13:20+01:00"],
 )
 def test_a_time_is_milliseconds_or_iso_8601(config: str, text: str) -> None:
     options = Options.of({"topic": "fleet", "config": config, "startingTimestamp": text})
