@@ -35,11 +35,13 @@ DEFAULTS: Final = {
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
 }
 
+RAW_FILES: Final = "spark.hadoop.fs.file.impl"
+STATE_STORE: Final = "spark.sql.streaming.stateStore.providerClass"
 LOCAL_FILES: Final = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    RAW_FILES: "org.apache.hadoop.fs.RawLocalFileSystem",
 }
 """For each checkpoint file on local disk, Spark's usual way starts ten processes (Hadoop has
 ``readlink`` and ``chmod`` look after it and its checksum), and a micro-batch with state writes
@@ -132,6 +134,9 @@ def chosen_settings(
     chosen = {"spark.app.name": name, "spark.master": master} | DEFAULTS
     if master.startswith("local"):
         chosen |= {"spark.driver.host": "127.0.0.1"} | LOCAL_FILES
+    if "RocksDB" in {**given, **settings}.get(STATE_STORE, ""):
+        # It copies files in a way that Hadoop's own file system alone can do.
+        chosen.pop(RAW_FILES, None)
     wanted = {key: value for key, value in chosen.items() if key not in given}
     if master != given.get("spark.master", master):
         wanted["spark.master"] = master

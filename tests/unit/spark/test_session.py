@@ -21,6 +21,13 @@ def test_without_anything_it_is_local() -> None:
     assert chosen["spark.driver.host"] == "127.0.0.1"
 
 
+def test_a_state_store_that_needs_hadoops_own_files_has_them() -> None:
+    rocks = {"spark.sql.streaming.stateStore.providerClass": "a.b.RocksDBStateStoreProvider"}
+    assert "spark.hadoop.fs.file.impl" in chosen_settings("mine", "", {}, {})
+    assert "spark.hadoop.fs.file.impl" not in chosen_settings("mine", "", rocks, {})
+    assert "spark.hadoop.fs.file.impl" not in chosen_settings("mine", "", {}, rocks)
+
+
 def test_what_the_program_names_itself_counts_first() -> None:
     given = {"spark.master": "yarn", "spark.ui.enabled": "true"}
     chosen = chosen_settings("mine", "local[4]", {"spark.ui.enabled": "false"}, given)
