@@ -15,7 +15,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from evenflow.config import Config
 from evenflow.domain.cyclone import Participant
+from evenflow.model.ids import NOWHERE
 from evenflow.slices.balancer.balancer import Balancer
+from evenflow.slices.consumer.follower import Follower
 from evenflow.slices.node.node import Node
 from evenflow.slices.publisher.publisher import Publisher
 from evenflow.spark.session import session
@@ -118,6 +120,10 @@ def source(
         Node("items", None, name="node-1", config=config, participant=participant) as node,
     ):
         eventually(lambda: len(node.slices) == 4, "it has all slices")
+        # One who has read nothing yet: so everything is kept for the queries that come later.
+        keeper = Follower("items", "keeper", config)
+        keeper.enter(alone=True)
+        keeper.register(NOWHERE)
         publisher = Publisher("items", config=config, participant=participant)
         for number in range(EACH):
             for sender in range(SENDERS):
@@ -125,7 +131,9 @@ def source(
                 publisher.publish(payload, sender=f"s{sender}", id=number, time=10**15)
         publisher.flush()
         yield {"config": str(file), "topic": "items", "maxItemsPerTrigger": "60"}
+        keeper.commit(keeper.latest(NOWHERE))
         publisher.close()
+        keeper.close()
 
 
 def test_every_stateful_operation_counts_each_item_once(
