@@ -18,8 +18,10 @@ T = TypeVar("T")
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 
-def known_options(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """The options under their own names, whatever their case; a topic is among them."""
+def known_options(
+    given: Mapping[str, str], names: tuple[str, ...], *, needs_topic: bool = True
+) -> dict[str, str]:
+    """The options under their own names, whatever their case; usually a topic is among them."""
     known = {name.lower(): name for name in names}
     found: dict[str, str] = {}
     for name, value in given.items():
@@ -27,7 +29,7 @@ def known_options(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str,
             hint = did_you_mean(name, names)
             raise ConfigError(f"option {name}", value, f"unknown{hint} (known: {', '.join(names)})")
         found[known[name.lower()]] = value
-    if "topic" not in found:
+    if needs_topic and "topic" not in found:
         raise ConfigError("option topic", None, 'is missing: add .option("topic", NAME)')
     return found
 

@@ -19,7 +19,7 @@ from evenflow.model.messages import PropertyReport, SliceCosts
 from evenflow.slices.balancer.balancer import Balancer
 from evenflow.slices.node.node import Node
 from evenflow.slices.publisher.publisher import Publisher
-from evenflow.spark import thinned
+from evenflow.spark import figures, thinned
 from evenflow.spark.session import session
 from evenflow_experiments.report import Progress
 from evenflow_experiments.spark.exactly_once import Trial
@@ -95,40 +95,59 @@ def test_a_domain_that_nobody_serves_is_told_in_words(
         query.awaitTermination(60)
 
 
-def test_a_stream_is_read_in_bounded_batches_to_its_end_and_committed(
+def test_batches_have_as_many_items_as_the_limit_says_also_after_a_restart(
     spark: Any,
     file: str,
     tmp_path: Path,
     publisher: Publisher,
     eventually: Callable[..., None],
 ) -> None:
-    for number in range(3_000):
-        publisher.publish({"n": number}, id=number, sender=f"s{number % 7}")
-        if number % 500 == 499:
-            publisher.flush()
+    """Epochs are larger than the limit; the query dies in a batch that ends inside of one."""
+    count = 5_021
+    publisher.publish_many(
+        [json.dumps({"n": number}) for number in range(count)],
+        ids=range(count),
+        senders=[f"s{number % 7}" for number in range(count)],
+    )
+    publisher.flush()
     options = {"config": file, "topic": "items", "fields": "n INT"}
     table = spark.read.format("evenflow").options(**options).load()
-    assert table.count() == 3_000
-    assert table.where("n = id AND sender = concat('s', n % 7)").count() == 3_000
+    assert table.count() == count
+    assert table.where("n = id AND sender = concat('s', n % 7)").count() == count
 
-    batches: list[list[int]] = []
+    batches: dict[int, list[int]] = {}
+    planned: list[list[int]] = []
 
-    def collect(batch: Any, _: int) -> None:
-        batches.append([row.id for row in batch.select("id").collect()])
+    def collect(batch: Any, number: int) -> None:
+        ids = sorted(row.id for row in batch.select("id").collect())
+        if number == 2:
+            planned.append(ids)
+            if len(planned) == 1:
+                raise ValueError("the driver dies here")
+        batches[number] = ids
 
-    query = (
-        spark.readStream.format("evenflow")
-        .options(**options)
-        .option("maxItemsPerTrigger", "1000")
-        .load()
-        .writeStream.foreachBatch(collect)
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
+    def run() -> Any:
+        return (
+            spark.readStream.format("evenflow")
+            .options(**options)
+            .option("maxItemsPerTrigger", "1000")
+            .load()
+            .writeStream.foreachBatch(collect)
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+
+    with pytest.raises(Exception, match="the driver dies here"):
+        run().awaitTermination(120)
+    query = run()
     assert query.awaitTermination(120)
-    assert sorted(number for batch in batches for number in batch) == list(range(3_000))
-    assert len(batches) > 1
+    # Of a batch that is run again Spark does not ask how far publishers are.
+    lags = [figures(progress)["items"].lag_items for progress in query.recentProgress[1:]]
+    assert lags == [1021, 21, 0]
+    assert [len(ids) for ids in batches.values()] == [1000, 1000, 1000, 1000, 1000, 21]
+    assert sorted(number for ids in batches.values() for number in ids) == list(range(count))
+    assert planned[0] == planned[1], "the same batch again"
     eventually(lambda: publisher.stats.uncommitted == 0, "everything is committed")
 
 
@@ -243,6 +262,50 @@ def test_the_domain_learns_what_slices_cost_and_how_the_query_fares(
     assert min(costs[-1].work_ns) > 0
     assert properties["tasks"] == 2
     assert properties["batch_s"] > 0
+
+
+def test_an_idle_query_runs_no_batches_and_shows_the_same_figures(
+    spark: Any,
+    config: Config,
+    file: str,
+    tmp_path: Path,
+    publisher: Publisher,
+    eventually: Callable[..., None],
+) -> None:
+    publisher.publish_many([b"{}", b"damaged"] * 50)
+    publisher.flush()
+    query = (
+        spark.readStream.format("evenflow")
+        .options(config=file, topic="items", consumer="idle", fields="n INT")
+        .load()
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+
+    def progress() -> dict[str, Any]:
+        found: dict[str, Any] = query.lastProgress or {}
+        return found
+
+    def is_idle() -> bool:
+        return bool(progress()) and progress()["numInputRows"] == 0
+
+    try:
+        spark.conf.set("spark.sql.streaming.noDataProgressEventInterval", "500")
+        eventually(is_idle, "it is idle", timeout_s=60.0)
+        eventually(lambda: figures(progress())["items"].damaged == 50, "damaged ones are told")
+        before = progress()
+        # Somebody comes and goes, and has nothing to say.
+        Publisher("items", config=config).close()
+        eventually(lambda: progress()["timestamp"] > before["timestamp"], "it has looked again")
+        after = progress()
+    finally:
+        query.stop()
+    assert after["batchId"] == before["batchId"]
+    assert after["sources"][0]["latestOffset"] == before["sources"][0]["latestOffset"]
+    found = figures(after)["items"]
+    assert (found.lag_items, found.lag_seconds, found.lag_epochs) == (0, 0.0, 0)
+    assert [(node.slices, node.epochs_behind) for node in found.nodes.values()] == [(4, 0), (4, 0)]
 
 
 @pytest.mark.processes

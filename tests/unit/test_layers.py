@@ -127,7 +127,8 @@ SHELLS: Final = frozenset(
     slices.assignment slices.assignment.at_random slices.control_writers slices.spill
     slices.balancer.balancer slices.ending.disk
     slices.consumer.follower slices.consumer.following slices.consumer.idle_limit
-    slices.consumer.reading slices.consumer.finding slices.consumer.watching
+    slices.consumer.planning slices.consumer.reading slices.consumer.finding
+    slices.consumer.watching
     slices.dead_letters.office slices.dead_letters.reading
     slices.node.loop slices.node.node slices.node.sensors slices.node.worker
     slices.node.serving.flight_server slices.node.serving.shell
@@ -140,7 +141,7 @@ SHELLS: Final = frozenset(
     testing.serving_cluster testing.outages testing.planning testing.silences testing.loss.relay
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
     spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.table_sink
-    spark.task_times
+    spark.task_times spark.topic_stream
     """.split()  # noqa: SIM905 - a list of words to read
 )
 

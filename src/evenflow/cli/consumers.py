@@ -18,7 +18,7 @@ from evenflow.errors import UnknownName, UsageError
 from evenflow.model.ids import NOWHERE, Position
 from evenflow.model.messages import ConsumerCommit
 from evenflow.slices.consumer.core import ConsumerCore
-from evenflow.slices.consumer.reading import count_items
+from evenflow.slices.consumer.reading import count_held
 from evenflow.slices.consumer.registry import declared_consumers, is_expired
 from evenflow.slices.consumer.ticket import Range
 
@@ -156,7 +156,7 @@ class ConsumersView:
             }
             if left:
                 asked = Range(tuple(range(slices)), start, Position(left), {})
-                counts.append(count_items(self.topic, told.address, asked))
+                counts.append(count_held(self.topic, told.address, asked))
         return None if None in counts else sum(filter(None, counts))
 
 

@@ -12,7 +12,10 @@
 :mod:`~.columns`        the schema; pure
 :mod:`~.encodings`      columns decoded from payloads: JSON, Avro, structs; pure
 :mod:`~.offsets`        positions as Spark keeps them, with what publishers left out; pure
+:mod:`~.progress`       lag and other figures in the progress of a query; pure
+:mod:`~.tasks`          a micro-batch in more tasks than there are nodes; pure
 :mod:`~.source`         the Data Source API's classes
+:mod:`~.topic_stream`   one topic of a query: its place in the domain (driver)
 :mod:`~.sink`           publishes results, each micro-batch once (driver)
 :mod:`~.table_sink`     publishes tables (driver)
 :mod:`~.session`        a session with the settings that small micro-batches want
@@ -36,11 +39,12 @@ from typing import TYPE_CHECKING
 
 from evenflow.extras import require
 from evenflow.spark.offsets import thinned
+from evenflow.spark.progress import figures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["register", "thinned"]
+__all__ = ["figures", "register", "thinned"]
 
 require("spark")
 

@@ -24,9 +24,21 @@ BASE: Final = (
 BASE_COLUMNS: Final = len(BASE.split(","))
 
 
-def schema_of(fields: str) -> str:
+TOPIC: Final = "topic STRING NOT NULL"
+"""Before the others, in a query of several topics."""
+
+
+def schema_of(fields: str, *, names_topics: bool = False) -> str:
     """The schema of a query that asks for these fields, as DDL."""
-    return f"{BASE}, {fields}" if fields else BASE
+    return ", ".join(part for part in (TOPIC if names_topics else "", BASE, fields) if part)
+
+
+def with_topic(batches: Iterator[pa.RecordBatch], topic: str) -> Iterator[pa.RecordBatch]:
+    """Add the name of their topic to every row, as the first column."""
+    for batch in batches:
+        names = pa.repeat(pa.scalar(topic), batch.num_rows)
+        schema = pa.schema([pa.field("topic", pa.string(), nullable=False), *batch.schema])
+        yield pa.RecordBatch.from_arrays([names, *batch.columns], schema=schema)
 
 
 def decoded(

@@ -7,22 +7,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evenflow.config import Config
-from evenflow.errors import ConfigError, DecodeError
-from evenflow.model.ids import Position
+from evenflow.errors import ConfigError
 from evenflow.query_options import a_name, checked, known_options, seconds
 from evenflow.slices.consumer.core import EARLIEST, LATEST
 from evenflow.spark.encodings import AVRO, ENCODINGS, JSON, avro_fields
+from evenflow.spark.starting import a_time, a_truth, ending_of, starting_of, topics_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from evenflow.spark.starting import Where
+
 _KNOWN: Final = (
     "topic",
+    "topics",
+    "topicsPattern",
     "consumer",
     "config",
     "domain",
+    "startingOffsets",
+    "startingTimestamp",
     "startingEpochs",
+    "endingOffsets",
+    "failOnDataLoss",
     "maxItemsPerTrigger",
+    "minPartitions",
     "fields",
     "encoding",
     "avroSchema",
@@ -44,14 +53,24 @@ _KNOWN_TO_SINK: Final = (
 class Options:
     """What a query sets."""
 
-    topic: str
+    topics: tuple[str, ...]
     config: Config
     consumer: str = "spark"
     """Name by which the query is registered; it must be the same after a restart."""
-    starting: str | Position = EARLIEST
-    """Where a query without a checkpoint begins."""
+    starting: Where = EARLIEST
+    """Where a query without a checkpoint, or a batch read, begins."""
+    since: int | None = None
+    """It begins with the first epochs that have items of this time or later, in microseconds."""
+    ending: Where = LATEST
+    """Where a batch read ends."""
+    fail_on_loss: bool = True
+    """Whether a query fails whose position lies before what is kept."""
+    names_topics: bool = False
+    """Whether each row says which topic it is of."""
     max_items: int | None = None
-    """About how many items a micro-batch may have."""
+    """How many items a micro-batch may have."""
+    min_partitions: int = 1
+    """How many tasks a micro-batch should have at least."""
     fields: str = ""
     """Columns decoded from payloads, as DDL: ``speed DOUBLE, lane INT``."""
     encoding: str = JSON
@@ -64,16 +83,21 @@ class Options:
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Options:
         """Read the options of a query; `ConfigError` names the first that cannot be used."""
-        found = known_options(given, _KNOWN)
+        found = known_options(given, _KNOWN, needs_topic=False)
         config = _config(found)
-        _check_topic(config, found["topic"])
+        topics = topics_of(found, config)
         return cls(
-            topic=found["topic"],
+            topics=topics,
             config=config,
             consumer=checked(found, "consumer", "spark", a_name),
-            starting=_starting(found.get("startingEpochs", EARLIEST)),
+            starting=starting_of(found, topics),
+            since=checked(found, "startingTimestamp", None, a_time),
+            ending=ending_of(found, topics),
+            fail_on_loss=checked(found, "failOnDataLoss", True, a_truth),  # noqa: FBT003
+            names_topics="topic" not in found,
             max_items=checked(found, "maxItemsPerTrigger", None, _count),
-            **_decoding(found, config),
+            min_partitions=checked(found, "minPartitions", 1, _count),
+            **_decoding_of_all(found, config, topics),
             read_timeout_s=checked(found, "readTimeout", 120.0, seconds),
         )
 
@@ -118,9 +142,24 @@ def _config(found: Mapping[str, str]) -> Config:
     return Config.load(found.get("config"), overrides)
 
 
-def _decoding(found: Mapping[str, str], config: Config) -> dict[str, str]:
+def _decoding_of_all(
+    found: Mapping[str, str], config: Config, topics: tuple[str, ...]
+) -> dict[str, str]:
+    """Which columns payloads have: the same for all topics of a query."""
+    decoding = _decoding(found, config, topics[0])
+    for other in topics[1:]:
+        if _decoding(found, config, other) != decoding:
+            raise ConfigError(
+                "option fields", found.get("fields"),
+                f"topics {topics[0]!r} and {other!r} are encoded differently: set encoding and"
+                " fields (empty: payloads as they are), or read them apart",
+            )  # fmt: skip
+    return decoding
+
+
+def _decoding(found: Mapping[str, str], config: Config, name: str) -> dict[str, str]:
     """Which columns payloads have: as the query says, else as the topic does."""
-    topic = config.topic(found["topic"])
+    topic = config.topic(name)
     encoding = found.get("encoding", topic.encoding)
     if encoding not in ENCODINGS:
         raise ConfigError("option encoding", encoding, f"must be one of {', '.join(ENCODINGS)}")
@@ -142,29 +181,6 @@ def _text_of(path: Path) -> str:
     except (OSError, ValueError) as error:
         raise ConfigError(
             "option avroSchema", str(path), f"must be a schema as JSON or its file: {error}"
-        ) from None
-
-
-def _check_topic(config: Config, name: str) -> None:
-    topic = config.topic(name)
-    if not topic.served:
-        raise ConfigError(
-            topic.key("served"), topic.served,
-            "must be true for a topic that Spark reads: set it in evenflow.toml, for all processes",
-            source=str(config.file or ""),
-        )  # fmt: skip
-
-
-def _starting(value: str) -> str | Position:
-    if value in {EARLIEST, LATEST}:
-        return value
-    try:
-        return Position.parse(value)
-    except DecodeError:
-        raise ConfigError(
-            "option startingEpochs",
-            value,
-            f"must be {EARLIEST!r}, {LATEST!r} or JSON {{writer: epoch}}",
         ) from None
 
 

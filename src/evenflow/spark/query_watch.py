@@ -19,6 +19,7 @@ from evenflow.autonomic.agent import Agent
 from evenflow.domain.channels import COSTS, READS
 from evenflow.spark.cost_follower import CostFollower
 from evenflow.spark.task_times import batch_seconds, task_times
+from evenflow.spark.tasks import at_least
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +38,7 @@ class QueryWatch:
 
     Args:
         options: The query's.
+        topic: The topic that is watched.
         follower: Its place in the domain.
         times_at: Where Spark's task times are served; empty when nobody serves them.
 
@@ -47,17 +49,20 @@ class QueryWatch:
     def __init__(
         self,
         options: Options,
+        topic: str,
         follower: Follower,
         times_at: str,
     ) -> None:
         participant = follower.participant
-        self._of = (options.topic, options.consumer)
+        self._of = (topic, options.consumer)
         self._times_at = times_at
+        self._least_tasks = options.min_partitions
         self._reader = participant.reader(READS)
         self._tasks = nan
-        self._damaged = 0
+        self.damaged = 0
+        """Payloads that could not be decoded, as tasks have told it."""
         self._costs = CostFollower(
-            options.topic,
+            topic,
             options.consumer,
             lambda stage: task_times(times_at, stage),
             participant.writer(COSTS).write,
@@ -65,16 +70,16 @@ class QueryWatch:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="evenflow-costs", daemon=True)
         self._agent = Agent(
-            f"query/{options.topic}/{options.consumer}",
+            f"query/{topic}/{options.consumer}",
             options.config,
             participant,
             {
                 "batch_s": self._batch_s,
                 "tasks": lambda: self._tasks,
-                "damaged_items": lambda: self._damaged,
+                "damaged_items": lambda: self.damaged,
                 "lag_epochs": lambda: follower.lag()[0],
                 "lag_items": lambda: follower.lag()[1],
-                "thinned_items": lambda: follower.thinned(lambda counts: counts.settled),
+                "thinned_items": lambda: follower.ask(lambda core: core.thinned.settled),
             },
         )
         self._thread.start()
@@ -83,7 +88,11 @@ class QueryWatch:
         """A batch begins, with a task for each share; return them with the dearest first.
 
         What begins last should be short, when there are fewer cores than tasks.
+
+        Args:
+            shares: A share for each node; they are cut when the query wants more tasks.
         """
+        shares = at_least(shares, self._least_tasks, self._costs.expected)
         self._tasks = float(len(shares))
         return sorted(shares, key=lambda share: -self._costs.expected(share.asked.slices))
 
@@ -105,7 +114,7 @@ class QueryWatch:
         while taken := self._reader.take():
             for reads in taken:
                 if (reads.topic, reads.consumer) == self._of:
-                    self._damaged += reads.damaged
+                    self.damaged += reads.damaged
                     if self._times_at:
                         self._costs.on_reads(reads, now)
         self._costs.look(now)

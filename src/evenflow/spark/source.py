@@ -1,14 +1,13 @@
 """``format("evenflow")``: the classes of Spark's Python Data Source API.
 
-Offsets are positions as JSON, ``{writer: epoch}`` (:mod:`~.offsets`); a processing node is a
-partition. The stream reader lives in a Python process of the driver for as long as the query;
-``read`` runs in the executors' Python processes, from a copy, and needs nothing of the reader but
-the share it is given.
+Offsets are positions as JSON, ``{topic: {writer: epoch}}`` (:mod:`~.offsets`); a processing node is
+a partition. The stream reader lives in a Python process of the driver for as long as the query, and
+has a :class:`~evenflow.spark.topic_stream.TopicStream` for each topic there. ``read`` runs in the
+executors' Python processes, from a copy, and needs nothing of the reader but the share it is given.
 """
 
 from __future__ import annotations
 
-import logging
 from threading import Thread
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -28,13 +27,14 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from evenflow.errors import UsageError
-from evenflow.model.ids import NOWHERE, Position
+from evenflow.slices.consumer.planning import limited_points
 from evenflow.slices.consumer.reading import Share, read_share, tell_reads
-from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of
+from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of, with_topic
 from evenflow.spark.encodings import decoder_for
-from evenflow.spark.offsets import left_out_of, offset_of, position_of
+from evenflow.spark.offsets import offset_of, places_in
 from evenflow.spark.options import Options, SinkOptions
 from evenflow.spark.reused import settle
+from evenflow.spark.tasks import at_least
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,16 +42,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from evenflow.model.messages import SliceReads
-    from evenflow.slices.consumer.follower import Follower
+    from evenflow.slices.consumer.splits import Point
     from evenflow.spark.encodings import Decoder
-    from evenflow.spark.query_watch import QueryWatch
+    from evenflow.spark.offsets import Place
     from evenflow.spark.sink import StreamWriter
     from evenflow.spark.table_sink import TableWriter
+    from evenflow.spark.topic_stream import TopicStream
 
 IDLE_WAIT_S: Final = 0.1
 """How long a question for new items waits for them, so that an idle query does not spin."""
-AVAILABLE_WITHIN_S: Final = 10.0
-"""How long ``availableNow`` waits for nodes to have what publishers have closed."""
 
 
 class SharePartition(InputPartition):
@@ -78,7 +77,8 @@ class EvenflowSource(DataSource):
 
     def schema(self) -> str:
         """The columns, as DDL."""
-        return schema_of(Options.of(self.options).fields)
+        options = Options.of(self.options)
+        return schema_of(options.fields, names_topics=options.names_topics)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
         """Read the stream."""
@@ -128,7 +128,7 @@ class _Reading:
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
-        fields = schema.fields[BASE_COLUMNS:]
+        fields = schema.fields[BASE_COLUMNS + options.names_topics :]
         self._fields: pa.Schema | None = None
         if fields:
             self._fields = to_arrow_schema(StructType(fields), timezone="UTC")
@@ -141,27 +141,29 @@ class _Reading:
 
     def _batches(self, share: Share) -> tuple[Iterator[pa.RecordBatch], Callable[[], int]]:
         """A task's record batches, and how many payloads among them could not be decoded."""
-        batches = read_share(share)
-        if self._fields is None:
-            return batches, lambda: 0
-        decoder = self._decoder(self._fields)
-        return decoded(batches, self._fields, decoder), lambda: decoder.damaged
+        batches, decoder = read_share(share), None
+        if self._fields is not None:
+            decoder = self._decoder(self._fields)
+            batches = decoded(batches, self._fields, decoder)
+        if self._options.names_topics:
+            batches = with_topic(batches, share.topic)
+        return batches, lambda: 0 if decoder is None else decoder.damaged
 
     def _decoder(self, fields: pa.Schema) -> Decoder:
         return decoder_for(self._options.encoding, fields, self._options.avro_schema)
 
 
 class TableReader(_Reading, DataSourceReader):
-    """The uncommitted items as a table, for a look inside; the reader is not registered."""
+    """What nodes keep, as a table: read once, and nobody is registered."""
 
     def partitions(self) -> Sequence[InputPartition]:
-        """A partition for each node."""
-        follower = _enter(self._options)
-        try:
-            end = follower.latest(NOWHERE, IDLE_WAIT_S)
-            return [SharePartition(share) for share in follower.shares(NOWHERE, end)]
-        finally:
-            follower.close()
+        """A partition for each node and topic."""
+        from evenflow.spark.topic_stream import kept_shares  # noqa: PLC0415 - in the driver alone
+
+        options = self._options
+        shares = [share for topic in options.topics for share in kept_shares(options, topic)]
+        least = options.min_partitions
+        return [SharePartition(share) for share in at_least(shares, least, lambda _: 0.0)]
 
 
 class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -170,20 +172,14 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
     def __init__(self, options: Options, schema: StructType, times_at: str = "") -> None:
         super().__init__(options, schema)
         self._times_at = times_at
-        self._follower: Follower | None = None
-        self._watch: QueryWatch | None = None
-        self._target: Position | None = None
-        self._recalled = False
-        """Whether the counts go on where the query's log ends."""
+        self._streams: dict[str, TopicStream] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_follower": None, "_watch": None}
+        return {**self.__dict__, "_streams": {}}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Where a new query begins."""
-        begin = self._entered().begin(self._options.starting)
-        follower = self._entered(begin)
-        return offset_of(begin, follower.thinned(lambda counts: counts.up_to(begin)))
+        return offset_of({topic: one.begin() for topic, one in self._entered().items()})
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """The limit that the query's options set."""
@@ -192,60 +188,56 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         return ReadMaxRows(self._options.max_items)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """How far the next micro-batch may read.
-
-        Spark asks for a new batch only when the one before is in its commit log, but calls
-        :meth:`commit` for it when the next one is planned. An idle stream would so never be
-        committed to its end: the question is taken as the commit of everything before ``start``.
-        """
-        begin = position_of(start)
-        follower = self._entered(begin, left_out=left_out_of(start))
-        follower.commit(begin, last=self._target is not None)
-        if self._target is None:
-            end = follower.latest(begin, IDLE_WAIT_S)
-        else:
-            newest = follower.latest(begin)
-            end = newest.capped(self._target).merged(begin.capped(newest))
+        """How far the next micro-batch may read; ``start`` itself when there is nothing."""
+        streams, places = self._entered(), self._places(start)
+        wait_s = IDLE_WAIT_S / len(streams)
+        newest = {topic: one.newest(places[topic], wait_s) for topic, one in streams.items()}
         if isinstance(limit, ReadMaxRows):
-            end = follower.limited(begin, end, limit.max_rows)
-        if end == begin:
-            return start
-        return offset_of(end, follower.thinned(lambda counts: counts.up_to(end)))
+            newest = self._limited(places, newest, limit.max_rows)
+        ends = {topic: one.place(places[topic], newest[topic]) for topic, one in streams.items()}
+        return start if ends == places else offset_of(ends)
 
-    def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802
-        """How far the publishers are, for the query's own report of its lag."""
-        return None if self._follower is None else self._follower.closed().to_json()
+    def _limited(
+        self, places: Mapping[str, Place], newest: dict[str, Point], items: int
+    ) -> dict[str, Point]:
+        """Where a micro-batch ends that may have so many items."""
+        streams, starts = self._streams, {topic: place.point for topic, place in places.items()}
+        if sum(streams[t].at_most(starts[t], newest[t]) for t in streams) <= items:
+            return newest
+        return limited_points(
+            {t: one.counted(starts[t], newest[t], items) for t, one in streams.items()}, items
+        )
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """How far the publishers are, with the query's figures (:mod:`~.progress`)."""
+        return {topic: one.report() for topic, one in self._streams.items()} or None
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Fix what is available now."""
-        follower = self._entered()
-        closed = follower.closed()
-        self._target = follower.reached(closed, AVAILABLE_WITHIN_S)
+        for stream in self._entered().values():
+            stream.prepare()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """A partition for each node."""
-        begin, finish = position_of(start), position_of(end)
-        if begin.covers(finish):
-            return []
-        follower = self._entered(begin, finish, left_out_of(start))
-        shares = follower.shares(begin, finish)
-        if self._watch is not None:
-            shares = self._watch.on_batch_planned(shares)
-        return [SharePartition(share) for share in shares]
+        begins, ends = self._places(start), self._places(end)
+        return [
+            SharePartition(share)
+            for topic, stream in self._entered().items()
+            if not begins[topic].point.covers(ends[topic].point)
+            for share in stream.shares(begins[topic], ends[topic])
+        ]
 
     def commit(self, end: dict[str, Any]) -> None:
         """The micro-batch is safe: publishers and nodes may forget it."""
-        position = position_of(end)
-        self._entered(position, left_out=left_out_of(end)).commit(position)
+        places = self._places(end)
+        for topic, stream in self._entered().items():
+            stream.commit(places[topic])
 
     def stop(self) -> None:
         """The query has ended."""
-        if self._watch is not None:
-            self._watch.close()
-            self._watch = None
-        if self._follower is not None:
-            self._follower.close()
-            self._follower = None
+        for stream in self._streams.values():
+            stream.stop()
+        self._streams = {}
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task's share, and tell what was read of each slice."""
@@ -260,42 +252,18 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
             # The task need not wait for it.
             Thread(target=tell_reads, args=(share, reads), daemon=True).start()
 
-        return metered(batches, options.topic, options.consumer, damaged, tell)
+        return metered(batches, share.topic, options.consumer, damaged, tell)
 
-    def _entered(
-        self,
-        position: Position | None = None,
-        planned: Position = NOWHERE,
-        left_out: Mapping[int, int] | None = None,
-    ) -> Follower:
-        """The query's place in the domain; at a position, it is registered there.
+    def _entered(self) -> dict[str, TopicStream]:
+        """The query's places in the domain."""
+        from evenflow.spark.topic_stream import TopicStream  # noqa: PLC0415 - in the driver alone
 
-        Args:
-            position: The position.
-            planned: The end of a batch that is in the query's own log.
-            left_out: What publishers have left out up to the position, as that log has it.
-        """
-        if self._follower is None:
-            from evenflow.spark.query_watch import QueryWatch  # noqa: PLC0415 - in the driver alone
+        for topic in self._options.topics:
+            if topic not in self._streams:
+                self._streams[topic] = TopicStream(self._options, topic, self._times_at)
+        return self._streams
 
-            self._follower = _enter(self._options, alone=True)
-            self._watch = QueryWatch(self._options, self._follower, self._times_at)
-        follower = self._follower
-        if position is not None:
-            if left_out is not None and not self._recalled:
-                self._recalled = True
-                follower.thinned(lambda counts: counts.recall(left_out, position))
-            follower.register(position, planned, tell=False)
-        return follower
-
-
-def _enter(options: Options, *, alone: bool = False) -> Follower:
-    """Enter the domain; only the driver process does, so executors need no DDS."""
-    from evenflow.slices.consumer.follower import Follower  # noqa: PLC0415
-
-    logging.basicConfig(level=logging.WARNING)
-    follower = Follower(
-        options.topic, options.consumer, options.config, read_timeout_s=options.read_timeout_s
-    )
-    follower.enter(alone=alone)
-    return follower
+    def _places(self, offset: dict[str, Any]) -> dict[str, Place]:
+        """An offset by topic."""
+        options = self._options
+        return places_in(offset, options.topics, fail_on_loss=options.fail_on_loss)

@@ -8,9 +8,13 @@ domain. It may die between any two of these steps; logs and sink survive.
 
 from __future__ import annotations
 
-from evenflow.model.ids import Position
+from collections.abc import Callable
+from dataclasses import replace
+
 from evenflow.model.messages import ConsumerCommit
 from evenflow.slices.consumer.core import ConsumerCore
+from evenflow.slices.consumer.counts import Run, limited
+from evenflow.slices.consumer.splits import BEGIN, Point, range_between
 from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.testing.invariants import Violation
 from evenflow.testing.node import SimNode
@@ -22,8 +26,8 @@ class SimConsumer:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.offsets = [Position()]
-        """The offset log: the end of every planned batch, and the initial position."""
+        self.offsets = [BEGIN]
+        """The offset log: the end of every planned batch, and where the first one began."""
         self.committed = 0
         """The commit log: the newest batch that is done."""
         self.sink: dict[int, list[int]] = {}
@@ -45,6 +49,10 @@ class SimConsumer:
         self.answered_at = 0.0
         self.limit = 0
         """About how many items a batch may have; 0: any number."""
+        self.count: Callable[[Range, int], list[Run] | None] | None = None
+        """Asks all owners how many items there are; then the limit is exact, and splits epochs."""
+        self.sizes: dict[int, int] = {}
+        """By batch: how many items it has, when they were counted."""
         self.since = 0
         """Items up to this one were published before it was there."""
 
@@ -52,9 +60,9 @@ class SimConsumer:
         """Come to life and register, at the last committed position."""
         self._lives += 1
         self.core = ConsumerCore(TOPIC, self.name, self._lives << 32)
-        self.core.note_planned(self.offsets[-1])
+        self.core.note_planned(self.offsets[-1].planned)
         self.next_repeat = 0.0
-        self.told = self.core.commit(self.offsets[self.committed])
+        self._commit()
         self._pending, self._read, self._runs = {}, [], []
 
     def die(self) -> None:
@@ -67,7 +75,7 @@ class SimConsumer:
         start, core = self.offsets[self.committed], self.core
         if core is None or core.lacking() or not core.is_confirmed:
             return False
-        return core.latest(start) == start
+        return core.point(start) == start
 
     @property
     def in_hand(self) -> bool:
@@ -80,17 +88,31 @@ class SimConsumer:
             return
         start = self.offsets[self.committed]
         if len(self.offsets) == self.committed + 1:
-            end = self.core.latest(start)
-            if end == start:
+            end = self._end(start, self.core)
+            if start.covers(end):
                 return
-            if self.limit:
-                end = self.core.limited(start, end, self.limit)
             self.offsets.append(end)
             self._commit()
         elif not self.core.is_confirmed:
             return
         self._pending = {slice_id: {} for slice_id in range(slice_count)}
         self._read, self._runs = [], []
+
+    def _end(self, start: Point, core: ConsumerCore) -> Point:
+        """Where the next batch ends; where it begins when there is none."""
+        newest = core.point(start)
+        if not self.limit:
+            return newest
+        if self.count is None:
+            return Point(core.limited(start.position, newest.position, self.limit))
+        newest = core.bounded(start, newest, self.limit)
+        runs = self.count(range_between(start, newest), self.limit)
+        if runs is None:
+            return start
+        end = limited(start, newest, runs, self.limit)
+        planned = sum(run.items for run in runs)
+        self.sizes[len(self.offsets)] = min(planned, self.limit)
+        return end
 
     def read(self, node: SimNode, slices: list[int], most: int) -> None:
         """Ask a node for slices; the answer breaks off after ``most`` batches."""
@@ -99,8 +121,8 @@ class SimConsumer:
         if not slices or serving is None:
             return
         after = {key: at for s in slices for key, at in self._pending[s].items()}
-        start, end = self.offsets[self.committed], self.offsets[self.committed + 1]
-        answer = serving.select(Range(tuple(slices), start, end, after))
+        asked = range_between(self.offsets[self.committed], self.offsets[self.committed + 1])
+        answer = serving.select(replace(asked, slices=tuple(slices), after=after))
         if isinstance(answer, Refusal):
             if answer.reason == "forgotten":
                 raise Violation(f"{self.name} was refused: {answer}")
@@ -117,6 +139,8 @@ class SimConsumer:
 
     def _finish(self) -> None:
         batch = self.committed + 1
+        if len(self._read) > self.sizes.get(batch, len(self._read)):
+            raise Violation(f"{self.name} may read {self.sizes[batch]}, has {len(self._read)}")
         self.sink[batch], self._sunk[batch] = self._read, self._runs
         self.committed = batch
         if not self.commits_late:
@@ -131,7 +155,7 @@ class SimConsumer:
     def _commit(self) -> None:
         """Tell the domain that the newest batch that is done may be forgotten."""
         assert self.core is not None
-        self.told = self.core.commit(self.offsets[self.committed])
+        self.told = self.core.commit(self.offsets[self.committed].position)
         self.next_repeat = 0.0
 
     def items(self) -> list[int]:

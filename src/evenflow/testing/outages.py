@@ -21,6 +21,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable
+from functools import partial
 
 from evenflow.config.spans import Keep
 from evenflow.slices.balancer.core import BalancerSettings
@@ -94,6 +95,8 @@ def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
     cluster = ServingCluster(4, node_settings=settings, balancer_settings=PATIENCE, keep=keep)
     for consumer in cluster.consumers.values():
         consumer.limit = rng.choice([0, 0, 1, 5])
+        if consumer.limit and seed % 2:
+            consumer.count = partial(cluster.count, consumer)
     if chance.random() < 0.5:
         cluster.declare("late")
     if keep is None:
@@ -280,7 +283,7 @@ def _give_up_the_dead(cluster: ServingCluster) -> None:
     alive |= {writer for core in cluster.publishers.values() for writer in core.formers}
     cluster.lossy |= cluster.checker.given_up
     known = {w for sim in cluster.nodes.values() for w in sim.core.writers.gone_since}
-    known |= {w for c in cluster.consumers.values() for w in c.offsets[-1]}
+    known |= {w for c in cluster.consumers.values() for w in c.offsets[-1].planned}
     for writer in known - alive:
         cluster.give_up(writer)
 

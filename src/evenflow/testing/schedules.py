@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.settings import NodeSettings
@@ -162,16 +163,21 @@ def _disturb_paths(cluster: SimCluster, rng: random.Random) -> None:
     cluster.network.cut(one, other, both=rng.random() < 0.5)
 
 
-def random_serving_schedule(seed: int, steps: int = 400, *, cache: int = 0) -> ServingCluster:
+def random_serving_schedule(
+    seed: int, steps: int = 400, *, cache: int = 0, limit: int = 0
+) -> ServingCluster:
     """Run one random schedule, settle, and check what every consumer has.
 
     Args:
         seed: Names the schedule.
         steps: How many things happen before the quiet time.
         cache: Bytes each node may keep; 0 for as many as it likes.
+        limit: Items that a batch may have, exactly; 0 for any number.
     """
     rng = random.Random(seed)
     cluster = ServingCluster()
+    for consumer in cluster.consumers.values() if limit else ():
+        consumer.limit, consumer.count = limit, partial(cluster.count, consumer)
     if cache:
         cluster.node_settings = replace(cluster.node_settings, cache_bytes=cache)
     cluster.start_balancer()

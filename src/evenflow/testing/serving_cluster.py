@@ -6,6 +6,8 @@ once.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from evenflow.config.spans import Keep
 from evenflow.model.messages import (
     CommitCopy,
@@ -20,7 +22,9 @@ from evenflow.model.messages import (
 )
 from evenflow.slices.actions import NodeGone, Send
 from evenflow.slices.balancer.core import BalancerSettings
+from evenflow.slices.consumer.counts import Run
 from evenflow.slices.consumer.registry import is_expired
+from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import SimCluster
 from evenflow.testing.consumer import SimConsumer
@@ -136,6 +140,20 @@ class ServingCluster(SimCluster):
                 consumer.read(self.nodes[node], list(slices), 1_000_000)
         self._tell(consumer)
 
+    def count(self, consumer: SimConsumer, asked: Range, most: int) -> list[Run] | None:
+        """How many items the owners of all slices have, as a consumer knows them."""
+        runs: list[Run] = []
+        for node, slices in consumer.core.owners().items() if consumer.core else ():
+            sim = self.nodes.get(node)
+            serving = None if sim is None or sim.stopped else sim.core.serving
+            if serving is None:
+                return None
+            found = serving.count(replace(asked, slices=slices), most)
+            if isinstance(found, Refusal):
+                return None
+            runs += found
+        return runs
+
     def _tell(self, consumer: SimConsumer) -> None:
         if consumer.told is not None and self.now >= consumer.next_repeat:
             consumer.next_repeat = self.now + COMMIT_EVERY
@@ -167,7 +185,7 @@ class ServingCluster(SimCluster):
         if one is None or one.stage >= CutStage.CLEARED or self.kept is None:
             return one is not None and one.stage >= CutStage.CLEARED
         return one.cut is not None and all(
-            consumer.offsets[consumer.committed][writer] >= one.cut.epoch
+            consumer.offsets[consumer.committed].position[writer] >= one.cut.epoch
             for consumer in self.consumers.values()
         )
 

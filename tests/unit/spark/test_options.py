@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from evenflow.errors import ConfigError
+from evenflow.model.ids import Position
+from evenflow.slices.consumer.splits import Point, Split
 from evenflow.spark.options import Options
 
 
@@ -34,8 +36,60 @@ def test_names_are_read_without_regard_to_case(config: str) -> None:
     }
     options = Options.of(given)
     assert options.config.domain.id == 7
-    assert (options.max_items, options.starting) == (500, {0xAA: 3})
+    assert options.max_items == 500
+    assert options.starting == {"fleet": Point(Position({0xAA: 3}))}
     assert (options.consumer, options.read_timeout_s) == ("alerts", 2.5)
+
+
+def test_places_are_words_or_offsets_as_in_a_checkpoint(config: str) -> None:
+    split = '{"fleet": {"00000000000000aa": 3, "split": {"00000000000000aa": [4, 1, 7, 9]}}}'
+    more = {"startingOffsets": "latest", "endingOffsets": split, "failOnDataLoss": "FALSE"}
+    options = Options.of({"topic": "fleet", "config": config, **more})
+    assert options.starting == "latest"
+    assert options.ending == {"fleet": Point(Position({0xAA: 3}), {0xAA: Split(4, 1, 7, 9)})}
+    assert not options.fail_on_loss
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1700000000000", "2023-11-14T22:13:20", "2023-11-14 23:13:20+01:00"],
+)
+def test_a_time_is_milliseconds_or_iso_8601(config: str, text: str) -> None:
+    options = Options.of({"topic": "fleet", "config": config, "startingTimestamp": text})
+    assert options.since == 1_700_000_000_000_000
+
+
+def test_several_topics_by_name_or_pattern(tmp_path: Path) -> None:
+    file = tmp_path / "evenflow.toml"
+    file.write_text(
+        "".join(f"[topics.{name}]\nserved = true\n" for name in ("cars", "carts", "boats"))
+        + "[topics.cards]\n[topics.ships]\nserved = true\nfields = 'n INT'\n"
+    )
+
+    def options(**given: str) -> Options:
+        return Options.of({"config": str(file), **given})
+
+    assert options(topics="cars, boats,cars").topics == ("cars", "boats")
+    assert options(topicsPattern="car.*").topics == ("cars", "carts"), "cards are not served"
+    assert options(topicsPattern=".*", fields="").fields == ""
+    assert options(topics="cars").names_topics
+    assert not options(topic="cars").names_topics
+    for given, words in (
+        ({"topics": "cars,cards"}, "served.*must be true"),
+        ({"topics": " ,"}, "must name a topic"),
+        ({"topicsPattern": "trains"}, r"no served topic.*\(boats, cars, carts, ships\)"),
+        ({"topicsPattern": "("}, "is no pattern"),
+        ({"topic": "cars", "topics": "boats"}, "one of topic and topics"),
+        ({"topics": "cars,ships"}, "encoded differently"),
+    ):
+        with pytest.raises(ConfigError, match=f"(?s){words}"):
+            options(**given)
+
+
+def test_two_beginnings_are_one_too_many(config: str) -> None:
+    given = {"startingOffsets": "latest", "startingTimestamp": "5"}
+    with pytest.raises(ConfigError, match="startingOffsets is given, too"):
+        Options.of({"topic": "fleet", "config": config, **given})
 
 
 def test_the_topic_declares_the_columns_of_its_payloads_and_the_query_may_name_others(
@@ -80,6 +134,12 @@ def test_the_topic_declares_the_columns_of_its_payloads_and_the_query_may_name_o
         ("maxItemsPerTrigger", "many", "above 0"),
         ("startingEpochs", "yesterday", "'earliest', 'latest' or JSON"),
         ("startingEpochs", '{"a": 1}', "'earliest', 'latest' or JSON"),
+        ("startingOffsets", '{"other": {}}', "'earliest', 'latest' or JSON"),
+        ("startingOffsets", "[]", "'earliest', 'latest' or JSON"),
+        ("endingOffsets", "earliest", "must be 'latest' or JSON"),
+        ("startingTimestamp", "noon", "ISO 8601"),
+        ("failOnDataLoss", "no", "true or false"),
+        ("minPartitions", "0", "above 0"),
         ("readTimeout", "soon", "number of seconds"),
         ("readTimeout", "-1", "number of seconds"),
         ("config", "nowhere.toml", "cannot be read"),

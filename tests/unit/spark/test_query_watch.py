@@ -41,8 +41,8 @@ class Domain:
     def lag(self) -> tuple[int, int]:
         return 3, 450
 
-    def thinned(self, ask: Callable[[Any], Any]) -> Any:
-        return ask(SimpleNamespace(settled=17))
+    def ask(self, question: Callable[[Any], Any]) -> Any:
+        return question(SimpleNamespace(thinned=SimpleNamespace(settled=17)))
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def watch(domain: Domain, monkeypatch: pytest.MonkeyPatch) -> Iterator[QueryWatc
     monkeypatch.setattr(query_watch, "batch_seconds", lambda *_: 0.25)
     config = Config.load(None, {"topics": {"items": {"served": True}}})
     follower: Any = domain
-    watch = QueryWatch(Options("items", config, "alerts"), follower, "somewhere")
+    watch = QueryWatch(Options(("items",), config, "alerts"), "items", follower, "somewhere")
     yield watch
     watch.close()
 
@@ -86,6 +86,17 @@ def test_only_what_tasks_of_this_query_tell_counts(watch: QueryWatch, domain: Do
     assert found["damaged_items"] == 2
     assert (found["lag_epochs"], found["lag_items"]) == (3, 450)
     assert found["thinned_items"] == 17
+
+
+def test_a_query_that_wants_more_tasks_has_the_dear_shares_cut(
+    watch: QueryWatch, domain: Domain
+) -> None:
+    domain.reads = [reads(1, {1: 10, 2: 500, 3: 40})]
+    watch._look(1.0)
+    watch._least_tasks = 3
+    planned = watch.on_batch_planned([share(1), share(2, 3)])
+    assert [one.asked.slices for one in planned] == [(2,), (3,), (1,)]
+    assert watch._agent.sensors.read(1.0)["tasks"] == 3
 
 
 def test_the_dearest_share_comes_first(watch: QueryWatch, domain: Domain) -> None:

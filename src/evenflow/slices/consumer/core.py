@@ -42,8 +42,10 @@ from evenflow.model.messages import (
 )
 from evenflow.model.slice_map import SliceMap
 from evenflow.slices.actions import NodeGone
+from evenflow.slices.consumer.epoch_items import EpochItems
 from evenflow.slices.consumer.registry import BALANCER, Consumers, is_expired
 from evenflow.slices.consumer.returning import expired_words, missing_words
+from evenflow.slices.consumer.splits import Point
 from evenflow.slices.consumer.thinned import ThinnedCounts
 from evenflow.slices.ledger_view import LedgerView
 
@@ -84,14 +86,12 @@ class ConsumerCore:
         """The number of the first commit of this life."""
         self._planned: dict[int, int] = {}
         """For each writer the furthest that may have been planned."""
-        self._closes: dict[int, EpochClose] = {}
-        self._counts: dict[int, dict[int, int]] = {}
-        """For each writer: items up to the end of some epochs."""
+        self.items = EpochItems()
         self.thinned = ThinnedCounts()
 
     # -- events -----------------------------------------------------------------------------------
 
-    def handle(self, event: object, now: float) -> None:  # noqa: ARG002 - as all cores have it
+    def handle(self, event: object, now: float) -> None:
         """Take in what the domain shows."""
         match event:
             case MapPage():
@@ -102,10 +102,8 @@ class ConsumerCore:
             case Ledger() | WriterCut():
                 self._on_ledger(event)
             case EpochClose():
-                self._closes[event.writer] = event
+                self.items.on_close(event, now)
                 self.thinned.on_close(event)
-                counts = self._counts.setdefault(event.writer, {})
-                counts |= {event.committed: event.committed_items, event.epoch: event.items}
             case ConsumerCommit():
                 self.others.commit(event)
                 self._compare(event)
@@ -242,41 +240,31 @@ class ConsumerCore:
             for writer, term in self.ledger.preparing().items()
         ]  # fmt: skip
 
+    def point(self, start: Point) -> Point:
+        """The newest point that can be read whole; never behind ``start``."""
+        newest = start.advanced(self.latest(start.position))
+        named = {writer for told in self.progress.values() for writer in told.writers}
+        left = {}
+        for writer, split in newest.splits.items():
+            cut = self.ledger.cut(writer)
+            over = self.ledger.is_over(writer) and writer not in named
+            # A stream that was given up ends before the split: there is no rest of that epoch.
+            if not over and (cut is None or cut.epoch >= split.epoch):
+                left[writer] = split
+        return Point(newest.position, left)
+
+    def bounded(self, start: Point, newest: Point, items: int) -> Point:
+        """A point up to a second one; what lies behind it is no matter to who takes so many."""
+        enough = self.items.enough(start.planned, newest.position, items)
+        return Point(enough, newest.splits)
+
     def limited(self, start: Position, end: Position, items: int) -> Position:
-        """A position between two, about this many items behind the first and at least one epoch.
-
-        The items of a writer are taken to be spread evenly over the epochs between those whose
-        count is known. An epoch is never split.
-        """
-        begin = {w: self._begin(w, start[w], epoch) for w, epoch in end.items()}
-        wanted = {w: self._items_between(w, begin[w], epoch) for w, epoch in end.items()}
-        total = sum(wanted.values())
-        if total <= items:
-            return end
-        share = items / total
-        limited = start.merged(
-            {w: begin[w] + int((epoch - begin[w]) * share) for w, epoch in end.items()}
-        )
-        if limited == start:
-            largest = max(wanted, key=lambda w: wanted[w])
-            return start.merged({largest: begin[largest] + 1})
-        return limited
-
-    def _begin(self, writer: int, start: int, end: int) -> int:
-        """Where the items of a writer begin that lie between two epochs.
-
-        A publisher that was cut and came back has no epoch up to where its stream was cut: nodes
-        would take a position in there for one of which items were forgotten. Before a writer that
-        is new here has named its first epoch, all of it is taken.
-        """
-        if start:
-            return start
-        close = self._closes.get(writer)
-        return min(close.committed, end) if close is not None and close.epoch else end
+        """A position between two, about this many items behind the first and at least one epoch."""
+        return self.items.limited(start, end, items)
 
     def forgotten(self) -> Position:
         """For each writer the epoch up to which everything is forgotten."""
-        return Position({writer: close.committed for writer, close in self._closes.items()})
+        return Position({writer: close.committed for writer, close in self.items.closes.items()})
 
     def missing(self, position: Position) -> str:
         """What a consumer that is not registered would never get behind a position, in words."""
@@ -296,28 +284,25 @@ class ConsumerCore:
     def closed(self) -> Position:
         """The newest closed epoch of every writer that has not ended."""
         ledger = self.ledger
-        return Position({w: c.epoch for w, c in self._closes.items() if not ledger.is_over(w)})
+        return Position({w: c.epoch for w, c in self.items.closes.items() if not ledger.is_over(w)})
+
+    def epochs_lacking(self, node: str, closed: Position) -> int:
+        """How many closed epochs a node has not whole yet, of the writer furthest ahead."""
+        told = self.progress.get(node)
+        has = NOWHERE if told is None else Position.of(told.writers, told.epochs)
+        return max(0, has.merged(self.forgotten()).epochs_behind(closed))
+
+    def seconds_behind(self, position: Position, now: float) -> float:
+        """How long the oldest closed epoch behind a position has waited; 0 when there is none."""
+        return max(0.0, now - self.items.waiting_since(position, self.closed()))
 
     def items_behind(self, position: Position) -> int:
         """About how many closed items lie behind a position: the lag."""
         return sum(
-            self._items_between(writer, max(position[writer], close.committed), close.epoch)
-            for writer, close in self._closes.items()
+            self.items.between(writer, max(position[writer], close.committed), close.epoch)
+            for writer, close in self.items.closes.items()
             if not self.ledger.is_over(writer)
         )
-
-    def _items_between(self, writer: int, start: int, end: int) -> int:
-        return max(0, self._items_up_to(writer, end) - self._items_up_to(writer, start))
-
-    def _items_up_to(self, writer: int, epoch: int) -> int:
-        counts = self._counts.get(writer, {})
-        if epoch in counts:
-            return counts[epoch]
-        below = max(((e, n) for e, n in counts.items() if e < epoch), default=(0, 0))
-        above = min(((e, n) for e, n in counts.items() if e > epoch), default=None)
-        if above is None:
-            return below[1]
-        return below[1] + (above[1] - below[1]) * (epoch - below[0]) // (above[0] - below[0])
 
     # -- committing -------------------------------------------------------------------------------
 
@@ -337,13 +322,9 @@ class ConsumerCore:
         self.note_planned(position)
         self.note_planned(planned)
         self.thinned.settle(position)
-        for writer, epoch in position.items():
-            counts = self._counts.get(writer, {})
-            for old in [e for e in counts if e < epoch]:
-                del counts[old]
-        for writer in [w for w in self._counts if self.ledger.is_over(w)]:
-            del self._counts[writer]
-            self._closes.pop(writer, None)
+        self.items.settle(position)
+        for writer in [w for w in self.items.writers() if self.ledger.is_over(w)]:
+            self.items.forget(writer)
             self.thinned.forget(writer)
         return ConsumerCommit(
             self.topic, self.name, self._number, *position.columns(), ended, *planned.columns()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from evenflow.domain.channels import (
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenflow.config import Config
-    from evenflow.slices.consumer.thinned import ThinnedCounts
 
 TICK_S: Final = 0.1
 REPEAT_S: Final = 1.0
@@ -206,34 +206,30 @@ class Follower:
 
     def limited(self, start: Position, end: Position, items: int) -> Position:
         """A position between two, about this many items behind the first."""
-        with self._changed:
-            return self._core.limited(start, end, items)
+        return self.ask(lambda core: core.limited(start, end, items))
 
     def closed(self) -> Position:
         """The newest closed epoch of every live writer."""
-        with self._changed:
-            return self._core.closed()
-
-    def reached(self, position: Position, seconds: float) -> Position:
-        """Wait until a position can be read, or the time is up; the newest one that can."""
-        with self._changed:
-            self._wait_for(lambda: self._core.latest(NOWHERE).covers(position), seconds)
-            return self._core.latest(NOWHERE)
+        return self.ask(lambda core: core.closed())
 
     def shares(self, start: Position, end: Position) -> list[Share]:
         """What is to be read of a batch: a share for each node."""
+        return self.shares_of(Range((), start, end, {}))
+
+    def shares_of(self, asked: Range) -> list[Share]:
+        """What is to be read of a range, whatever its slices: a share for each node."""
         with self._changed:
             owners = self._core.owners()
             if not owners:
                 owners = {"": tuple(range(self._config.topic(self._topic).slices))}
             addresses = {node: told.address for node, told in self._core.progress.items()}
-            self._core.note_planned(end)
+            self._core.note_planned(asked.end)
         return [
             Share(
                 self._topic,
                 addresses.get(node, ""),
                 tuple(sorted(addresses.values())),
-                Range(slices, start, end, {}),
+                replace(asked, slices=slices),
                 self._read_timeout_s,
                 self._config.domain,
             )
@@ -284,10 +280,15 @@ class Follower:
             epochs = position.epochs_behind(self._core.closed())
             return max(0, epochs), self._core.items_behind(position)
 
-    def thinned(self, ask: Callable[[ThinnedCounts], T]) -> T:
-        """Ask, or tell, what publishers have left out."""
+    def ask(self, question: Callable[[ConsumerCore], T]) -> T:
+        """Ask the core, or tell it, while nothing changes it."""
         with self._changed:
-            return ask(self._core.thinned)
+            return question(self._core)
+
+    def wait(self, question: Callable[[ConsumerCore], bool], seconds: float) -> None:
+        """Wait until the core says yes, or the time is up."""
+        with self._changed:
+            self._wait_for(lambda: question(self._core), seconds)
 
     # -- inside -----------------------------------------------------------------------------------
 

@@ -15,17 +15,28 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from pyarrow import ArrowException, flight
 
 from evenflow.domain.codec import encode
 from evenflow.errors import DecodeError, ReadFailed
+from evenflow.model.ids import Position
+from evenflow.slices.consumer.counts import Run, decode_runs
 from evenflow.slices.consumer.finding import find_addresses
 from evenflow.slices.consumer.idle_limit import streamed
 from evenflow.slices.consumer.row_numbers import Reached, decode_spans, numbered
-from evenflow.slices.consumer.ticket import COUNT, READS, Range, decode_ticket, encode_ticket
+from evenflow.slices.consumer.ticket import (
+    COUNTS,
+    HELD,
+    READS,
+    SINCE,
+    Range,
+    decode_ticket,
+    encode_question,
+    encode_ticket,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +57,7 @@ LOST_S: Final = 3.0
 """When no node at all has answered for so long, the domain is asked where others are."""
 TELL_S: Final = 1.0
 """How long a call may take that no item depends on."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +75,8 @@ class Share:
     """Where to look for nodes when none of these answers."""
 
 
-class _Reading:
-    """A reader's way through its share."""
+class Reading(Generic[T]):
+    """A reader's way through its share, from owner to owner."""
 
     def __init__(self, share: Share) -> None:
         self.share = share
@@ -77,7 +89,8 @@ class _Reading:
         self.chunks = 0
         self.deadline = time.monotonic() + share.timeout_s
 
-    def run(self) -> Iterator[tuple[RecordBatch, Spans]]:
+    def run(self) -> Iterator[T]:
+        """Ask until nothing is lacking; `ReadFailed` when nobody gives it."""
         asked = self.share.asked
         ways: list[tuple[str, tuple[int, ...]]] = []
         if self.share.address:
@@ -86,7 +99,9 @@ class _Reading:
         while self.pending:
             before = self.chunks, len(self.pending)
             for address, slices in ways:
-                yield from self._read(address, [s for s in slices if s in self.pending])
+                lacking = [s for s in slices if s in self.pending]
+                if lacking:
+                    yield from self._try(address, lacking)
             if not self.pending:
                 return
             if before != (self.chunks, len(self.pending)):
@@ -103,25 +118,20 @@ class _Reading:
             ways = self._ask_the_way()
 
     def _range(self, slices: list[int]) -> Range:
-        asked = self.share.asked
-        after = self.reached.after(slices)
-        return Range(tuple(slices), asked.start, asked.end, after)
+        return replace(self.share.asked, slices=tuple(slices), after=self.reached.after(slices))
 
-    def _read(self, address: str, slices: list[int]) -> Iterator[tuple[RecordBatch, Spans]]:
-        if not slices:
-            return
-        ticket = flight.Ticket(encode_ticket(self.share.topic, self._range(slices)))
+    def _try(self, address: str, slices: list[int]) -> Iterator[T]:
+        """Ask one node for some slices."""
         try:
-            silent_s = min(SILENT_S, self.share.timeout_s)
-            for chunk in streamed(lambda: _clients.get(address).do_get(ticket), silent_s):
-                spans = decode_spans(chunk.app_metadata.to_pybytes(), chunk.data.num_rows)
-                yield chunk.data, spans
-                self.reached.add(spans)
-                self._came()
+            yield from self.ask(_clients.get(address), self._range(slices))
             self.pending -= set(slices)
             self._came()
         except (flight.FlightError, ArrowException, OSError) as error:
             self._failed(address, slices, error)
+
+    def ask(self, client: Any, asked: Range) -> Iterator[T]:
+        """Ask one node; errors of Flight are its refusals."""
+        raise NotImplementedError
 
     def _came(self) -> None:
         self.chunks += 1
@@ -166,6 +176,39 @@ class _Reading:
         return []
 
 
+class _Items(Reading["tuple[RecordBatch, Spans]"]):
+    """Reads the items themselves."""
+
+    def ask(self, client: Any, asked: Range) -> Iterator[tuple[RecordBatch, Spans]]:
+        ticket = flight.Ticket(encode_ticket(self.share.topic, asked))
+        silent_s = min(SILENT_S, self.share.timeout_s)
+        for chunk in streamed(lambda: client.do_get(ticket), silent_s):
+            spans = decode_spans(chunk.app_metadata.to_pybytes(), chunk.data.num_rows)
+            yield chunk.data, spans
+            self.reached.add(spans)
+            self._came()
+
+
+class _Answers(Reading[bytes]):
+    """Asks something about a share.
+
+    Args:
+        share: What is asked about.
+        kind: The kind of question.
+        number: What it asks for beside the share.
+    """
+
+    def __init__(self, share: Share, kind: str, number: int) -> None:
+        super().__init__(share)
+        self._kind, self._number = kind, number
+
+    def ask(self, client: Any, asked: Range) -> Iterator[bytes]:
+        action = flight.Action(self._kind, encode_question(self.share.topic, asked, self._number))
+        options = flight.FlightCallOptions(timeout=min(SILENT_S, self.share.timeout_s))
+        for answer in list(client.do_action(action, options)):
+            yield answer.body.to_pybytes()
+
+
 def tell_reads(share: Share, reads: SliceReads) -> None:
     """Give a node what a task has read, to pass on; it is no matter when none takes it."""
     action = flight.Action(READS, encode(reads))
@@ -180,9 +223,9 @@ def tell_reads(share: Share, reads: SliceReads) -> None:
             return
 
 
-def count_items(topic: str, address: str, asked: Range) -> int | None:
+def count_held(topic: str, address: str, asked: Range) -> int | None:
     """How many items of a range a node has in its own slices; None when it does not say."""
-    action = flight.Action(COUNT, encode_ticket(topic, asked))
+    action = flight.Action(HELD, encode_ticket(topic, asked))
     try:
         [told] = _clients.get(address).do_action(action, flight.FlightCallOptions(timeout=TELL_S))
         return int(told.body.to_pybytes())
@@ -193,12 +236,22 @@ def count_items(topic: str, address: str, asked: Range) -> int | None:
 
 def read_share(share: Share) -> Iterator[RecordBatch]:
     """Read what a task shall read; `ReadFailed` when nobody gives it."""
-    return (rows for rows, _ in _Reading(share).run())
+    return (rows for rows, _ in _Items(share).run())
 
 
 def read_numbered(share: Share) -> Iterator[RecordBatch]:
     """The same, with the writer and the number of each item as columns before the others."""
-    return (numbered(rows, spans) for rows, spans in _Reading(share).run())
+    return (numbered(rows, spans) for rows, spans in _Items(share).run())
+
+
+def count_share(share: Share, most: int) -> Iterator[Run]:
+    """Count what a task would read; what lies behind so many items may be left out."""
+    return (run for one in _Answers(share, COUNTS, most).run() for run in decode_runs(one))
+
+
+def first_epochs(share: Share, time_us: int) -> Iterator[Position]:
+    """Which epochs are the first to have items of a time or later, of some of the slices each."""
+    return (Position.parse(one) for one in _Answers(share, SINCE, time_us).run())
 
 
 class _Clients:

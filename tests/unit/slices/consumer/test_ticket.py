@@ -8,16 +8,28 @@ from hypothesis import strategies as st
 
 from evenflow.errors import DecodeError
 from evenflow.model.ids import Position
-from evenflow.slices.consumer.ticket import Range, decode_ticket, encode_ticket
+from evenflow.slices.consumer.ticket import (
+    Range,
+    Split,
+    decode_question,
+    decode_ticket,
+    encode_question,
+    encode_ticket,
+)
 
 NUMBERS = st.integers(0, (1 << 64) - 1)
 POSITIONS = st.dictionaries(NUMBERS, NUMBERS, max_size=5).map(Position)
+SPLITS = st.dictionaries(
+    NUMBERS, st.builds(Split, NUMBERS, st.integers(0, 1 << 31), NUMBERS, NUMBERS), max_size=3
+)
 RANGES = st.builds(
     Range,
     st.lists(st.integers(0, 1 << 31), max_size=9).map(tuple),
     POSITIONS,
     POSITIONS,
     st.dictionaries(st.tuples(st.integers(0, 1 << 31), NUMBERS), NUMBERS, max_size=5),
+    SPLITS,
+    SPLITS,
 )
 
 
@@ -26,10 +38,16 @@ def test_comes_back_as_it_was(topic: str, asked: Range) -> None:
     assert decode_ticket(encode_ticket(topic, asked)) == (topic, asked)
 
 
+@given(st.text(max_size=10), RANGES, NUMBERS)
+def test_a_question_comes_back_as_it_was(topic: str, asked: Range, number: int) -> None:
+    assert decode_question(encode_question(topic, asked, number)) == (topic, asked, number)
+
+
 @given(st.binary(max_size=60))
 def test_any_bytes_are_refused_in_words(encoded: bytes) -> None:
-    with pytest.raises(DecodeError):
-        decode_ticket(encoded)
+    for decode in (decode_ticket, decode_question):
+        with pytest.raises(DecodeError):
+            decode(encoded)
 
 
 SOUND = {
@@ -69,6 +87,10 @@ def test_the_example_is_sound() -> None:
         ("after", {"00000000000000aa": [[-1], [7]]}),
         ("after", {"00000000000000aa": [[1], [-7]]}),
         ("after", {"00000000000000aa": [[1], [1 << 64]]}),
+        ("taken", {"aa": [1, 2, 3, 4]}),
+        ("taken", {"00000000000000aa": [1, 2, 3]}),
+        ("upto", {"00000000000000aa": [1, -2, 3, 4]}),
+        ("upto", {"00000000000000aa": [1, 2, 1 << 64, 4]}),
         ("more", 1),
     ],
 )

@@ -9,6 +9,11 @@ rest, here or elsewhere.
 ``get_flight_info(descriptor)`` says who owns the slices now: an endpoint for each owner. Any node
 can be asked.
 
+``do_action("counts")`` says how many items a range has, by writer, epoch and slice, for a consumer
+that may take only so many.
+
+``do_action("since")`` says which epochs of a range are the first to have items of a time or later.
+
 ``do_action("reads")`` takes what a reader's task has read, an encoded
 :class:`~evenflow.model.messages.SliceReads`, and tells the domain: executors are no part of it.
 
@@ -23,6 +28,7 @@ from __future__ import annotations
 
 import logging
 import socket
+from dataclasses import replace
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,12 +39,16 @@ from evenflow.domain.codec import codec_of
 from evenflow.errors import DecodeError, DomainError
 from evenflow.model.messages import SliceReads
 from evenflow.slices.consumer.arrow_batches import SCHEMA, record_batches
+from evenflow.slices.consumer.counts import encode_runs
 from evenflow.slices.consumer.row_numbers import spans_of
 from evenflow.slices.consumer.ticket import (
-    COUNT,
+    COUNTS,
+    HELD,
     READS,
+    SINCE,
     Range,
     Refusal,
+    decode_question,
     decode_ticket,
     encode_ticket,
 )
@@ -47,9 +57,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evenflow.model.batch import Batch
+    from evenflow.model.ids import Position
+    from evenflow.slices.consumer.counts import Run
     from evenflow.slices.node.serving.directory import Directory
 
     Select = Callable[[Range], list[Batch] | Refusal]
+    Count = Callable[[Range, int], list[Run] | Refusal]
+    Since = Callable[[Range, int], Position | Refusal]
     Tell = Callable[[SliceReads], object]
 
 WRONG: Final = "wrong"
@@ -64,7 +78,9 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         interface: Network interface to listen on, by name or address.
         port: Port to listen on; 0 for any.
         select: Gives the batches of a range or says why not; called by any thread.
-        count: Says how many items of a range are here.
+        count: Counts the items of a range or says why not; called by any thread.
+        since: Finds the first epochs of a time or later, or says why not; called by any thread.
+        held: Says how many items of a range are here in own slices.
         directory: Knows the other nodes.
         tell: Tells the domain what a task has read.
     """
@@ -76,7 +92,9 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         port: int,
         *,
         select: Select,
-        count: Callable[[Range], int],
+        count: Count,
+        since: Since,
+        held: Callable[[Range], int],
         directory: Directory,
         tell: Tell,
     ) -> None:
@@ -93,6 +111,8 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         self._topic = topic
         self._select = select
         self._count = count
+        self._since = since
+        self._held = held
         self._directory = directory
         self._tell = tell
 
@@ -100,7 +120,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         """Stream what a ticket asks for."""
         found = self._select(self._decode(ticket.ticket))
         if isinstance(found, Refusal):
-            raise flight.FlightUnavailableError(found.detail, found.reason.encode())
+            raise _unavailable(found)
         return flight.GeneratorStream(SCHEMA, _stream(found))
 
     def get_flight_info(self, context: Any, descriptor: Any) -> Any:  # noqa: ARG002
@@ -110,38 +130,61 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         for address, slices in self._directory.owners(asked.slices).items():
             wanted = set(slices)
             after = {key: last for key, last in asked.after.items() if key[0] in wanted}
-            part = Range(tuple(slices), asked.start, asked.end, after)
+            part = replace(asked, slices=tuple(slices), after=after)
             endpoints.append(flight.FlightEndpoint(encode_ticket(self._topic, part), [address]))
         return flight.FlightInfo(SCHEMA, descriptor, endpoints, -1, -1)
 
     def do_action(self, context: Any, action: Any) -> list[bytes]:  # noqa: ARG002
-        """Pass on what a task has read, or count."""
-        if action.type == COUNT:
-            return [str(self._count(self._decode(action.body.to_pybytes()))).encode()]
-        if action.type != READS:
-            raise self._refuse(f"unknown action {action.type!r}")
+        """Count the items of a range, or pass on what a task has read."""
+        if action.type in (COUNTS, SINCE):
+            return [self._answer(action.type, action.body.to_pybytes())]
+        if action.type == HELD:
+            return [str(self._held(self._decode(action.body.to_pybytes()))).encode()]
+        if action.type == READS:
+            self._pass_on(action.body.to_pybytes())
+            return []
+        raise self._refuse(f"unknown action {action.type!r}")
+
+    def _answer(self, kind: str, encoded: bytes) -> bytes:
         try:
-            reads = codec_of(SliceReads).decode(action.body.to_pybytes())
+            topic, asked, number = decode_question(encoded)
         except DecodeError as error:
             raise self._refuse(str(error)) from None
-        if reads.topic != self._topic:
-            raise self._refuse(f"reads of topic {reads.topic!r} at a node of {self._topic!r}")
+        self._check_topic(topic, "a question about")
+        found = (self._count if kind == COUNTS else self._since)(asked, number)
+        if isinstance(found, Refusal):
+            raise _unavailable(found)
+        return encode_runs(found) if isinstance(found, list) else str(found).encode()
+
+    def _pass_on(self, encoded: bytes) -> None:
+        try:
+            reads = codec_of(SliceReads).decode(encoded)
+        except DecodeError as error:
+            raise self._refuse(str(error)) from None
+        self._check_topic(reads.topic, "reads of")
         self._tell(reads)
-        return []
 
     def _decode(self, encoded: bytes) -> Range:
         try:
             topic, asked = decode_ticket(encoded)
         except DecodeError as error:
             raise self._refuse(str(error)) from None
-        if topic != self._topic:
-            raise self._refuse(f"a ticket for topic {topic!r} at a node of {self._topic!r}")
+        self._check_topic(topic, "a ticket for")
         return asked
+
+    def _check_topic(self, topic: str, what: str) -> None:
+        if topic != self._topic:
+            raise self._refuse(f"{what} topic {topic!r} at a node of {self._topic!r}")
 
     def _refuse(self, reason: str) -> Exception:
         _LOG.warning("refused a reader: %s", reason)
         error: Exception = flight.FlightServerError(reason, WRONG.encode())
         return error
+
+
+def _unavailable(refusal: Refusal) -> Exception:
+    error: Exception = flight.FlightUnavailableError(refusal.detail, refusal.reason.encode())
+    return error
 
 
 def _stream(batches: list[Batch]) -> Iterator[tuple[Any, bytes]]:

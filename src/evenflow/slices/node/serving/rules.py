@@ -25,7 +25,7 @@ from collections import defaultdict
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from evenflow.model.ids import WriterId
+from evenflow.model.ids import Position, WriterId
 from evenflow.model.messages import (
     CommitCopy,
     ConsumerCommit,
@@ -35,9 +35,11 @@ from evenflow.model.messages import (
     SliceState,
 )
 from evenflow.slices.consumer.registry import Consumers
+from evenflow.slices.consumer.splits import bounds_of
 from evenflow.slices.consumer.ticket import Refusal
 from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.node.serving.closes import Closes, is_satisfied
+from evenflow.slices.node.serving.counting import count_runs, first_since, within
 from evenflow.slices.node.serving.when_full import WhenFull
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from evenflow.model.batch import Batch
     from evenflow.model.messages import WriterCut
     from evenflow.model.sample import Sample
+    from evenflow.slices.consumer.counts import Run
     from evenflow.slices.consumer.ticket import Range
     from evenflow.slices.node.cache import HeldSlice, SliceCache
 
@@ -224,6 +227,63 @@ class ServingRules:
         Batches of one sample stand together, so that readers take it as it is. Each slice and
         writer is in the order of its numbers: a reader that breaks off goes on behind the last.
         """
+        wanted = self._wanted_of(asked)
+        if isinstance(wanted, Refusal):
+            return wanted
+        for writer, start, end in wanted:
+            self._when_full.on_given(writer, start, _whole_end(asked, writer, start, end))
+        ordered = sorted(frozenset(asked.slices))
+        return [
+            batch
+            for writer, start, end in wanted
+            for batch in self._by_sample(ordered, writer, start, end, asked)
+        ]
+
+    def count(self, asked: Range, most: int) -> list[Run] | Refusal:
+        """How many items a range has, by writer, epoch and slice; or why not.
+
+        Args:
+            asked: The range.
+            most: Of each writer, what lies behind the epoch in which so many are reached may be
+                left out.
+        """
+        wanted = self._wanted_of(asked)
+        if isinstance(wanted, Refusal):
+            return wanted
+        runs: list[Run] = []
+        for writer, start, end in wanted:
+            tracks = [
+                (track.ready, bounds_of(asked, slice_id, writer, start, end))
+                for slice_id in sorted(frozenset(asked.slices))
+                for track in (self._cache.held[slice_id].tracks.get(writer),)
+                if track is not None
+            ]
+            runs += count_runs(tracks, most)
+        return runs
+
+    def since(self, asked: Range, time: int) -> Position | Refusal:
+        """The first epochs of a range that have items of a time or later; or why not.
+
+        Args:
+            asked: The range.
+            time: Microseconds since 1970.
+        """
+        wanted = self._wanted_of(asked)
+        if isinstance(wanted, Refusal):
+            return wanted
+        found: dict[int, int] = {}
+        for slice_id in frozenset(asked.slices):
+            for writer, start, end in wanted:
+                track = self._cache.held[slice_id].tracks.get(writer)
+                if track is not None:
+                    bounds = bounds_of(asked, slice_id, writer, start, end)
+                    epoch = first_since(within(track.ready, bounds), time)
+                    if epoch is not None:
+                        found[writer] = min(epoch, found.get(writer, epoch))
+        return Position(found)
+
+    def _wanted_of(self, asked: Range) -> list[tuple[int, int, int]] | Refusal:
+        """The writers of a range, with the epochs behind which and up to which it goes."""
         held = self._cache.held
         slices = frozenset(asked.slices)
         lacking = [s for s in slices if s not in held or held[s].state is SliceState.TAKING]
@@ -246,25 +306,20 @@ class ServingRules:
                 missing.append(f"epoch {end} of {WriterId.text(writer)}")
         if missing:
             return Refusal("later", f"{', '.join(missing)} is not whole here")
-        for writer, start, end in wanted:
-            self._when_full.on_given(writer, start, end)
-        ordered = sorted(slices)
-        return [
-            batch
-            for writer, start, end in wanted
-            for batch in self._by_sample(ordered, writer, start, end, asked)
-        ]
+        return wanted
 
-    def count(self, asked: Range) -> int:
+    def count_held(self, asked: Range) -> int:
         """How many items of a range are here, in own slices; nobody is given them."""
         self._look_at_own()
-        owned = [self._owned[s] for s in asked.slices if s in self._owned]
         return sum(
             batch.count
-            for held in owned
+            for slice_id in asked.slices
+            if slice_id in self._owned
             for writer, end in asked.end.items()
-            if (track := held.tracks.get(writer)) is not None
-            for batch in _between(track.ready, asked.start[writer], end, 0)
+            if (track := self._owned[slice_id].tracks.get(writer)) is not None
+            for batch in within(
+                track.ready, bounds_of(asked, slice_id, writer, asked.start[writer], end)
+            )
         )
 
     def _by_sample(
@@ -277,11 +332,7 @@ class ServingRules:
             track = held[slice_id].tracks.get(writer)
             if track is None or not track.ready:
                 continue
-            batches: Iterable[Batch] = track.ready
-            after = asked.after.get((slice_id, writer), 0)
-            first, last = track.ready[0], track.ready[-1]
-            if first.epoch <= start or last.epoch > end or first.first <= after:
-                batches = _between(batches, start, end, after)
+            batches = within(track.ready, bounds_of(asked, slice_id, writer, start, end))
             serial = 0
             for batch in batches:
                 # Serial numbers ascend with those of the items; if not, the items' own count.
@@ -334,10 +385,7 @@ class ServingRules:
         return RoomWanted(self._topic, self._node)
 
 
-def _between(batches: Iterable[Batch], start: int, end: int, after: int) -> Iterable[Batch]:
-    """Of a slice and writer, what lies between two epochs and behind a number."""
-    for batch in batches:
-        if batch.epoch > end:
-            break
-        if batch.epoch > start and batch.last > after:
-            yield batch.between(after + 1, batch.last)
+def _whole_end(asked: Range, writer: int, start: int, end: int) -> int:
+    """Up to which epoch a reader is given all there is."""
+    split = asked.upto.get(writer)
+    return end if split is None or end < split.epoch else max(start, split.epoch - 1)

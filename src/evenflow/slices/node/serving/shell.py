@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from evenflow.config import Config, TopicConfig
     from evenflow.domain.cyclone import Participant, Waiter
     from evenflow.model.batch import Batch
+    from evenflow.model.ids import Position
+    from evenflow.slices.consumer.counts import Run
     from evenflow.slices.consumer.ticket import Range, Refusal
     from evenflow.slices.node.serving.rules import ServingRules
 
@@ -56,6 +58,8 @@ class ServingShell:
             config.node.flight_port,
             select=self._select,
             count=self._count,
+            since=self._since,
+            held=self._held,
             directory=self._directory,
             tell=participant.writer(READS).write,
         )
@@ -109,9 +113,17 @@ class ServingShell:
                 self._serving.served += count
         return found
 
-    def _count(self, asked: Range) -> int:
+    def _count(self, asked: Range, most: int) -> list[Run] | Refusal:
         with self._lock:
-            return self._serving.count(asked)
+            return self._serving.count(asked, most)
+
+    def _since(self, asked: Range, time: int) -> Position | Refusal:
+        with self._lock:
+            return self._serving.since(asked, time)
+
+    def _held(self, asked: Range) -> int:
+        with self._lock:
+            return self._serving.count_held(asked)
 
 
 def check_served(topic: TopicConfig, *, serving: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import groupby
 
 from hypothesis import given
@@ -12,7 +13,9 @@ from evenflow.model.batch import Batch, Item
 from evenflow.model.ids import Position
 from evenflow.model.messages import EpochClose, SliceState
 from evenflow.model.sample import Sample
-from evenflow.slices.consumer.ticket import Range
+from evenflow.slices.consumer.counts import limited
+from evenflow.slices.consumer.splits import BEGIN, Point, range_between
+from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.serving.rules import ServingRules
 from evenflow.testing.samples import encode_items
@@ -119,6 +122,55 @@ def test_everything_comes_once_and_in_order_wherever_a_reader_breaks_off(seed: i
         asked = Range(tuple(slices), start, end, after)
     check_order(read)
     assert sorted(read) == domain.expected(domain.ask(slices, start, end))
+
+
+@given(st.integers(0, 1 << 32), st.integers(1, 30))
+def test_what_is_counted_is_what_is_given_also_of_parts_of_epochs(seed: int, limit: int) -> None:
+    domain = Domain(seed)
+    slices = sorted(domain.random.sample(SLICES, domain.random.randint(1, len(SLICES))))
+    newest, at, read = Point(Position({7: 5, 8: 5})), BEGIN, []
+    while not at.covers(newest):
+        ahead = replace(range_between(at, newest), slices=tuple(slices))
+        runs = domain.rules.count(ahead, limit)
+        assert isinstance(runs, list)
+        end = limited(at, newest, runs, limit)
+        batch = numbers(select(domain, replace(range_between(at, end), slices=tuple(slices))))
+        assert len(batch) == min(limit, sum(run.items for run in runs))
+        check_order(batch)
+        read += batch
+        at = end
+    assert sorted(read) == domain.expected(domain.ask(slices, Position(), newest.position))
+
+
+def test_the_first_epochs_of_a_time_are_found() -> None:
+    domain = Domain(0, epochs=0)
+    for epoch, times in ((1, (5, 9)), (2, (20, 3)), (3, (4, 4)), (4, (30, 30))):
+        runs = {s: (epoch, [Item("s", 1, times[s], b"")]) for s in (0, 1)}
+        for one in Sample(encode_items(7, epoch, epoch, runs)).batches():
+            domain.keep(one)
+    domain.rules.on_epoch_closed(EpochClose(7, "items", 4, 8, (), (), False))
+
+    def since(time: int, *slices: int, start: int = 0) -> object:
+        asked = domain.ask([*slices], Position({7: start}), Position({7: 4}))
+        return domain.rules.since(asked, time)
+
+    assert since(9, 0, 1) == Position({7: 1})
+    assert since(9, 0) == Position({7: 2})
+    assert since(9, 0, 1, start=2) == Position({7: 4})
+    assert since(31, 0, 1) == Position()
+    assert since(1, 9) == Refusal("moved", "slice 9 is not here")
+
+
+def test_no_more_is_counted_than_may_be_taken() -> None:
+    domain = Domain(0, epochs=0)
+    for epoch in range(1, 101):
+        runs = {s: (epoch, [Item("s", 1, 0, b"")]) for s in SLICES}
+        for one in Sample(encode_items(7, epoch, epoch, runs)).batches():
+            domain.keep(one)
+    domain.rules.on_epoch_closed(EpochClose(7, "items", 100, 8, (), (), False))
+    found = domain.rules.count(domain.ask([*SLICES], Position(), Position({7: 100})), 10)
+    assert isinstance(found, list)
+    assert {run.epoch for run in found} == {1, 2}
 
 
 def test_samples_come_whole_in_the_order_in_which_they_were_made() -> None:
