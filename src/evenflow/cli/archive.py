@@ -40,7 +40,11 @@ def archive(shared: Shared, topics: tuple[str, ...], metrics: str | None) -> int
     config = shared.config()
     topics = topics or tuple(topic.name for topic in config.topics if topic.durable)
     if not topics:
-        raise ConfigError("topics", [one.name for one in config.topics], "no topic is durable")
+        raise ConfigError(
+            "topics",
+            [one.name for one in config.topics],
+            "none is durable: set topics.NAME.durable and served = true",
+        )
     stop = StopSignal()
     faults: list[Exception] = []
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
@@ -15,9 +14,10 @@ from evenflow.autonomic.knowledge.history import History
 from evenflow.cli.options import Shared, command
 from evenflow.cli.output.log import fail, say
 from evenflow.cli.output.metering import Metering, metrics_option
-from evenflow.cli.values import seconds
+from evenflow.cli.values import INDEX, folder, seconds
+from evenflow.domain.channels import is_node
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import EvenflowError, OverlayError
+from evenflow.errors import ConfigError, EvenflowError, OverlayError
 from evenflow.metrics.catalogue import BROKER
 from evenflow.overlay.broker.broker import Broker
 from evenflow.overlay.protocol.connection import parse_address
@@ -27,6 +27,7 @@ from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from evenflow.config import Config
 
@@ -89,9 +90,7 @@ def others_of(brokers: tuple[str, ...], listen: str) -> tuple[str, ...]:
     multiple=True,
     help="a broker to join (may be repeated; else the others of store.brokers)",
 )
-@click.option(
-    "--data", metavar="FOLDER", type=Path, default=Path("store"), help="its storage (store/)"
-)
+@click.option("--data", metavar="FOLDER", type=folder, default="store", help="its storage (store/)")
 @click.option(
     "--silence",
     metavar="TIME",
@@ -102,7 +101,7 @@ def others_of(brokers: tuple[str, ...], listen: str) -> tuple[str, ...]:
 @click.option(
     "--keep-for", metavar="TIME", type=interval, default="0", help="messages expire after this"
 )
-@click.option("--keep-bytes", metavar="N", type=int, default=0, help="payload kept of each topic")
+@click.option("--keep-bytes", metavar="N", type=INDEX, default=0, help="payload kept of each topic")
 @click.option(
     "--balance-every",
     metavar="TIME",
@@ -124,6 +123,9 @@ def broker(
 ) -> int:  # fmt: skip
     """Store topics as part of the overlay, until a signal."""
     config = shared.config()
+    if not is_node(name) or "/" in name or name in {".", ".."}:
+        allowed = "must be 1 to 255 characters, no space, slash, quote, or *?[]#$"
+        raise ConfigError("--name", name, allowed)
     settings = Settings(
         silence_s=silence,
         lease_s=silence / 2,

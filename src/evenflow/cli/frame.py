@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return program.main(arguments, PROGRAM, standalone_mode=False, obj=shared) or 0
     except EvenflowError as error:
-        if shared.verbose:
+        if shared.verbose > 1:
             raise
         return _fail(str(error))
     except click.ClickException as error:

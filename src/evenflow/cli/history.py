@@ -17,6 +17,7 @@ from evenflow.autonomic.knowledge.history import History
 from evenflow.autonomic.knowledge.records import Deed, Story
 from evenflow.cli.options import Shared, command
 from evenflow.cli.output.tables import Column, number, print_table, prose
+from evenflow.cli.values import INDEX, Whole
 from evenflow.errors import ConfigError
 from evenflow.model.ids import NodeId
 from evenflow.model.ranges import ranges
@@ -36,14 +37,15 @@ EXAMPLES = """\
   evenflow history --events     the events
   evenflow history --json --limit 10
 """
+ALL = 1_000_000
 
 
 @command("history", examples=EXAMPLES)
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 @click.option("--plan", "plan_id", metavar="ID", help="tell everything about one plan")
-@click.option("--slice", "slice_id", metavar="N", type=int, help="list the moves of one slice")
+@click.option("--slice", "slice_id", metavar="N", type=INDEX, help="list the moves of one slice")
 @click.option("--events", is_flag=True, help="list events instead of plans")
-@click.option("--limit", metavar="N", type=int, default=50, help="at most this many (50)")
+@click.option("--limit", metavar="N", type=Whole(1, ALL), default=50, help="at most this many (50)")
 def history(
     shared: Shared, *, as_json: bool, plan_id: str | None, slice_id: int | None, events: bool,
     limit: int,
@@ -68,9 +70,6 @@ def history(
             unplanned = past.deeds(limit=limit, unplanned=True)
             _list(list(past.stories(limit=limit)), unplanned, as_json=as_json)
     return 0
-
-
-ALL = 1_000_000
 
 
 def clock(seconds: float) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
+from click.core import ParameterSource
 
 from evenflow.cli.output.log import FORMATS, VARIABLE, choose_format, start_logging
 from evenflow.cli.values import setting
@@ -58,6 +59,8 @@ pass_shared = click.make_pass_decorator(Shared, ensure=True)
 def _keep(context: click.Context, option: click.Parameter, value: Any) -> None:
     """Write a shared option that was given into the context's `Shared`."""
     shared = context.ensure_object(Shared)
+    if value == "":
+        raise click.BadParameter("must not be empty", context, option)
     match option.name, value:
         case "config", str():
             shared.file = value
@@ -138,7 +141,12 @@ class Command(SharedHelp):
     """A command of ours."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Start the log, then run."""
+        """Start the log, then run; an option that was given has to say something."""
+        for one in ctx.command.params:
+            given = ctx.get_parameter_source(one.name or "") is ParameterSource.COMMANDLINE
+            value = ctx.params.get(one.name or "")
+            if given and (value == "" or (isinstance(value, tuple) and "" in value)):
+                raise click.BadParameter("must not be empty", ctx, one)
         start_logging(ctx.ensure_object(Shared).verbose)
         return super().invoke(ctx)
 

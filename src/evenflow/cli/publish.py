@@ -17,7 +17,7 @@ from evenflow.cli.output.log import fail, say, warn
 from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import StopSignal
 from evenflow.cli.sources import Pace, Source
-from evenflow.cli.values import COUNT, POSITIVE, seconds
+from evenflow.cli.values import COUNT, POSITIVE, Whole, seconds
 from evenflow.errors import AssignmentError, DeliveryTimeout, PublishTimeout, UsageError
 from evenflow.metrics.catalogue import PUBLISHER
 from evenflow.slices.publisher.publisher import Publisher
@@ -56,7 +56,7 @@ _PATIENCE_S: Final = 0.2
 @click.option(
     "--senders",
     metavar="N",
-    type=click.IntRange(1, 10_000_000),
+    type=Whole(1, 10_000_000),
     default=1_000,
     help="how many senders generated items come from (1000)",
 )

@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import rich_click as click
 
+LONGEST_S = 10 * 365 * 86_400.0
+"""What a wait can be told at the most."""
 _UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -21,7 +24,17 @@ def seconds(text: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?", text.strip())
     if not found or float(found[1]) <= 0:
         raise click.BadParameter(f"{text!r} must be a time such as 500ms, 60s, 5m or 1h")
-    return float(found[1]) * _UNITS[found[2] or ""]
+    length = float(found[1]) * _UNITS[found[2] or ""]
+    if length > LONGEST_S:
+        raise click.BadParameter(f"{text!r} is longer than ten years")
+    return length
+
+
+def folder(text: str) -> Path:
+    """Read the path of a folder, which need not be there yet."""
+    if not str(text):
+        raise click.BadParameter("must not be empty")
+    return Path(text)
 
 
 def lifetime(text: str) -> float:
@@ -47,8 +60,18 @@ def setting(text: str) -> tuple[str, Any]:
         return key, value
 
 
+class Whole(click.IntRange):
+    """A whole number within bounds."""
+
+    name = "whole number"
+    """What messages call it."""
+
+
 class Number(click.FloatRange):
     """A finite number within bounds."""
+
+    name = "number"
+    """What messages call it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read it; "nan" and "inf" are no numbers here."""
@@ -58,7 +81,9 @@ class Number(click.FloatRange):
         return number
 
 
-COUNT = click.IntRange(min=1)
+COUNT = Whole(min=1)
 """A whole number above 0."""
+INDEX = Whole(min=0)
+"""A whole number from 0."""
 POSITIVE = Number(min=0, min_open=True)
 """A number above 0."""

@@ -26,7 +26,8 @@ class ConfigError(UsageError):
         self.allowed = allowed
         self.source = source
         where = f"{source}: " if source else ""
-        super().__init__(f"{where}{key} = {value!r}: {allowed}")
+        shown = key if value is None else f"{key} = {value!r}"
+        super().__init__(f"{where}{shown}: {allowed}")
 
     def at(self, source: str) -> ConfigError:
         """Return the same error with the file or option it came from."""

@@ -132,7 +132,7 @@ def test_our_error_is_one_line_and_two(
     said = capsys.readouterr()
     assert said.err == "evenflow: error: node.app = 'x': must be 'MODULE:CALLABLE'\n"
     with pytest.raises(ConfigError):
-        main(["probe", "-v"])
+        main(["probe", "-vv"])
 
 
 def test_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:

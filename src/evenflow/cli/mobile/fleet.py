@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from evenflow.cli.options import Shared, command
 from evenflow.cli.output.log import say
 from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import StopSignal
-from evenflow.cli.values import COUNT, POSITIVE, Number, seconds
+from evenflow.cli.values import POSITIVE, Number, Whole, seconds
+from evenflow.errors import ConfigError
 from evenflow.fleet.mobile_processes import FleetProcesses
 from evenflow.fleet.tour import Tour, TourBooks
 from evenflow.metrics.catalogue import VEHICLES
@@ -45,7 +47,9 @@ AT_LEAST_ZERO = Number(min=0)
 
 
 @command("fleet", examples=EXAMPLES)
-@click.option("--nodes", metavar="N", type=COUNT, default=1_000, help="how many vehicles (1000)")
+@click.option(
+    "--nodes", metavar="N", type=Whole(1, 1_000_000), default=1_000, help="vehicles (1000)"
+)
 @click.option(
     "--gateway", metavar="ADDRESS", multiple=True, default=(DEFAULT_GATEWAY,),
     help="quic://host:port or tls://host:port, best first (may be repeated)",
@@ -54,8 +58,10 @@ AT_LEAST_ZERO = Number(min=0)
 @click.option("--trust", metavar="FILE", help="certificate of the gateways' CA (that of the keys)")
 @click.option("--topic", metavar="T", help="topic to report to (the gateway's first)")
 @click.option("--rate", metavar="R", type=POSITIVE, default=0.1, help="reports/s of each (0.1)")
-@click.option("--processes", metavar="N", type=COUNT, default=1, help="processes (1)")
-@click.option("--first", metavar="N", type=COUNT, default=1, help="number of the first (1)")
+@click.option("--processes", metavar="N", type=Whole(1, 1_000), default=1, help="processes (1)")
+@click.option(
+    "--first", metavar="N", type=Whole(1, 1 << 31), default=1, help="number of the first (1)"
+)
 @click.option(
     "--dead-spots", metavar="R", type=AT_LEAST_ZERO, default=0.0,
     help="dead spots of each vehicle a minute (0)",
@@ -81,10 +87,13 @@ def fleet(
     config = shared.config()
     for address in gateway:
         parse_link_address(address, "--gateway")
+    ca = Path(trust) if trust else config.access_folder / CA_FILE
+    if not ca.is_file():
+        raise ConfigError("--trust", str(ca), "there is no such file: name the gateways' ca.pem")
     tour = Tour(
         gateways=gateway,
         token=token or os.environ.get("EVENFLOW_TOKEN") or own_token(config),
-        trust=Trust(trust or str(config.access_folder / CA_FILE)),
+        trust=Trust(str(ca)),
         first=first,
         count=nodes,
         rate_hz=rate,

@@ -17,7 +17,7 @@ import rich_click as click
 from evenflow.cli.options import Shared, command
 from evenflow.cli.output.log import warn
 from evenflow.cli.running import StopSignal
-from evenflow.cli.values import COUNT, seconds
+from evenflow.cli.values import COUNT, INDEX, seconds
 from evenflow.domain.channels import ANYBODY, look_at
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import UsageError
@@ -73,7 +73,7 @@ def moment(text: str) -> float:
 @command("tail", examples=EXAMPLES)
 @click.argument("topic", metavar="TOPIC", help="the topic")
 @click.option("--sender", metavar="S", help="items of this sender alone")
-@click.option("--slice", "slice_id", metavar="N", type=int, help="items of this slice alone")
+@click.option("--slice", "slice_id", metavar="N", type=INDEX, help="items of this slice alone")
 @click.option(
     "--from", "since", metavar="TIME", type=moment,
     help="what is kept since then, too: 10m ago, or a date (served topics)",
