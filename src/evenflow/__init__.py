@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from evenflow.slices.node.node import Node
     from evenflow.slices.publisher.aio import AsyncPublisher
     from evenflow.slices.publisher.publisher import Publisher
+    from evenflow.slices.subscriber.aio import AsyncSubscriber
+    from evenflow.slices.subscriber.subscriber import Subscriber
 
 __all__ = [
     "AsyncPublisher",
+    "AsyncSubscriber",
     "Balancer",
     "Batch",
     "Config",
@@ -30,6 +33,7 @@ __all__ = [
     "Position",
     "Publisher",
     "ServedBatch",
+    "Subscriber",
     "__version__",
     "follow",
     "read_from",
@@ -40,6 +44,7 @@ __version__ = "0.1.0"
 # Imported when first asked for: the pure cores and the command line's help need no DDS.
 _LATER = {
     "AsyncPublisher": "evenflow.slices.publisher.aio",
+    "AsyncSubscriber": "evenflow.slices.subscriber.aio",
     "Balancer": "evenflow.slices.balancer.balancer",
     "Batch": "evenflow.model.batch",
     "Item": "evenflow.model.batch",
@@ -47,6 +52,7 @@ _LATER = {
     "Position": "evenflow.model.ids",
     "Publisher": "evenflow.slices.publisher.publisher",
     "ServedBatch": "evenflow.slices.consumer.served_batch",
+    "Subscriber": "evenflow.slices.subscriber.subscriber",
     "follow": "evenflow.slices.consumer.following",
     "read_from": "evenflow.durable.reader",
 }

@@ -9,6 +9,7 @@ from evenflow.qos import plain
 def test_exported_names_are_pinned() -> None:
     assert sorted(evenflow.__all__) == [
         "AsyncPublisher",
+        "AsyncSubscriber",
         "Balancer",
         "Batch",
         "Config",
@@ -18,6 +19,7 @@ def test_exported_names_are_pinned() -> None:
         "Position",
         "Publisher",
         "ServedBatch",
+        "Subscriber",
         "__version__",
         "follow",
         "read_from",

@@ -121,6 +121,7 @@ SHELLS: Final = frozenset(
     slices.publisher.aio slices.publisher.intake slices.publisher.outlet
     slices.publisher.publisher slices.publisher.sending.owner_writer
     slices.publisher.sending.replayer slices.publisher.shell slices.publisher.thinning_shell
+    slices.subscriber.aio slices.subscriber.subscriber
     testing.balancer testing.bridge.schedules testing.bridge.world testing.cluster
     testing.knowledge testing.schedules
     testing.serving_cluster testing.outages testing.planning testing.silences testing.loss.relay

@@ -75,14 +75,20 @@ def data(topic: str) -> Channel:
     return Channel(f"evenflow/data/{topic_name(topic)}", Sample, blocking_s=0.05)
 
 
-def look_at(topic: str) -> Channel:
-    """Return the channel of a topic's items for who only looks; partition: any, by `ANYBODY`."""
-    return replace(data(topic), best_effort=True)
-
-
 def replay(topic: str) -> Channel:
     """Return the channel of items sent again; partition: the node that asked."""
     return Channel(f"evenflow/replay/{topic_name(topic)}", Sample)
+
+
+def passing(topic: str, *, best_effort: bool) -> tuple[Channel, Channel]:
+    """Return the channels of a topic's items, and of those sent again, for who reads along.
+
+    Partition: all, by `ANYBODY`.
+    """
+    return (
+        replace(data(topic), best_effort=best_effort),
+        replace(replay(topic), best_effort=best_effort),
+    )
 
 
 def _kept(name: str, message_type: type[Any], kept: int, *, liveliness: bool = False) -> Channel:
