@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from evenflow.slices.node.node import Node
     from evenflow.slices.publisher.aio import AsyncPublisher
     from evenflow.slices.publisher.publisher import Publisher
-    from evenflow.slices.subscriber.aio import AsyncSubscriber
+    from evenflow.slices.subscriber.aio import AsyncReplies, AsyncSubscriber
+    from evenflow.slices.subscriber.replies import Replies, Reply
     from evenflow.slices.subscriber.subscriber import Subscriber
 
 __all__ = [
     "AsyncPublisher",
+    "AsyncReplies",
     "AsyncSubscriber",
     "Balancer",
     "Batch",
@@ -32,6 +34,8 @@ __all__ = [
     "Node",
     "Position",
     "Publisher",
+    "Replies",
+    "Reply",
     "ServedBatch",
     "Subscriber",
     "__version__",
@@ -44,6 +48,7 @@ __version__ = "0.1.0"
 # Imported when first asked for: the pure cores and the command line's help need no DDS.
 _LATER = {
     "AsyncPublisher": "evenflow.slices.publisher.aio",
+    "AsyncReplies": "evenflow.slices.subscriber.aio",
     "AsyncSubscriber": "evenflow.slices.subscriber.aio",
     "Balancer": "evenflow.slices.balancer.balancer",
     "Batch": "evenflow.model.batch",
@@ -51,6 +56,8 @@ _LATER = {
     "Node": "evenflow.slices.node.node",
     "Position": "evenflow.model.ids",
     "Publisher": "evenflow.slices.publisher.publisher",
+    "Replies": "evenflow.slices.subscriber.replies",
+    "Reply": "evenflow.slices.subscriber.replies",
     "ServedBatch": "evenflow.slices.consumer.served_batch",
     "Subscriber": "evenflow.slices.subscriber.subscriber",
     "follow": "evenflow.slices.consumer.following",

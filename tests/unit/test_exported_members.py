@@ -9,6 +9,7 @@ from evenflow.qos import plain
 def test_exported_names_are_pinned() -> None:
     assert sorted(evenflow.__all__) == [
         "AsyncPublisher",
+        "AsyncReplies",
         "AsyncSubscriber",
         "Balancer",
         "Batch",
@@ -18,6 +19,8 @@ def test_exported_names_are_pinned() -> None:
         "Node",
         "Position",
         "Publisher",
+        "Replies",
+        "Reply",
         "ServedBatch",
         "Subscriber",
         "__version__",

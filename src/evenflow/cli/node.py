@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenflow.config import Config
+    from evenflow.slices.node.application.replying import SendsMany
 
 EXAMPLES = """\
   evenflow node --app myapp:on_new_data              the first configured topic
@@ -78,6 +79,7 @@ def node(
                 name=name,
                 config=_with_port_of(config, number),
                 participant=participant,
+                messenger=_messenger(config, topic, participant),
             )
             for number, topic in enumerate(_with_dead_letters(config, topics, serve=serve))
         ]
@@ -99,6 +101,15 @@ def node(
     for fault in faults:
         print(f"evenflow: error: the node stopped: {fault!r}", file=sys.stderr)
     return 1 if faults else 0
+
+
+def _messenger(config: Config, topic: str, participant: Participant) -> SendsMany | None:
+    """What takes the replies to mobile nodes, of a topic that has them."""
+    if config.topic(topic).replies != "mobile":
+        return None
+    from evenflow.mobile import Messenger  # noqa: PLC0415 - an extra
+
+    return Messenger(topic, config=config, participant=participant)
 
 
 def _leave(node: Node, within_s: float) -> None:

@@ -74,6 +74,9 @@ class TopicConfig(Section):
     """What becomes of an item that the application cannot process, after ``node.retries``: the
     node stops and leaves it uncommitted; it is put aside in the topic ``NAME.dead``; or it is
     skipped and counted."""
+    replies: str = text("publisher", "publisher|mobile", "'publisher' or 'mobile'")
+    """Whom ``batch.reply`` answers: the program that published the item, or the mobile node that
+    the item's sender names, by way of a mailbox."""
     thin: str = text(
         "never",
         f"{NEVER}|source|instance",

@@ -101,6 +101,8 @@ COMMITS: Final = _kept("commits", messages.Commit, 64)
 CONSUMERS: Final = _kept("consumer-commits", messages.ConsumerCommit, 1, liveliness=True)
 COPIES: Final = _kept("commit-copies", messages.CommitCopy, 1)
 PROGRESS: Final = _kept("progress", messages.Progress, 1, liveliness=True)
+ITEM_REPLIES: Final = Channel("evenflow/item-replies", messages.ItemReplies, blocking_s=0.05)
+"""Partition: the publisher's writer. Nothing is kept: a reply is for who listens now."""
 REQUESTS: Final = _kept("requests", messages.ReplayRequest, 64)
 """Partition: the publisher's writer."""
 ANSWERS: Final = _kept("answers", messages.ReplayAnswer, 64)
@@ -166,7 +168,7 @@ DEVICES: Final = _kept("devices", messages.DeviceRecord, 1)
 DEVICE_COUNTS: Final = Channel("evenflow/device-counts", messages.DeviceCounts)
 
 CONTROL: Final = (
-    EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
+    EPOCHS, COMMITS, ITEM_REPLIES, CONSUMERS, COPIES, PROGRESS, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE, REPORTS,
     REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES, EVENTS,
     ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS, PENDING_CUTS,
     WRITER_REQUESTS, GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS, SETTLE_ANSWERS,

@@ -28,6 +28,7 @@ from evenflow.domain.cyclone import Participant
 from evenflow.model.ids import NodeId
 from evenflow.slices.consumer.registry import expected_consumers
 from evenflow.slices.dead_letters.office import DeadLetterOffice
+from evenflow.slices.node.application.replying import Replying
 from evenflow.slices.node.condition import Condition, bounds_in
 from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.loop import TICK_S, NodeLoop
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from evenflow.autonomic.rates import Part
     from evenflow.domain.cyclone import Waiter
     from evenflow.model.batch import Batch
+    from evenflow.slices.node.application.replying import SendsMany
     from evenflow.slices.node.worker import OnNewData
 
 _LOG = logging.getLogger(__name__)
@@ -53,6 +55,15 @@ class Node(Closing):
 
     >>> with Node("items", lambda batch: print(len(batch))) as node:  # doctest: +SKIP
     ...     node.wait()
+
+    Args:
+        topic: The topic.
+        on_new_data: The application, called with each batch; None: the node serves.
+        name: Name of the node; by default of the host and process.
+        config: The configuration; by default that of ``evenflow.toml``.
+        participant: Shared with other parts of the process; by default the node opens its own.
+        messenger: Takes replies (``batch.reply``) to mobile nodes; by default replies go to the
+            publishers of the items.
     """
 
     def __init__(
@@ -63,6 +74,7 @@ class Node(Closing):
         name: str = "",
         config: Config | None = None,
         participant: Participant | None = None,
+        messenger: SendsMany | None = None,
     ) -> None:
         self.config = config or Config.load()
         self.topic = self.config.topic(topic)
@@ -103,6 +115,7 @@ class Node(Closing):
             serving=self._serving,
         )
         self._dead = self._put_aside_in(on_new_data)
+        self._replying = Replying(topic, self.id, self._loop.control_writers, messenger)
         self._worker = self._work_with(on_new_data)
         self._part = self._take_part()
         self._threads = self._start_threads(name)
@@ -143,6 +156,7 @@ class Node(Closing):
             stopping=self._stopping,
             perform=self._loop.perform,
             on_idle=self._loop.wake_busy,
+            reply=self._replying.send,
             give_up=self._give_up,
         )
 
@@ -225,6 +239,16 @@ class Node(Closing):
     def dead(self) -> int:
         """Items that were put aside in the topic of dead letters."""
         return self._core.delivery.dead
+
+    @property
+    def replied(self) -> int:
+        """Replies of the application that were sent."""
+        return self._replying.replied
+
+    @property
+    def unheard(self) -> int:
+        """Replies of the application that nobody listens to, or for which there was no room."""
+        return self._replying.unheard
 
     def vitals(self) -> Vitals:
         """What the node counts, for its monitors."""

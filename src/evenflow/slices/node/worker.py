@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from evenflow.slices.node.core import NodeCore
 
     OnNewData = Callable[[Batch], object]
+    Reply = Callable[[Batch, int], None]
+    """Sends what was answered to the first rows of a batch."""
     GiveUp = Callable[[Batch, Exception, int], "GivenUp"]
     """Decides on an item: given the item, what was raised, and how often it was tried."""
 
@@ -57,6 +59,7 @@ class Worker:
         stopping: Set when the worker shall end.
         perform: Does what the core asks for.
         on_idle: Called, with the lock held, when the application has nothing left to do.
+        reply: Sends the application's replies; what it raises counts as raised by the application.
         give_up: Decides on an item that the application has failed on often enough; what it raises
             ends the worker.
     """
@@ -70,6 +73,7 @@ class Worker:
         stopping: Event,
         perform: Callable[[list[Send]], None],
         on_idle: Callable[[], None],
+        reply: Reply,
         give_up: GiveUp,
     ) -> None:
         self.error: Exception | None = None
@@ -82,6 +86,7 @@ class Worker:
         self._stopping = stopping
         self._perform = perform
         self._on_idle = on_idle
+        self._reply = reply
         self._give_up = give_up
 
     def run(self) -> None:
@@ -144,8 +149,18 @@ class Worker:
     def _process(self, batch: Batch) -> tuple[Exception | None, float]:
         """Let the application process a batch; return what it raised, and how long it took."""
         started = time.perf_counter()
+        failure: Exception | None = None
+        rows = batch.count
+        batch.replies = []
         try:
             self._on_new_data(batch)
+        except ItemFailed as error:
+            # What lies before the item is done and does not come again.
+            failure, rows = error, error.index if error.index < batch.count else 0
         except Exception as error:  # noqa: BLE001 - whatever an application may raise
-            return error, time.perf_counter() - started
-        return None, time.perf_counter() - started
+            failure, rows = error, 0
+        try:
+            self._reply(batch, rows)
+        except Exception as error:  # noqa: BLE001 - what could not be answered was not processed
+            failure = error
+        return failure, time.perf_counter() - started

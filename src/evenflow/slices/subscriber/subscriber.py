@@ -18,29 +18,25 @@ for gone (``domain.liveliness_s``).
 
 from __future__ import annotations
 
-import threading
-import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
-from evenflow.closing import Closing
 from evenflow.config import Config
 from evenflow.domain import enter
 from evenflow.domain.channels import ANYBODY, EPOCHS, Gone, passing
-from evenflow.errors import ClosedError, ConfigError
+from evenflow.errors import ConfigError
+from evenflow.model.batch import Batch
 from evenflow.model.messages import EpochClose
 from evenflow.slices.subscriber.core import SubscriberCore
+from evenflow.slices.subscriber.reception import Reception
 from evenflow.slices.subscriber.waiting_items import WaitingItems
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from evenflow.domain.cyclone import Participant
-    from evenflow.model.batch import Batch
 
 QUEUE_BYTES: Final = 16 << 20
-WAIT_S: Final = 0.2
-"""How long the thread waits before it looks whether to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,7 @@ class SubscriberStats:
     """Samples that could not be decoded."""
 
 
-class Subscriber(Closing):
+class Subscriber(Reception[Batch]):
     """Receives the items of one topic; use it as a context manager.
 
     Args:
@@ -88,57 +84,19 @@ class Subscriber(Closing):
         self.config = config or Config.load()
         self.topic = self.config.topic(topic)
         _check(senders, slices, self.topic.slices, queue_bytes)
+        own = participant is None
+        domain = participant or enter(self.config.domain)
+        super().__init__(f"subscriber of topic {topic!r}", domain, own=own)
         self._core = SubscriberCore(topic, slices=slices, senders=senders)
         self._waiting = WaitingItems(queue_bytes)
         self._received = 0
-        self._arrived = threading.Condition()
-        self._listener: Callable[[], None] | None = None
-        self._closed = False
-        self._own = participant is None
-        self._participant = participant or enter(self.config.domain)
         # Epochs first: of a writer that is met at its beginning everything counts.
-        self._epochs = self._participant.reader(EPOCHS)
+        self._epochs = self._read(domain.reader(EPOCHS))
         self._items = [
-            self._participant.reader(channel, [ANYBODY])
+            self._read(domain.reader(channel, [ANYBODY]))
             for channel in passing(topic, best_effort=not reliable)
         ]
-        self._waiter = self._participant.waiter()
-        for reader in (self._epochs, *self._items):
-            self._waiter.attach(reader)
-        self._thread = threading.Thread(target=self._run, name=f"subscriber {topic}", daemon=True)
-        self._thread.start()
-
-    def receive(self, timeout: float | None = None) -> Batch | None:
-        """The next items, of one publisher and slice; None when none came in time.
-
-        Args:
-            timeout: Seconds to wait; None: until some come.
-
-        Raises:
-            ClosedError: The subscriber is closed, and everything that came has been given.
-        """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        with self._arrived:
-            while not self._waiting:
-                if self._closed:
-                    raise ClosedError(f"subscriber of topic {self.topic.name!r}")
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    return None
-                self._arrived.wait(left)
-            return self._waiting.take()
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> Batch:
-        """The next items; the loop ends when the subscriber is closed, by any thread."""
-        try:
-            batch = self.receive()
-        except ClosedError:
-            raise StopIteration from None
-        assert batch is not None
-        return batch
+        self._start()
 
     @property
     def publishers(self) -> int:
@@ -158,41 +116,10 @@ class Subscriber(Closing):
                 sum(reader.damaged for reader in self._items),
             )
 
-    def listen(self, listener: Callable[[], None]) -> None:
-        """Have a function called, in the subscriber's thread, when items came or it was closed."""
-        self._listener = listener
+    def _fetch(self) -> Batch | None:
+        return self._waiting.take()
 
-    def close(self) -> None:
-        """Receive nothing more; what has come can still be fetched. Any thread may call it."""
-        with self._arrived:
-            if self._closed:
-                return
-            self._closed = True
-            self._arrived.notify_all()
-        self._waiter.wake()
-        self._thread.join()
-        if self._listener is not None:
-            self._listener()
-        self._waiter.close()
-        for reader in (self._epochs, *self._items):
-            reader.close()
-        if self._own:
-            self._participant.close()
-
-    # -- the thread -------------------------------------------------------------------------------
-
-    def _run(self) -> None:
-        while not self._closed:
-            self._waiter.wait(WAIT_S)
-            with self._arrived:
-                came = self._take()
-                if came:
-                    self._arrived.notify_all()
-            if came and self._listener is not None:
-                self._listener()
-
-    def _take(self) -> bool:
-        """Take in what has arrived; return whether something of it is for the program."""
+    def _take_in(self) -> bool:
         told = self._epochs.take()
         ended = [one for one in told if isinstance(one, EpochClose) and one.closing]
         for message in told:
