@@ -39,6 +39,7 @@ def test_names_of_plain_topics_are_pinned() -> None:
         "PlainReader",
         "PlainTopic",
         "PlainWriter",
+        "Policies",
         "Thin",
         "WriterStats",
     ]

@@ -12,6 +12,7 @@ from cyclonedds.idl import IdlStruct, make_idl_struct
 from cyclonedds.idl import types as idl
 
 from evenflow.domain.codec import codec_of
+from evenflow.domain.idl_text import SAMPLE
 from evenflow.model.sample import Sample
 from evenflow.model.wire import Kind
 
@@ -26,23 +27,6 @@ _PRIMITIVES: Final[dict[str, Any]] = {
     "string": str,
 }
 _SEQUENCE: Final[Any] = idl.sequence
-_SAMPLE: Final = {
-    "writer": Kind("uint64"),
-    "serial": Kind("uint64"),
-    "epoch": Kind("uint64"),
-    "slices": Kind("uint32", sequence=True),
-    "counts": Kind("uint32", sequence=True),
-    "firsts": Kind("uint64", sequence=True),
-    "ids": Kind("int64", sequence=True),
-    "times": Kind("int64", sequence=True),
-    "sender_offsets": Kind("int32", sequence=True),
-    "senders": Kind("uint8", sequence=True),
-    "payload_offsets": Kind("int32", sequence=True),
-    "payloads": Kind("uint8", sequence=True),
-}
-"""The members of a sample of items, which is its own codec (:mod:`evenflow.model.sample`)."""
-
-
 _structs: Final[dict[type[Any], type[IdlStruct]]] = {}
 
 
@@ -59,7 +43,7 @@ def idl_type(message_type: type[Any]) -> type[IdlStruct]:
 
 def _make(message_type: type[Any]) -> type[IdlStruct]:
     if message_type is Sample:
-        kinds = _SAMPLE
+        kinds = SAMPLE
     else:
         kinds = {field.name: field.kind for field in codec_of(message_type).fields}
     name = message_type.__name__
