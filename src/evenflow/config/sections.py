@@ -167,6 +167,8 @@ class NodeConfig(Section):
     then ``topics.NAME.on_error`` counts."""
     retry_ms: int = integer(100, 0, 10_000)
     """How long such an item waits at first; each time twice as long, at most 10 s."""
+    state_bytes: int = integer(MIB, 1, 256 * MIB)
+    """How large the state of a slice may be that an application gives when the slice moves."""
     dead_dir: str = text("evenflow-dead", r".+", "a folder")
     """Where nodes keep what they put aside until it is replayed or dropped, in a folder for each
     domain; relative to that of the configuration file, else to the working folder."""

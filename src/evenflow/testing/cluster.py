@@ -144,6 +144,7 @@ class SimCluster(BalancerHost):
         sim = self.nodes[node]
         if sim.stopped:
             return False
+        self._do(sim.tend_state(), node)
         batch = sim.core.next_delivery(self.now)
         if batch is None:
             return False
@@ -159,7 +160,7 @@ class SimCluster(BalancerHost):
         sim.slow = False
         if ok:
             self.checker.finish(sim.core.delivery.in_hand)
-            self._do(sim.core.delivered(0.001), node)
+            self._do(sim.deliver(sim.core.delivery.in_hand), node)
         else:
             self.checker.fail(sim.core.delivery.in_hand)
             self._do(sim.core.failed(0.001, self.now)[1], node)

@@ -11,10 +11,10 @@ from evenflow.domain.idl_text import idl_text
 FILE = Path(__file__).parents[3] / "docs" / "evenflow.idl"
 WORDS = """abstract any alias attribute bitfield bitmask bitset boolean case char component
 connector const consumes context custom default double emits enum eventtype exception factory fixed
-float getraises home import in inout interface local long manages map mirrorport module multiple native
-object octet oneway out primarykey port porttype private provides public publishes raises readonly
-sequence setraises short string struct supports switch true truncatable typedef typeid typename
-typeprefix union unsigned uses valuebase valuetype void wchar wstring""".split()  # noqa: SIM905
+float getraises home import in inout interface local long manages map mirrorport module multiple
+native object octet oneway out primarykey port porttype private provides public publishes raises
+readonly sequence setraises short string struct supports switch true truncatable typedef typeid
+typename typeprefix union unsigned uses valuebase valuetype void wchar wstring""".split()  # noqa: SIM905
 
 
 def test_the_file_is_current() -> None:

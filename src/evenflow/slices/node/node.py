@@ -35,7 +35,7 @@ from evenflow.slices.node.loop import TICK_S, NodeLoop
 from evenflow.slices.node.sensors import Vitals
 from evenflow.slices.node.serving.shell import ServingShell, check_served
 from evenflow.slices.node.settings import NodeSettings
-from evenflow.slices.node.worker import GivenUp, Worker
+from evenflow.slices.node.worker import GivenUp, Worker, stateful
 from evenflow.slices.spill import open_spill
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ class Node(Closing):
 
     Args:
         topic: The topic.
-        on_new_data: The application, called with each batch; None: the node serves.
+        on_new_data: The application, called with each batch; None: the node serves. An object, or a
+            method of one, with ``give``, ``take`` and ``forget`` has state for each slice.
         name: Name of the node; by default of the host and process.
         config: The configuration; by default that of ``evenflow.toml``.
         participant: Shared with other parts of the process; by default the node opens its own.
@@ -95,7 +96,11 @@ class Node(Closing):
             topic,
             self.id,
             self.topic.slices,
-            NodeSettings.from_config(self.config.node, serving=on_new_data is None),
+            NodeSettings.from_config(
+                self.config.node,
+                serving=on_new_data is None,
+                stateful=stateful(on_new_data) is not None,
+            ),
             time.monotonic(),
             host=socket.gethostname(),
             pid=os.getpid(),
@@ -158,6 +163,7 @@ class Node(Closing):
             on_idle=self._loop.wake_busy,
             reply=self._replying.send,
             give_up=self._give_up,
+            state=stateful(on_new_data),
         )
 
     def _put_aside_in(self, on_new_data: OnNewData | None) -> DeadLetterOffice | None:
@@ -244,6 +250,11 @@ class Node(Closing):
     def replied(self) -> int:
         """Replies of the application that were sent."""
         return self._replying.replied
+
+    @property
+    def states_lost(self) -> int:
+        """Times that the state of a slice was begun anew because others had gone further."""
+        return self._core.states.lost if self._core.states is not None else 0
 
     @property
     def unheard(self) -> int:

@@ -65,17 +65,12 @@ class AnsweredItems:
     def __init__(self) -> None:
         self.repeated = 0
         """Replies to items that had been answered."""
-        self.damaged = 0
-        """Messages whose columns do not fit one another."""
         self._answered: dict[tuple[int, int], int] = {}
         """For each writer and slice, the highest number."""
 
     def news(self, message: ItemReplies) -> Iterator[Reply]:
         """Those of a node's replies that are to items not yet answered."""
         columns = (message.numbers, message.senders, message.ids, message.lengths)
-        if len({*map(len, columns)}) != 1 or sum(message.lengths) != len(message.payloads):
-            self.damaged += 1
-            return
         key = (message.writer, message.slice)
         before, start = self._answered.get(key, 0), 0
         for number, sender, item_id, length in zip(*columns, strict=True):
@@ -109,7 +104,7 @@ class Replies(Reception[Reply]):
     def stats(self) -> RepliesStats:
         """What has come so far."""
         with self._arrived:
-            damaged = self._answered.damaged + sum(reader.damaged for reader in self._readers)
+            damaged = sum(reader.damaged for reader in self._readers)
             return RepliesStats(self._received, self._answered.repeated, self._dropped, damaged)
 
     def _follow(self) -> None:

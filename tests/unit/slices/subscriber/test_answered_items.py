@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,14 +70,3 @@ def test_bad_replies_are_refused() -> None:
     one.reply(1, bytes(MOST_BYTES + 1))
     with pytest.raises(UsageError, match="at most"):
         answers(one, 2)
-
-
-def test_a_message_that_makes_no_sense_is_counted() -> None:
-    heard = AnsweredItems()
-    one = batch(1, 1)
-    one.replies = [(0, b"x")]
-    (message,) = messages_of("t", "n", one, answers(one, 1))
-    assert list(heard.news(replace(message, ids=()))) == []
-    assert list(heard.news(replace(message, lengths=(5,)))) == []
-    assert heard.damaged == 2
-    assert len(list(heard.news(message))) == 1
