@@ -45,6 +45,7 @@ from evenflow.slices.node.settings import NodeSettings
 from evenflow.slices.publisher.core import Committed, Resend
 from evenflow.slices.publisher.sealing import SealedSample
 from evenflow.testing.balancer import BalancerHost, SimBalancer, SimBalancers, by_number
+from evenflow.testing.folding import Folding
 from evenflow.testing.invariants import InvariantChecker, Violation
 from evenflow.testing.network import Network, Parcel, Traffic
 from evenflow.testing.node import SimNode, hold_what_they_own
@@ -105,7 +106,8 @@ class SimCluster(BalancerHost):
         node = NodeId.of(f"node-{self._started}", f"{self._started:x}")
         layout = replace(self.balancers.config.topics[0], slices=count).layout
         core = NodeCore(TOPIC, node, count, self.node_settings, self.now, layout=layout)
-        self.nodes[node] = SimNode(core, misfit=count != self.slice_count)
+        app = Folding(self.checker.commit_terms)
+        self.nodes[node] = SimNode(core, app, misfit=count != self.slice_count)
         return node
 
     def kill_node(self, node: str) -> None:

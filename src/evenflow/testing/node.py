@@ -20,6 +20,8 @@ class SimNode:
     """A node process, which may be stopped and continued."""
 
     core: NodeCore
+    app: Folding
+    """Its application, as far as it has state."""
     stopped: bool = False
     inbox: list[Parcel] = field(default_factory=list)
     """What waits while the process is stopped."""
@@ -27,8 +29,6 @@ class SimNode:
     """It has the topic set up otherwise than all: it is given nothing."""
     slow: bool = False
     """Its application takes its time: it ends what it has in hand only when it is told so."""
-    app: Folding = field(default_factory=Folding)
-    """Its application, as far as it has state."""
 
     def go_on(self) -> list[Parcel]:
         """Continue after a stop; return what was sent meanwhile."""
@@ -40,7 +40,8 @@ class SimNode:
         """The application gives, takes and forgets states, as it is asked."""
         done: list[Send] = []
         while (task := self.core.next_task()) is not None:
-            done += self.core.task_done(task, self.app.do(task))
+            terms = {held.slice: held.term for held in self.core.cache.held.values()}
+            done += self.core.task_done(task, self.app.do(task, terms))
         return done
 
     def deliver(self, batch: Batch) -> list[Send]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 from hypothesis import settings
 
-from evenflow.model.messages import CacheChunk
+from evenflow.model.messages import Ack, CacheChunk, Step
 from evenflow.slices.node.application.states import ForgetState, GiveState, States, TakeState
 from evenflow.slices.node.giver_taker import CHUNK_BYTES, Giver, chunk_cache, pack_states, states_in
 from evenflow.slices.node.settings import NodeSettings
@@ -79,11 +80,56 @@ def moves_without_deaths(seed: int) -> SimCluster:
 @pytest.mark.parametrize("seed", range(100 if THOROUGH else 12))
 def test_without_deaths_the_state_of_a_slice_is_all_its_items(seed: int) -> None:
     cluster = moves_without_deaths(seed)
-    states = {s: spans for sim in cluster.nodes.values() for s, spans in sim.app.states.items()}
-    folded = sum(last for spans in states.values() for _, last in spans.values())
-    assert all(first == 1 for spans in states.values() for first, _ in spans.values())
+    states = [state for sim in cluster.nodes.values() for state in sim.app.states.values()]
+    spans = [span for state in states for span in state.spans.values()]
+    assert all(first == 1 for first, _ in spans)
+    folded = sum(last for _, last in spans)
     assert folded == cluster.checker.published
     assert sum(sim.core.states.lost for sim in cluster.nodes.values()) == 0  # type: ignore[union-attr]
+
+
+def test_a_giver_whose_taker_merged_committed_and_died_begins_anew() -> None:
+    cluster = SimCluster(
+        2, 1, node_settings=NodeSettings(stateful=True), balancer_settings=PATIENCE
+    )
+    cluster.start_balancer()
+    giver = cluster.nodes[cluster.start_node()]
+    cluster.run_until(lambda: False, 1.0)
+    (writer,) = cluster.publishers
+
+    def publish() -> None:
+        for slice_id in (0, 1, 0, 1):
+            cluster.publish(writer, slice_id)
+
+    def run(reached: Callable[[], object]) -> None:
+        """Nobody hears that the taker has merged."""
+        for _ in range(20_000):
+            if reached():
+                return
+            cluster.network.parcels[:] = [
+                one
+                for one in cluster.network.parcels
+                if not (isinstance(one.what, Ack) and one.what.step == Step.MERGED)
+            ]
+            if cluster.network.parcels:
+                cluster.network.deliver(0)
+            else:
+                cluster.work()
+                cluster.advance(0.04)
+        pytest.fail("it never happens")
+
+    publish()
+    run(lambda: cluster.checker.lacking == 0)
+    name = cluster.start_node()
+    taker = cluster.nodes[name]
+    run(lambda: any(taker.core.cache.available()))
+    publish()
+    run(lambda: cluster.checker.lacking == 0)
+    cluster.kill_node(name)
+    publish()
+    cluster.settle()
+    assert giver.core.states is not None
+    assert giver.core.states.lost == 1
 
 
 # -- the rules one by one --------------------------------------------------------------------------

@@ -10,8 +10,9 @@ import pytest
 from evenflow.errors import ItemFailed
 from evenflow.model.messages import Commit
 from evenflow.processes import wait_until
+from evenflow.slices.node.application.states import States
 from evenflow.slices.node.failures import Failures
-from evenflow.slices.node.worker import GivenUp, Worker
+from evenflow.slices.node.worker import GivenUp, Worker, stateful
 
 from .alone import Node, batch, owner_of
 
@@ -174,3 +175,28 @@ def test_ends_when_the_node_stops_although_there_is_more() -> None:
     ready.set()
     running[0].end()
     assert running[0].node.core.delivery.items == 2
+
+
+def test_a_state_that_cannot_be_taken_ends_the_worker_but_not_one_that_cannot_be_given() -> None:
+    class Forgetful:
+        def on_new_data(self, _: object) -> None:
+            """Nothing."""
+
+        def give(self, _slice: int) -> bytes:
+            raise ValueError("no")
+
+        take = forget = give
+
+    running = Running(lambda _: None)
+    application = Forgetful()
+    assert stateful(application.on_new_data) is application
+    assert stateful(refuse) is None
+    running.worker._state = stateful(application)
+    running.node.core.states = States(10)
+    running.node.core.states.ask(1, frozenset({0}))
+    assert wait_until(lambda: not running.node.core.states.pending, 10)
+    assert running.worker.error is None
+    running.node.core.states.own(0, 1)
+    running.thread.join(10.0)
+    assert isinstance(running.worker.error, TypeError)
+    running.end()
