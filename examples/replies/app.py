@@ -9,23 +9,18 @@ Run from this folder, each in a terminal of its own:
     evenflow mailbox --name m1
     TOKEN=$(evenflow token issue car-7 --publish speeds) python car.py
 
-The sender of an item that came from a mobile node is the node's name: answers go there, wherever
-the car is attached by then.
+The sender of an item that came from a mobile node is the node's name: replies go there, wherever
+the car is attached by then (``topics.speeds.replies = "mobile"``). Items are committed when the
+replies to them are on a mailbox's disk.
 """
 
 import json
 
-from evenflow.mobile import Messenger
-
 LIMIT = 50.0
-
-messenger = Messenger("speed-limit")
 
 
 def on_new_data(batch):
-    """Called with items of one slice; returns when the answers are on a mailbox's disk."""
-    messenger.send_many(
-        (item.sender, {"limit": LIMIT})
-        for item in batch
-        if json.loads(item.payload)["speed"] > LIMIT
-    )
+    """Called with items of one slice."""
+    for row, item in enumerate(batch):
+        if json.loads(item.payload)["speed"] > LIMIT:
+            batch.reply(row, {"limit": LIMIT})

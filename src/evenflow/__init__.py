@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     from evenflow.slices.node.node import Node
     from evenflow.slices.publisher.aio import AsyncPublisher
     from evenflow.slices.publisher.publisher import Publisher
+    from evenflow.slices.subscriber.aio import AsyncReplies, AsyncSubscriber
+    from evenflow.slices.subscriber.replies import Replies, Reply
+    from evenflow.slices.subscriber.subscriber import Subscriber
 
 __all__ = [
     "AsyncPublisher",
+    "AsyncReplies",
+    "AsyncSubscriber",
     "Balancer",
     "Batch",
     "Config",
@@ -28,7 +33,10 @@ __all__ = [
     "Node",
     "Position",
     "Publisher",
+    "Replies",
+    "Reply",
     "ServedBatch",
+    "Subscriber",
     "__version__",
     "follow",
     "read_from",
@@ -40,6 +48,8 @@ __version__ = "0.1.0"
 # command is soon in its `main`, which knows what to do about Ctrl-C.
 _LATER = {
     "AsyncPublisher": "evenflow.slices.publisher.aio",
+    "AsyncReplies": "evenflow.slices.subscriber.aio",
+    "AsyncSubscriber": "evenflow.slices.subscriber.aio",
     "Balancer": "evenflow.slices.balancer.balancer",
     "Batch": "evenflow.model.batch",
     "Config": "evenflow.config",
@@ -48,7 +58,10 @@ _LATER = {
     "Node": "evenflow.slices.node.node",
     "Position": "evenflow.model.ids",
     "Publisher": "evenflow.slices.publisher.publisher",
+    "Replies": "evenflow.slices.subscriber.replies",
+    "Reply": "evenflow.slices.subscriber.replies",
     "ServedBatch": "evenflow.slices.consumer.served_batch",
+    "Subscriber": "evenflow.slices.subscriber.subscriber",
     "follow": "evenflow.slices.consumer.following",
     "read_from": "evenflow.durable.reader",
 }

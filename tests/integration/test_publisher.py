@@ -609,14 +609,14 @@ def test_the_hook_may_fail_and_harms_nobody(
 def test_the_asyncio_form(config: Config, balancer: SmallBalancer, node: SmallNode) -> None:
     async def main() -> None:
         async with AsyncPublisher("items", config=config) as publisher:
-            await asyncio.to_thread(meet, publisher._opened, balancer, node)
+            await asyncio.to_thread(meet, publisher.opened, balancer, node)
             await publisher.publish({"n": 1}, sender="a", id=0)
             await publisher.publish_many([b"x", b"y"], ids=[1, 2])
             await publisher.publish_columns(pa.array([b"z"]), ids=np.array([3]))
             await publisher.flush()
             await asyncio.to_thread(until, lambda: len(node.items) == 4, node)
             assert publisher.stats.published == 4
-            node.commit(publisher._opened.writer)
+            node.commit(publisher.opened.writer)
             await publisher.close()
             assert publisher.committed == 4
 
@@ -633,9 +633,9 @@ def test_the_asyncio_form_waits_for_room_in_a_thread(
             publishing = asyncio.gather(*items)
 
             def committed() -> bool:
-                node.request(publisher._opened.writer)
+                node.request(publisher.opened.writer)
                 if node.items:
-                    node.commit(publisher._opened.writer)
+                    node.commit(publisher.opened.writer)
                 return publisher.committed == 8
 
             await asyncio.to_thread(until, committed, node)

@@ -72,7 +72,7 @@ def stage(tmp_path, domain_id):
 def test_an_application_answers(stage):
     stage.start(*EVENFLOW, "balancer")
     stage.start(*EVENFLOW, "node", "--topic", "speeds", "--app", "app:on_new_data")
-    assert 'speed-limit says {"limit":50.0} at' in stage.drive("speeds")
+    assert 'speeds says {"limit":50.0} at' in stage.drive("speeds")
 
 
 @pytest.mark.spark

@@ -9,6 +9,8 @@ from evenflow.qos import plain
 def test_exported_names_are_pinned() -> None:
     assert sorted(evenflow.__all__) == [
         "AsyncPublisher",
+        "AsyncReplies",
+        "AsyncSubscriber",
         "Balancer",
         "Batch",
         "Config",
@@ -17,7 +19,10 @@ def test_exported_names_are_pinned() -> None:
         "Node",
         "Position",
         "Publisher",
+        "Replies",
+        "Reply",
         "ServedBatch",
+        "Subscriber",
         "__version__",
         "follow",
         "read_from",
@@ -34,6 +39,7 @@ def test_names_of_plain_topics_are_pinned() -> None:
         "PlainReader",
         "PlainTopic",
         "PlainWriter",
+        "Policies",
         "Thin",
         "WriterStats",
     ]

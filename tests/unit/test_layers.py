@@ -130,12 +130,15 @@ SHELLS: Final = frozenset(
     slices.consumer.planning slices.consumer.reading slices.consumer.finding
     slices.consumer.watching
     slices.dead_letters.office slices.dead_letters.reading
-    slices.node.loop slices.node.node slices.node.sensors slices.node.worker
+    slices.node.application.replying slices.node.loop slices.node.node slices.node.sensors
+    slices.node.worker
     slices.node.serving.flight_server slices.node.serving.shell
     slices.outbox.files slices.outbox.outbox
     slices.publisher.aio slices.publisher.intake slices.publisher.outlet
     slices.publisher.publisher slices.publisher.sending.owner_writer
     slices.publisher.sending.replayer slices.publisher.shell slices.publisher.thinning_shell
+    slices.subscriber.aio slices.subscriber.reception slices.subscriber.replies
+    slices.subscriber.subscriber
     testing.balancer testing.bridge.schedules testing.bridge.world testing.cluster
     testing.knowledge testing.schedules
     testing.serving_cluster testing.outages testing.planning testing.silences testing.loss.relay

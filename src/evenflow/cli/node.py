@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenflow.config import Config
+    from evenflow.slices.node.application.replying import SendsMany
 
 EXAMPLES = """\
   evenflow node --app myapp:on_new_data              the first configured topic
@@ -86,6 +87,7 @@ def node(
                 name=name,
                 config=_with_port_of(config, number),
                 participant=participant,
+                messenger=_messenger(config, topic, participant),
             )
             for number, topic in enumerate(_with_dead_letters(config, topics, serve=serve))
         ]
@@ -115,6 +117,15 @@ def node(
 def _reporting(nodes: list[Node]) -> list[tuple[tuple[str, ...], Node]]:
     """The nodes that have something to say, each after its topic and name."""
     return [((one.topic.name, NodeId(one.id).name), one) for one in nodes if one.report is not None]
+
+
+def _messenger(config: Config, topic: str, participant: Participant) -> SendsMany | None:
+    """What takes the replies to mobile nodes, of a topic that has them."""
+    if config.topic(topic).replies != "mobile":
+        return None
+    from evenflow.mobile import Messenger  # noqa: PLC0415 - an extra
+
+    return Messenger(topic, config=config, participant=participant)
 
 
 def _leave(node: Node, within_s: float) -> None:

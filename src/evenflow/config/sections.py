@@ -96,6 +96,9 @@ class TopicConfig(Section):
     """What becomes of an item that the application cannot process, after ``node.retries``: the
     node stops and leaves it uncommitted; it is put aside in the topic ``NAME.dead``; or it is
     skipped and counted."""
+    replies: str = text("publisher", "publisher|mobile", "'publisher' or 'mobile'")
+    """Whom ``batch.reply`` answers: the program that published the item, or the mobile node that
+    the item's sender names, by way of a mailbox."""
     thin: str = text(
         "never",
         f"{NEVER}|source|instance",
@@ -207,6 +210,8 @@ class NodeConfig(Section):
     then ``topics.NAME.on_error`` counts."""
     retry_ms: int = integer(100, 0, 10_000)
     """How long such an item waits at first; each time twice as long, at most 10 s."""
+    state_bytes: int = integer(MIB, 1, 256 * MIB)
+    """How large the state of a slice may be that an application gives when the slice moves."""
     dead_dir: str = text("evenflow-dead", r".+", "a folder")
     """Where nodes keep what they put aside until it is replayed or dropped, in a folder for each
     domain; relative to that of the configuration file, else to the working folder."""

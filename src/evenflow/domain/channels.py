@@ -75,14 +75,20 @@ def data(topic: str) -> Channel:
     return Channel(f"evenflow/data/{topic_name(topic)}", Sample, blocking_s=0.05)
 
 
-def look_at(topic: str) -> Channel:
-    """Return the channel of a topic's items for who only looks; partition: any, by `ANYBODY`."""
-    return replace(data(topic), best_effort=True)
-
-
 def replay(topic: str) -> Channel:
     """Return the channel of items sent again; partition: the node that asked."""
     return Channel(f"evenflow/replay/{topic_name(topic)}", Sample)
+
+
+def passing(topic: str, *, best_effort: bool) -> tuple[Channel, Channel]:
+    """Return the channels of a topic's items, and of those sent again, for who reads along.
+
+    Partition: all, by `ANYBODY`.
+    """
+    return (
+        replace(data(topic), best_effort=best_effort),
+        replace(replay(topic), best_effort=best_effort),
+    )
 
 
 def _kept(name: str, message_type: type[Any], kept: int, *, liveliness: bool = False) -> Channel:
@@ -96,6 +102,8 @@ CONSUMERS: Final = _kept("consumer-commits", messages.ConsumerCommit, 1, livelin
 COPIES: Final = _kept("commit-copies", messages.CommitCopy, 1)
 PROGRESS: Final = _kept("progress", messages.Progress, 1, liveliness=True)
 ROOM: Final = Channel("evenflow/room-wanted", messages.RoomWanted)
+ITEM_REPLIES: Final = Channel("evenflow/item-replies", messages.ItemReplies, blocking_s=0.05)
+"""Partition: the publisher's writer. Nothing is kept: a reply is for who listens now."""
 REQUESTS: Final = _kept("requests", messages.ReplayRequest, 64)
 """Partition: the publisher's writer."""
 ANSWERS: Final = _kept("answers", messages.ReplayAnswer, 64)
@@ -103,7 +111,7 @@ ANSWERS: Final = _kept("answers", messages.ReplayAnswer, 64)
 ORDERS: Final = _kept("orders", messages.Order, 64)
 """Partition: the node that shall do it."""
 ACKS: Final = Channel("evenflow/acks", messages.Ack)
-CACHE: Final = Channel("evenflow/cache", messages.CacheChunk)
+CACHE: Final = Channel("evenflow/slice-caches", messages.CacheChunk)
 """Partition: the taker."""
 REPORTS: Final = _kept("node-reports", messages.NodeReport, 1, liveliness=True)
 REFUSALS: Final = _kept("refusals", messages.Refusal, 1)
@@ -161,12 +169,12 @@ DEVICES: Final = _kept("devices", messages.DeviceRecord, 1)
 DEVICE_COUNTS: Final = Channel("evenflow/device-counts", messages.DeviceCounts)
 
 CONTROL: Final = (
-    EPOCHS, COMMITS, CONSUMERS, COPIES, PROGRESS, ROOM, REQUESTS, ANSWERS, ORDERS, ACKS, CACHE,
-    REPORTS, REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES, PROPERTIES,
-    EVENTS, ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS, PENDING_CUTS,
-    WRITER_REQUESTS, GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS, SETTLE_ANSWERS,
-    NODE_OUTCOMES, MAIL, MAIL_RECEIPTS, SEND_REQUESTS, SEND_REPLIES, MAILBOXES, GROUP_REQUESTS,
-    GROUP_MEMBERS, REVOCATIONS, USES, SEPARATIONS, BRIDGES, ARCS, DEVICES,
+    EPOCHS, COMMITS, ITEM_REPLIES, CONSUMERS, COPIES, PROGRESS, ROOM, REQUESTS, ANSWERS, ORDERS,
+    ACKS, CACHE, REPORTS, REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES,
+    PROPERTIES, EVENTS, ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS,
+    PENDING_CUTS, WRITER_REQUESTS, GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS,
+    SETTLE_ANSWERS, NODE_OUTCOMES, MAIL, MAIL_RECEIPTS, SEND_REQUESTS, SEND_REPLIES, MAILBOXES,
+    GROUP_REQUESTS, GROUP_MEMBERS, REVOCATIONS, USES, SEPARATIONS, BRIDGES, ARCS, DEVICES,
     DEVICE_COUNTS,
 )  # fmt: skip
 """All channels but those of the items."""

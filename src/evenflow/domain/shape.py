@@ -30,7 +30,11 @@ _PARALLEL: Final[dict[type[Any], tuple[tuple[str, ...], ...]]] = {
     messages.ConsumerCommit: (("writers", "epochs"), ("planned_writers", "planned_epochs")),
     messages.Progress: (("writers", "epochs"),),
     messages.CommitCopy: (("writers", "epochs"), ("planned_writers", "planned_epochs")),
-    messages.CacheChunk: (("slices", "writers", "done", "known"),),
+    messages.CacheChunk: (
+        ("slices", "writers", "done", "known"),
+        ("state_slices", "state_lengths"),
+    ),
+    messages.ItemReplies: (("numbers", "senders", "ids", "lengths"),),
     messages.NodeReport: (("slices", "states", "terms"),),
     messages.SliceLoads: (("slices", "terms", "items", "octets", "busy_us", "arrived"),),
     messages.SliceReads: (("slices", "items", "octets"),),
@@ -109,7 +113,13 @@ def _chunk(chunk: messages.CacheChunk) -> str:
         return f"chunk {chunk.index} of {chunk.total}"
     if sum(chunk.lengths) != len(chunk.batches):
         return f"{sum(chunk.lengths)} bytes of batches announced, {len(chunk.batches)} here"
-    return ""
+    announced, here = sum(chunk.state_lengths), len(chunk.state_octets)
+    return "" if announced == here else f"{announced} bytes of states announced, {here} here"
+
+
+def _replies(replies: messages.ItemReplies) -> str:
+    announced, here = sum(replies.lengths), len(replies.payloads)
+    return "" if announced == here else f"{announced} bytes of replies announced, {here} here"
 
 
 def _owner_terms(cut: messages.WriterCut) -> str:
@@ -146,6 +156,7 @@ _CHECKS: Final[dict[type[Any], Callable[[Any], str]]] = {
     messages.NodeReport: _states,
     messages.MapPage: _page,
     messages.CacheChunk: _chunk,
+    messages.ItemReplies: _replies,
     messages.WriterCut: _owner_terms,
     messages.SeparationReport: _separation,
     messages.BridgeReport: _bridge,

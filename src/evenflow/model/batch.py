@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from evenflow.errors import UsageError
+
 if TYPE_CHECKING:
+    from evenflow.model.payload import Payload
     from evenflow.model.sample import Sample
 
 Int64s = npt.NDArray[np.int64]
@@ -149,7 +152,7 @@ class Rows:
 class Batch(Rows):
     """Consecutive items of one writer and one slice, numbered from ``first``."""
 
-    __slots__ = ("first", "slice")
+    __slots__ = ("first", "replies", "slice")
 
     def __init__(self, sample: Sample, slice_id: int, first: int, begin: int, count: int) -> None:
         self.sample = sample
@@ -158,6 +161,8 @@ class Batch(Rows):
         """Sequence number of the first item."""
         self.begin = begin
         self.count = count
+        self.replies: list[tuple[int, Payload]] | None = None
+        """Rows and what is answered to them; None when nobody would send it."""
 
     @property
     def writer(self) -> int:
@@ -173,6 +178,22 @@ class Batch(Rows):
     def last(self) -> int:
         """Sequence number of the last item."""
         return self.first + self.count - 1
+
+    def reply(self, row: int, payload: Payload) -> None:
+        """Answer the sender of an item; sent when the application is through with the batch.
+
+        Args:
+            row: The item, by its place in the batch, from 0.
+            payload: Bytes, a string (sent as UTF-8) or a mapping (sent as JSON).
+
+        Raises:
+            UsageError: The batch is not in the hands of a node's application.
+        """
+        if self.replies is None:
+            raise UsageError("a reply is made by a node's application, in on_new_data(batch)")
+        if not 0 <= row < self.count:
+            raise UsageError(f"row {row} of a batch of {self.count} items")
+        self.replies.append((row, payload))
 
     def between(self, first: int, last: int) -> Batch:
         """The items numbered ``first`` to ``last``, as far as they are in this batch."""

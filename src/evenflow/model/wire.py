@@ -51,10 +51,12 @@ Octets = Annotated[bytes, Kind("uint8", sequence=True)]
 """``sequence<octet>``, held as ``bytes`` (or any buffer)."""
 U8s = Annotated[tuple[int, ...], Kind("uint8", sequence=True)]
 U32s = Annotated[tuple[int, ...], Kind("uint32", sequence=True)]
+I64s = Annotated[tuple[int, ...], Kind("int64", sequence=True)]
 U64s = Annotated[tuple[int, ...], Kind("uint64", sequence=True)]
 F64s = Annotated[tuple[float, ...], Kind("float64", sequence=True)]
 Texts = Annotated[tuple[str, ...], Kind("string", sequence=True)]
 
+SliceId = Annotated[int, Kind("uint32", most=MOST_SLICES - 1)]
 Number = Annotated[int, Kind("uint64", most=MOST_NUMBER)]
 """A sequence number, an epoch, or a count."""
 Numbers = Annotated[tuple[int, ...], Kind("uint64", sequence=True, most=MOST_NUMBER)]

@@ -47,6 +47,7 @@ from evenflow.slices.node.settings import NodeSettings
 from evenflow.slices.publisher.core import Committed, Resend
 from evenflow.slices.publisher.sealing import SealedSample
 from evenflow.testing.balancer import BalancerHost, SimBalancer, SimBalancers, by_number
+from evenflow.testing.folding import Folding
 from evenflow.testing.invariants import InvariantChecker, Violation
 from evenflow.testing.liveliness import Liveliness
 from evenflow.testing.network import Network, Parcel, Traffic
@@ -110,7 +111,8 @@ class SimCluster(BalancerHost):
         node = NodeId.of(f"node-{self._started}", f"{self._started:x}")
         layout = replace(self.balancers.config.topics[0], slices=count).layout
         core = NodeCore(TOPIC, node, count, self.node_settings, self.now, layout=layout)
-        self.nodes[node] = SimNode(core, misfit=count != self.slice_count)
+        app = Folding(self.checker.commit_terms)
+        self.nodes[node] = SimNode(core, app, misfit=count != self.slice_count)
         return node
 
     def kill_node(self, node: str) -> None:
@@ -149,6 +151,7 @@ class SimCluster(BalancerHost):
         sim = self.nodes[node]
         if sim.stopped:
             return False
+        self._do(sim.tend_state(), node)
         batch = sim.core.next_delivery(self.now)
         if batch is None:
             return False
@@ -164,7 +167,7 @@ class SimCluster(BalancerHost):
         sim.slow = False
         if ok:
             self.checker.finish(sim.core.delivery.in_hand)
-            self._do(sim.core.delivered(0.001), node)
+            self._do(sim.deliver(sim.core.delivery.in_hand), node)
         else:
             self.checker.fail(sim.core.delivery.in_hand)
             self._do(sim.core.failed(0.001, self.now)[1], node)

@@ -54,6 +54,8 @@ class InvariantChecker:
         self.finished: set[Number] = set()
         self.committed: dict[int, str] = {}
         """Who committed an item, by its id."""
+        self.commit_terms: dict[Number, int] = {}
+        """Under which term each place was committed."""
         self._ids: dict[Number, int] = {}
         self._times: dict[int, int] = {}
         """How often an item was begun by nodes that were not stale."""
@@ -169,6 +171,7 @@ class InvariantChecker:
                     f"slice {slice_id}: commit of old term {term} by {done.node} accepted"
                 )
             for number in range(first, last + 1):
+                self.commit_terms[message.writer, slice_id, number] = term
                 self._committed((message.writer, slice_id, number), done.node)
 
     def _committed(self, key: Number, node: str) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from evenflow.model.batch import Batch
 from evenflow.model.messages import SliceState
 from evenflow.model.sample import Sample
 from evenflow.slices.actions import Send
 from evenflow.slices.balancer.owners import Owners
 from evenflow.slices.node.core import NodeCore
+from evenflow.testing.folding import Folding
 from evenflow.testing.network import Parcel
 
 
@@ -18,6 +20,8 @@ class SimNode:
     """A node process, which may be stopped and continued."""
 
     core: NodeCore
+    app: Folding
+    """Its application, as far as it has state."""
     stopped: bool = False
     inbox: list[Parcel] = field(default_factory=list)
     """What waits while the process is stopped."""
@@ -31,6 +35,20 @@ class SimNode:
         self.stopped = False
         waiting, self.inbox = self.inbox, []
         return waiting
+
+    def tend_state(self) -> list[Send]:
+        """The application gives, takes and forgets states, as it is asked."""
+        done: list[Send] = []
+        while (task := self.core.next_task()) is not None:
+            terms = {held.slice: held.term for held in self.core.cache.held.values()}
+            done += self.core.task_done(task, self.app.do(task, terms))
+        return done
+
+    def deliver(self, batch: Batch) -> list[Send]:
+        """The application has processed what it has in hand."""
+        if self.core.states is not None:
+            self.app.fold(batch)
+        return self.core.delivered(0.001)
 
     def receive(self, parcel: Parcel, now: float) -> list[Send]:
         """Take a parcel in; return what the node does."""

@@ -26,13 +26,13 @@ LONG_TICK = 0.1
 """Steps of a longer pause: they need not be fine."""
 
 
-def random_schedule(seed: int, steps: int = 250) -> SimCluster:
-    """Run one random schedule and settle."""
+def random_schedule(seed: int, steps: int = 250, *, stateful: bool = False) -> SimCluster:
+    """Run one random schedule and settle; perhaps with state for each slice."""
     rng = random.Random(seed)
     cache_bytes = rng.choice([1_000, 1 << 20, 1 << 20])
     cluster = SimCluster(
         4,
-        node_settings=NodeSettings(deliver_items=2, cache_bytes=cache_bytes),
+        node_settings=NodeSettings(deliver_items=2, cache_bytes=cache_bytes, stateful=stateful),
         balancer_settings=PATIENCE,
     )
     cluster.start_balancer()

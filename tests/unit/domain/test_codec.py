@@ -22,6 +22,7 @@ from evenflow.model.messages import (
     CacheChunk,
     EpochClose,
     EventNotice,
+    ItemReplies,
     MapPage,
     MoveReply,
     NodeReport,
@@ -46,6 +47,7 @@ SCALARS: dict[str, st.SearchStrategy[Any]] = {
     "uint8": st.integers(0, 2**8 - 1),
     "uint32": st.integers(0, 2**32 - 1),
     "uint64": st.integers(0, 2**64 - 1),
+    "int64": st.integers(-(2**63), 2**63 - 1),
     "float64": st.floats(allow_nan=False),
     "string": TEXT,
 }
@@ -77,6 +79,11 @@ def messages_of(draw: st.DrawFn, message_type: type[Any]) -> Any:
         values["batches"] = draw(st.randoms()).randbytes(sum(values["lengths"]))
         values["total"] = draw(st.integers(1, 2**32 - 1))
         values["index"] = draw(st.integers(0, values["total"] - 1))
+        values["state_lengths"] = values["lengths"]
+        values["state_octets"] = values["batches"]
+    if message_type is ItemReplies:
+        values["lengths"] = tuple(draw(st.integers(0, 9)) for _ in range(rows))
+        values["payloads"] = draw(st.randoms()).randbytes(sum(values["lengths"]))
     return message_type(**values)
 
 
@@ -254,6 +261,12 @@ REPORT = NodeReport(
         (MapPage("t", 1, 1, 1, 200, (), (), ()), "0 slices on page 1 of a map of 200"),
         (CacheChunk("t", 1, "a", "b", 2, 2, 0, (), (), (), (), (), b""), "chunk 2 of 2"),
         (CacheChunk("t", 1, "a", "b", 0, 1, 0, (), (), (), (), (3,), b"12"), "3 bytes of batches"),
+        (
+            CacheChunk("t", 1, "a", "b", 0, 1, 0, (), (), (), (), (), b"", (1,), (3,), b"12"),
+            "3 bytes of states",
+        ),
+        (ItemReplies("t", 1, "n", 1, (1,), ("s",), (1,), (3,), b"12"), "3 bytes of replies"),
+        (ItemReplies("t", 1, "n", 1, (1,), (), (1,), (2,), b"12"), "columns numbers, senders"),
         (PropertyReport("n", 1.0, ("cpu",), (), (1,)), "columns names, values, ranges of 1, 0, 1"),
         (EventNotice("n", "hot", True, 1.0, ("cpu",), (9.0,), ()), "columns names, values, times"),
     ],

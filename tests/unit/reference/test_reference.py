@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,14 @@ from evenflow.reference.attributes import documented
 from evenflow.reference.spark import accepted, explained, fitting
 
 DOCS = Path(__file__).parents[3] / "docs"
+WORDS_OF_IDL = frozenset(
+    """abstract any alias attribute bitfield bitmask bitset boolean case char component connector
+    const consumes context custom default double emits enum eventtype exception factory fixed float
+    getraises home import in inout interface local long manages map mirrorport module multiple
+    native object octet oneway out primarykey port porttype private provides public publishes raises
+    readonly sequence setraises short string struct supports switch true truncatable typedef typeid
+    typename typeprefix union unsigned uses valuebase valuetype void wchar wstring""".split()  # noqa: SIM905
+)
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +79,10 @@ def test_an_option_is_explained_by_the_table_that_fits_best() -> None:
     )
     assert fitting(tables, ("name", "topic"))["name"] == ("x", "of a source")
     assert fitting(tables[:1], ("name",))["name"] == ("", "of a sink")
+
+
+def test_no_name_is_a_word_of_idl() -> None:
+    """Else a compiler of IDL refuses the file."""
+    names = re.findall(r"(\w+);", (DOCS / "evenflow.idl").read_text(encoding="utf-8"))
+    assert len(names) > 200
+    assert not {name.lower() for name in names} & WORDS_OF_IDL

@@ -2,7 +2,8 @@
 
 Nothing is registered, kept or committed, and no slices are taken. Of a served topic the nodes are
 asked, so every item comes, once, when its epoch is closed. Of any other topic the command reads
-along with the nodes: what it misses, or what a publisher has to send again, is not shown.
+along with the nodes, as a :class:`~evenflow.slices.subscriber.subscriber.Subscriber`: each item at
+most once, and what is missed is counted.
 """
 
 from __future__ import annotations
@@ -18,12 +19,11 @@ from evenflow.cli.options import Shared, command
 from evenflow.cli.output.log import warn
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import COUNT, INDEX, seconds
-from evenflow.domain.channels import ANYBODY, look_at
-from evenflow.domain.cyclone import Participant
 from evenflow.errors import UsageError
 from evenflow.slices.consumer.core import EARLIEST, LATEST
 from evenflow.slices.consumer.served_batch import items_of
 from evenflow.slices.consumer.watching import Watcher
+from evenflow.slices.subscriber.subscriber import Subscriber
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +91,7 @@ def tail(
         raise UsageError(f"topic {topic} is not served: nobody keeps items, leave --from out")
     wanted = Wanted(sender, slice_id, since or 0.0)
     stop = StopSignal()
-    found = _kept(topic, config, since, stop) if served else _passing(topic, config, stop)
+    found = _kept(topic, config, since, stop) if served else _passing(topic, config, wanted, stop)
     shown = 0
     for at, item in found:
         if wanted.fits(at, item):
@@ -128,14 +128,15 @@ def _kept(topic: str, config: Config, since: float | None, stop: StopSignal) -> 
                 warn("items were forgotten before they were shown")
 
 
-def _passing(topic: str, config: Config, stop: StopSignal) -> Iterator[Found]:
+def _passing(topic: str, config: Config, wanted: Wanted, stop: StopSignal) -> Iterator[Found]:
     """Items on their way to the nodes of a topic."""
-    with Participant(config.domain) as participant:
-        reader = participant.reader(look_at(topic), [ANYBODY])
-        waiter = participant.waiter()
-        waiter.attach(reader)
+    senders = () if wanted.sender is None else (wanted.sender,)
+    slices = () if wanted.slice is None else (wanted.slice,)
+    with Subscriber(topic, senders=senders, slices=slices, config=config) as subscriber:
         while not stop.given:
-            waiter.wait(WAIT_S)
-            for sample in reader.take():
-                for batch in sample.batches():
-                    yield from ((batch.slice, item) for item in batch)
+            batch = subscriber.receive(WAIT_S)
+            if batch is not None:
+                yield from ((batch.slice, item) for item in batch)
+        missed = subscriber.stats.missing + subscriber.stats.dropped
+    if missed:
+        warn(f"{missed:,} items were not shown")

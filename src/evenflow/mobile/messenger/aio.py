@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.mobile.messenger.core import Sent
-    from evenflow.slices.publisher.intake import Payload
+    from evenflow.model.payload import Payload
 
 MOST_UNANSWERED: Final = 256
 

@@ -35,7 +35,7 @@ from evenflow.mobile.messenger.core import (
     Tick,
     Write,
 )
-from evenflow.slices.publisher.intake import encode_payload
+from evenflow.model.payload import encode_payload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from evenflow.domain.cyclone import Participant, Writer
     from evenflow.mobile.messenger.core import Action
     from evenflow.model.messages import SendRequest
-    from evenflow.slices.publisher.intake import Payload
+    from evenflow.model.payload import Payload
 
 TICK_S: Final = 0.02
 """How often it looks at the clock while something is unanswered."""

@@ -8,6 +8,7 @@ message            from -> to              meaning
 ``EpochClose``     publisher -> nodes      newest number of every slice that has uncommitted items
 ``ReplayRequest``  node -> publisher       "I own these slices since this term; resend what I lack"
 ``ReplayAnswer``   publisher -> node       where the numbers start (all below are committed)
+``ItemReplies``    node -> publisher       what the application answers to items
 ``Commit``         node -> publisher       processed up to these numbers; forget them
 ``ConsumerCommit`` consumer -> everybody   of a served topic: processed up to these epochs
 ``CommitCopy``     node -> consumer        what you committed last, kept while you were away
@@ -123,7 +124,13 @@ from evenflow.model.messages.serving import (
     SliceCosts,
     SliceReads,
 )
-from evenflow.model.messages.stream import Commit, EpochClose, ReplayAnswer, ReplayRequest
+from evenflow.model.messages.stream import (
+    Commit,
+    EpochClose,
+    ItemReplies,
+    ReplayAnswer,
+    ReplayRequest,
+)
 
 __all__ = [
     "Ack",
@@ -146,6 +153,7 @@ __all__ = [
     "GatewayReport",
     "GroupMembers",
     "GroupRequest",
+    "ItemReplies",
     "Ledger",
     "Mail",
     "MailReceipt",

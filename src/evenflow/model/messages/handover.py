@@ -125,3 +125,7 @@ class CacheChunk:
     batches: Octets
     """Encoded :class:`~evenflow.model.sample.Sample` after sample, each cut to the session's slices
     unless it is mostly of them."""
+    state_slices: SliceIds = ()
+    """Slices whose states are in this chunk; the application's, as of the positions."""
+    state_lengths: U32s = ()
+    state_octets: Octets = b""

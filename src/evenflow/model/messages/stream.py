@@ -8,13 +8,18 @@ from typing import Final
 from evenflow.model.wire import (
     U64,
     Bool,
+    I64s,
     KeyU64,
     Number,
     Numbers,
+    Octets,
     SliceCount,
+    SliceId,
     SliceIds,
     Terms,
     Text,
+    Texts,
+    U32s,
 )
 
 ANY: Final = 1 << 48
@@ -106,3 +111,21 @@ class Commit:
     terms: Terms
     upto: Numbers
     """For each slice: every item up to this number is processed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemReplies:
+    """What a node's application answers to items of one writer and slice, ordered by number."""
+
+    topic: Text
+    writer: U64
+    """The writer whose items they are."""
+    node: Text
+    slice: SliceId
+    numbers: Numbers
+    """For each reply: the number of the item. One may be answered several times."""
+    senders: Texts
+    ids: I64s
+    lengths: U32s
+    """For each reply: bytes of it in ``payloads``."""
+    payloads: Octets

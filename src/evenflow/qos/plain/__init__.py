@@ -30,8 +30,9 @@
 
 from __future__ import annotations
 
+from evenflow.qos.consistency import Policies
 from evenflow.qos.plain.reader import PlainReader
 from evenflow.qos.plain.topic import PlainTopic, Thin
 from evenflow.qos.plain.writer import PlainWriter, WriterStats
 
-__all__ = ["PlainReader", "PlainTopic", "PlainWriter", "Thin", "WriterStats"]
+__all__ = ["PlainReader", "PlainTopic", "PlainWriter", "Policies", "Thin", "WriterStats"]

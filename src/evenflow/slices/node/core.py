@@ -39,6 +39,7 @@ from evenflow.model.messages import (
 )
 from evenflow.model.slice_map import page_count, page_slices
 from evenflow.slices.actions import Send, WriterGone
+from evenflow.slices.node.application.states import GiveState
 from evenflow.slices.node.condition import Condition
 from evenflow.slices.node.delivery import Delivery
 from evenflow.slices.node.endings import Endings
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from evenflow.model.batch import Batch
     from evenflow.model.sample import Sample
     from evenflow.slices.ledger_view import KnownCuts
+    from evenflow.slices.node.application.states import Task
     from evenflow.slices.spill import Spill
 
 BALANCER_SILENT = 2.0
@@ -90,7 +92,8 @@ class NodeCore:
         self.cache, self.serving = self.writers.cache, self.writers.serving
         failures = Failures(settings.retries, settings.retry_pause)
         self.delivery = Delivery(self.cache, settings.deliver_items, failures)
-        self.ownership = Ownership(self.writers)
+        self.states = self.writers.states
+        self.ownership = Ownership(self.writers, self.states)
         self.orders = Orders(
             topic,
             node,
@@ -98,6 +101,7 @@ class NodeCore:
             ownership=self.ownership,
             writers=self.writers,
             delivery=self.delivery,
+            states=self.states,
         )
         self.endings = Endings(topic, node, self.writers, settings.writer_silence)
         self.condition = condition or Condition()
@@ -126,11 +130,28 @@ class NodeCore:
 
     def next_delivery(self, now: float) -> Batch | None:
         """What the application shall process now; it says :meth:`delivered` when it has."""
+        if self.states is not None and self.states.pending:
+            return None
         return self.delivery.begin(now) if self.holds_lease(now) else None
 
     def holds_lease(self, now: float) -> bool:
         """Whether it may process what it owns."""
         return self.lease.holds(now, self._pages)
+
+    def next_task(self) -> Task | None:
+        """What the application shall do with states now; then :meth:`task_done`."""
+        if self.states is None or self.delivery.in_hand is not None:
+            return None
+        return self.states.next()
+
+    def task_done(self, task: Task, given: dict[int, bytes], fault: str = "") -> list[Send]:
+        """The application is through with a task; it gave these states, or cannot and why."""
+        assert self.states is not None
+        self.states.finish()
+        if not isinstance(task, GiveState):
+            return []
+        fault = fault or self.states.fault_of(given)
+        return self.orders.on_states_given(task.term, given, fault)
 
     def delivered(self, seconds: float, *, ok: bool = True) -> list[Send]:
         """The application is through with what it had in hand."""
@@ -282,17 +303,11 @@ class NodeCore:
         self.ownership.changed = True
 
     def _loads(self) -> SliceLoads:
-        held = list(self.cache.available())
-        return SliceLoads(
-            self.topic,
-            self.node,
-            tuple(h.slice for h in held),
-            tuple(h.term for h in held),
-            tuple(h.items for h in held),
-            tuple(h.payload_bytes for h in held),
-            tuple(int(h.busy * 1e6) for h in held),
-            tuple(h.arrived for h in held),
-        )
+        rows = [
+            (one.slice, one.term, one.items, one.payload_bytes, int(one.busy * 1e6), one.arrived)
+            for one in self.cache.available()
+        ]
+        return SliceLoads(self.topic, self.node, *(zip(*rows, strict=True) if rows else [()] * 6))
 
     def _report(self, now: float, known: KnownCuts) -> NodeReport:
         self._reports += 1

@@ -17,7 +17,7 @@ be cancelled, after it the taker owns the slices.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum, auto
 from heapq import merge
@@ -86,6 +86,10 @@ class Giver:
         self.state = SessionState.NEW
         self.repeated = 0
         """Items processed after the positions were declared (must stay 0)."""
+        self.states: dict[int, bytes] | None = None
+        """What the application gave; None until it has."""
+        self.asked = False
+        """Whether the application was asked for it."""
         self._chunks: tuple[CacheChunk, ...] = ()
 
     def step(self, step: Step) -> bool:
@@ -99,6 +103,7 @@ class Giver:
     def cancel(self) -> None:
         """The slices are somebody's under another term: nothing of this session is needed."""
         self.state = SessionState.CANCELLED
+        self.states = None
         self._chunks = ()
 
     def chunks(
@@ -139,26 +144,59 @@ def chunk_cache(
         parts[-1].append(sample.encoded)
         size += sample.size
     done, known = [track.done for track in tracks], [int(track.known) for track in tracks]
+    states = pack_states(session.states or {})
+    total = len(parts) + len(states)
     first = CacheChunk(
-        topic, session.term, giver, session.taker, 0, len(parts), 0, slices, writers,
+        topic, session.term, giver, session.taker, 0, total, 0, slices, writers,
         tuple(done), tuple(known), tuple(len(encoded) for encoded in parts[0]), b"".join(parts[0]),
     )  # fmt: skip
+    bare = replace(first, slices=(), writers=(), done=(), known=(), lengths=(), batches=b"")
     return (
         first,
         *(
             replace(
-                first,
+                bare,
                 index=index,
-                slices=(),
-                writers=(),
-                done=(),
-                known=(),
                 lengths=tuple(len(encoded) for encoded in part),
                 batches=b"".join(part),
             )
             for index, part in enumerate(parts[1:], 1)
         ),
+        *(
+            replace(
+                bare,
+                index=index,
+                state_slices=tuple(slice_id for slice_id, _ in part),
+                state_lengths=tuple(len(state) for _, state in part),
+                state_octets=b"".join(state for _, state in part),
+            )
+            for index, part in enumerate(states, len(parts))
+        ),
     )
+
+
+def pack_states(states: Mapping[int, bytes]) -> list[list[tuple[int, bytes]]]:
+    """States in groups of bounded size; one that is larger is alone."""
+    parts: list[list[tuple[int, bytes]]] = []
+    size = 0
+    for slice_id, state in sorted(states.items()):
+        if not parts or (size and size + len(state) > CHUNK_BYTES):
+            parts.append([])
+            size = 0
+        parts[-1].append((slice_id, state))
+        size += len(state)
+    return parts
+
+
+def states_in(chunks: Iterable[CacheChunk]) -> dict[int, bytes]:
+    """The states that a cache brings."""
+    states = {}
+    for chunk in chunks:
+        start = 0
+        for slice_id, length in zip(chunk.state_slices, chunk.state_lengths, strict=True):
+            states[slice_id] = bytes(chunk.state_octets[start : start + length])
+            start += length
+    return states
 
 
 def _cut(

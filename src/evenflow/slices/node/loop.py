@@ -91,8 +91,9 @@ class NodeLoop:
         self._stopping = stopping
         self._serving = serving
         self._control_waiter = participant.waiter()
-        self._control_writers = ControlWriters(participant)
-        self._control_writers.prepare(ACKS, "")
+        self.control_writers = ControlWriters(participant)
+        """Where the node's messages leave."""
+        self.control_writers.prepare(ACKS, "")
         self._data = participant.reader(data(topic.name), [core.node])
         self._replays = participant.reader(replay(topic.name), [core.node])
         for reader in (self._data, self._replays):
@@ -180,7 +181,7 @@ class NodeLoop:
                         takers.append(message.peer)
         self.perform(actions)
         for taker in takers:
-            self._control_writers.prepare(CACHE, taker)
+            self.control_writers.prepare(CACHE, taker)
 
     def _take_items(self, reader: Reader, now: float, *, replayed: bool) -> None:
         """Take in samples; what costs time is not how many they are, but how many slices' items."""
@@ -251,7 +252,7 @@ class NodeLoop:
         if gone.message_type is not EpochClose:
             return []
         writer = gone.key[0]
-        self._control_writers.forget(WriterId.text(writer))
+        self.control_writers.forget(WriterId.text(writer))
         return self._core.handle(WriterGone(writer), now)
 
     def _say_refused(self, reason: str) -> None:
@@ -276,7 +277,7 @@ class NodeLoop:
         for action in actions:
             if isinstance(action.message, Ack):
                 _log_ack(action.message)
-            self._control_writers.send(action)
+            self.control_writers.send(action)
 
     def _count_damaged(self) -> int:
         readers = (*self._control, self._data, self._replays)

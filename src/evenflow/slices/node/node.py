@@ -28,13 +28,14 @@ from evenflow.domain.cyclone import Participant
 from evenflow.model.ids import NodeId
 from evenflow.slices.consumer.registry import expected_consumers
 from evenflow.slices.dead_letters.office import DeadLetterOffice
+from evenflow.slices.node.application.replying import Replying
 from evenflow.slices.node.condition import Condition, bounds_in
 from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.loop import TICK_S, NodeLoop
 from evenflow.slices.node.sensors import Vitals
 from evenflow.slices.node.serving.shell import ServingShell, check_served
 from evenflow.slices.node.settings import NodeSettings
-from evenflow.slices.node.worker import GivenUp, Worker
+from evenflow.slices.node.worker import GivenUp, Worker, stateful
 from evenflow.slices.spill import open_spill
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from evenflow.domain.cyclone import Waiter
     from evenflow.model.batch import Batch
     from evenflow.model.messages import NodeReport
+    from evenflow.slices.node.application.replying import SendsMany
     from evenflow.slices.node.worker import OnNewData
 
 _LOG = logging.getLogger(__name__)
@@ -54,6 +56,16 @@ class Node(Closing):
 
     >>> with Node("items", lambda batch: print(len(batch))) as node:  # doctest: +SKIP
     ...     node.wait()
+
+    Args:
+        topic: The topic.
+        on_new_data: The application, called with each batch; None: the node serves. An object, or a
+            method of one, with ``give``, ``take`` and ``forget`` has state for each slice.
+        name: Name of the node; by default of the host and process.
+        config: The configuration; by default that of ``evenflow.toml``.
+        participant: Shared with other parts of the process; by default the node opens its own.
+        messenger: Takes replies (``batch.reply``) to mobile nodes; by default replies go to the
+            publishers of the items.
     """
 
     def __init__(
@@ -64,6 +76,7 @@ class Node(Closing):
         name: str = "",
         config: Config | None = None,
         participant: Participant | None = None,
+        messenger: SendsMany | None = None,
     ) -> None:
         self.config = config or Config.load()
         self.topic = self.config.topic(topic)
@@ -84,7 +97,11 @@ class Node(Closing):
             topic,
             self.id,
             self.topic.slices,
-            NodeSettings.from_config(self.config.node, serving=on_new_data is None),
+            NodeSettings.from_config(
+                self.config.node,
+                serving=on_new_data is None,
+                stateful=stateful(on_new_data) is not None,
+            ),
             time.monotonic(),
             host=socket.gethostname(),
             pid=os.getpid(),
@@ -104,6 +121,7 @@ class Node(Closing):
             serving=self._serving,
         )
         self._dead = self._put_aside_in(on_new_data)
+        self._replying = Replying(topic, self.id, self._loop.control_writers, messenger)
         self._worker = self._work_with(on_new_data)
         self._part = self._take_part()
         self._threads = self._start_threads(name)
@@ -145,7 +163,9 @@ class Node(Closing):
             stopping=self._stopping,
             perform=self._loop.perform,
             on_idle=self._loop.wake_busy,
+            reply=self._replying.send,
             give_up=self._give_up,
+            state=stateful(on_new_data),
         )
 
     def _put_aside_in(self, on_new_data: OnNewData | None) -> DeadLetterOffice | None:
@@ -232,6 +252,21 @@ class Node(Closing):
     def report(self) -> NodeReport | None:
         """What the node last told the domain of itself; None: nothing yet."""
         return self._core.report
+
+    @property
+    def replied(self) -> int:
+        """Replies of the application that were sent."""
+        return self._replying.replied
+
+    @property
+    def states_lost(self) -> int:
+        """Times that the state of a slice was begun anew because others had gone further."""
+        return self._core.states.lost if self._core.states is not None else 0
+
+    @property
+    def unheard(self) -> int:
+        """Replies of the application that nobody listens to, or for which there was no room."""
+        return self._replying.unheard
 
     def vitals(self) -> Vitals:
         """What the node counts, for its monitors."""

@@ -6,22 +6,26 @@ slice, together with everything that was being taken with it in one session.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from evenflow.errors import DecodeError
 from evenflow.model.messages import Ack, CacheChunk, Order, SliceState, Step
 from evenflow.slices.actions import Send
-from evenflow.slices.node.giver_taker import Giver, SessionState, Taker, samples_in
+from evenflow.slices.node.giver_taker import Giver, SessionState, Taker, samples_in, states_in
 from evenflow.slices.terms import balancer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.model.sample import Sample
+    from evenflow.slices.node.application.states import States
     from evenflow.slices.node.cache import HeldSlice
     from evenflow.slices.node.delivery import Delivery
     from evenflow.slices.node.ownership import Ownership
     from evenflow.slices.node.writers import Writers
+
+_log = logging.getLogger(__name__)
 
 REMEMBERED_SESSIONS = 256
 """Ended sessions a node can still answer questions about."""
@@ -39,6 +43,7 @@ class Orders:
         ownership: Ownership,
         writers: Writers,
         delivery: Delivery,
+        states: States | None = None,
     ) -> None:
         self.damaged = 0
         """Caches that could not be decoded, and chunks that are none of their session."""
@@ -49,6 +54,9 @@ class Orders:
         self._writers = writers
         self._cache = writers.cache
         self._delivery = delivery
+        self._states = states
+        self._fault = ""
+        """Why states could not be given, the last time."""
         self._sessions: dict[int, Giver | Taker] = {}
 
     def give_up(self, slices: Iterable[int]) -> None:
@@ -142,12 +150,31 @@ class Orders:
 
     def _send_cache(self, session: Giver) -> list[Send]:
         """The application has nothing of these slices in hand: the positions are final."""
+        if self._states is not None and session.states is None:
+            if not session.asked:
+                session.asked = True
+                self._states.ask(session.term, session.slices)
+            return []  # sent when the application has given the states
         session.state = SessionState.SENT
         held = [self._cache.held[s] for s in sorted(session.slices) if s in self._cache.held]
         chunks = session.chunks(self._topic, self._node, held, self._writers.live_writers)
         # What was in hand when it froze is committed here too: the taker may die before it does.
         commits = self._writers.commit(session.slices)
         return [*commits, *(Send(chunk, to=session.taker) for chunk in chunks)]
+
+    def on_states_given(self, term: int, states: dict[int, bytes], fault: str) -> list[Send]:
+        """The application has given the states of a session's slices, or cannot."""
+        session = self._sessions.get(term)
+        if not isinstance(session, Giver) or session.state is not SessionState.SENDING:
+            return []
+        if fault:
+            session.asked = False
+            if fault != self._fault:  # once: the balancer tries again and again
+                _log.error("slices cannot be given away: %s", fault)
+                self._fault = fault
+            return [self._ack(term, Step.SEND_CACHE, reason=fault)]
+        session.states = states
+        return self._send_cache(session)
 
     def on_processed(self, held: HeldSlice, items: int) -> list[Send]:
         """The application is through with items of a slice; perhaps a giver waits for that."""
@@ -209,6 +236,10 @@ class Orders:
         for slice_id in session.slices:
             self._cache.held[slice_id].state = SliceState.AVAILABLE
         self._adopt_positions(chunks[0], now)
+        if self._states is not None:
+            moved = states_in(chunks)
+            for slice_id in session.slices:
+                self._states.adopt(slice_id, session.term, moved.get(slice_id))
         for sample in samples:
             # Also when the cache is full: the giver forgets them, and a gone writer cannot replay.
             self._cache.offer(sample, urgent=True, among=self._find_moved(session, sample))
@@ -253,6 +284,8 @@ class Orders:
                 mine.arrived = 0
                 for track in mine.tracks.values():
                     track.known = track.fresh = False
+                if self._states is not None:
+                    self._states.own(slice_id, term)
             self._ownership.begin(slices, term, now)
         return [self._ack(term, Step.TAKE)]
 

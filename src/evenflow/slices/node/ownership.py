@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from evenflow.slices.node.application.states import States
     from evenflow.slices.node.writers import Writers
 
 
@@ -31,13 +32,14 @@ class Settled(NamedTuple):
 class Ownership:
     """The slices of one node, as far as terms are concerned."""
 
-    def __init__(self, writers: Writers) -> None:
+    def __init__(self, writers: Writers, states: States | None = None) -> None:
         self.seen_term = 0
         """The newest term met anywhere."""
         self.changed = True
         """Whether the balancer should hear of something now."""
         self._writers = writers
         self._cache = writers.cache
+        self._states = states
         self._newest: dict[int, int] = {}
         """The newest term met for each slice."""
         self._settling: dict[int, tuple[frozenset[int], int, int]] = {}
@@ -67,6 +69,8 @@ class Ownership:
         """Give up slices that are somebody else's."""
         if slices:
             self._cache.drop(slices)
+            if self._states is not None:
+                self._states.drop(slices)
             self._writers.replay_requests.forget_slices(slices)
             self.changed = True
 

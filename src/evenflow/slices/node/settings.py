@@ -36,11 +36,15 @@ class NodeSettings:
     ask_retry: float = 0.3
     writer_silence: float = _DEFAULT.writer_silence_s
     """A writer that was not heard for so long is named to the balancer."""
+    state_bytes: int = _DEFAULT.state_bytes
+    """Bytes that the state of a slice may have when it moves."""
+    stateful: bool = False
+    """Whether the application has state for each slice."""
     serving: bool = False
     """No application: items are kept for consumers, who read them and say when to forget them."""
 
     @classmethod
-    def from_config(cls, config: NodeConfig, *, serving: bool) -> Self:
+    def from_config(cls, config: NodeConfig, *, serving: bool, stateful: bool = False) -> Self:
         """The settings that a configuration asks for."""
         return cls(
             deliver_items=config.deliver_items,
@@ -52,5 +56,7 @@ class NodeSettings:
             writer_silence=config.writer_silence_s,
             retries=config.retries,
             retry_pause=config.retry_ms / 1000,
+            state_bytes=config.state_bytes,
+            stateful=stateful,
             serving=serving,
         )

@@ -7,6 +7,9 @@ What an application raises is counted and logged, and the items are given to it 
 (:mod:`~evenflow.slices.node.failures`). When an item was given often enough, somebody is asked what
 becomes of it (`GivenUp`). It counts as committed only when it is put aside, or was to be skipped;
 else the worker leaves it uncommitted and ends, and the node with it.
+
+An application with state for each slice gives, takes and forgets it in the same thread, between
+batches (:mod:`~evenflow.slices.node.application.states`).
 """
 
 from __future__ import annotations
@@ -14,19 +17,23 @@ from __future__ import annotations
 import enum
 import logging
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from evenflow.errors import ItemFailed
+from evenflow.model.batch import Batch
+from evenflow.slices.node.application.states import ForgetState, GiveState, TakeState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Condition, Event
 
-    from evenflow.model.batch import Batch
     from evenflow.slices.actions import Send
+    from evenflow.slices.node.application.states import Task
     from evenflow.slices.node.core import NodeCore
 
     OnNewData = Callable[[Batch], object]
+    Reply = Callable[[Batch, int], None]
+    """Sends what was answered to the first rows of a batch."""
     GiveUp = Callable[[Batch, Exception, int], "GivenUp"]
     """Decides on an item: given the item, what was raised, and how often it was tried."""
 
@@ -34,6 +41,26 @@ WAIT_S: Final = 0.02
 """How often an idle worker looks whether it should end."""
 
 _LOG = logging.getLogger(__name__)
+
+
+class Stateful(Protocol):
+    """An application that has state for each slice (:mod:`~.application.states`)."""
+
+    def give(self, slice_id: int, /) -> bytes:
+        """The state of a slice, for the node that takes it."""
+
+    def take(self, slice_id: int, state: bytes | None, /) -> None:
+        """Begin a slice, before its first item; None: nobody has its state."""
+
+    def forget(self, slice_id: int, /) -> None:
+        """The slice is somebody else's."""
+
+
+def stateful(on_new_data: OnNewData | None) -> Stateful | None:
+    """The application, or the object that it is a method of, if it has state."""
+    found = getattr(on_new_data, "__self__", on_new_data)
+    has = all(callable(getattr(found, name, None)) for name in ("give", "take", "forget"))
+    return cast("Stateful", found) if has else None
 
 
 class GivenUp(enum.Enum):
@@ -57,8 +84,10 @@ class Worker:
         stopping: Set when the worker shall end.
         perform: Does what the core asks for.
         on_idle: Called, with the lock held, when the application has nothing left to do.
+        reply: Sends the application's replies; what it raises counts as raised by the application.
         give_up: Decides on an item that the application has failed on often enough; what it raises
             ends the worker.
+        state: The application, if it has state for each slice.
     """
 
     def __init__(
@@ -70,7 +99,9 @@ class Worker:
         stopping: Event,
         perform: Callable[[list[Send]], None],
         on_idle: Callable[[], None],
+        reply: Reply,
         give_up: GiveUp,
+        state: Stateful | None = None,
     ) -> None:
         self.error: Exception | None = None
         """Why the worker ended, when the application's failure is the reason."""
@@ -82,11 +113,18 @@ class Worker:
         self._stopping = stopping
         self._perform = perform
         self._on_idle = on_idle
+        self._reply = reply
         self._give_up = give_up
+        self._state = state
 
     def run(self) -> None:
         """Process what there is until the node stops."""
         while (batch := self._next()) is not None:
+            if not isinstance(batch, Batch):
+                self._perform(self._do(batch))
+                if self._stopping.is_set():
+                    return
+                continue
             error, seconds = self._process(batch)
             self.delay_s = max(0.0, time.time() - batch.first_time / 1e6)
             if error is not None:
@@ -130,22 +168,59 @@ class Worker:
             self._core.delivery.dead += given_up is GivenUp.DEAD
             return self._core.delivered(0.0, ok=False)
 
-    def _next(self) -> Batch | None:
-        """Wait for items; None when the node stops and there are none."""
+    def _next(self) -> Batch | Task | None:
+        """Wait for items, or a task; None when the node stops and there are none."""
         with self._work:
-            batch = self._core.next_delivery(time.monotonic())
-            if batch is None:
+            core = self._core
+            found = core.next_task() or core.next_delivery(time.monotonic())
+            if found is None:
                 self._on_idle()
-            while batch is None and not self._stopping.is_set():
+            while found is None and not self._stopping.is_set():
                 self._work.wait(WAIT_S)
-                batch = self._core.next_delivery(time.monotonic())
-            return batch
+                found = core.next_task() or core.next_delivery(time.monotonic())
+            return found
+
+    def _do(self, task: Task) -> list[Send]:
+        """Let the application give, take or forget state.
+
+        What it cannot give does not move. A state that it cannot take, or a slice that it cannot
+        forget, ends the worker: the application would go on with the wrong one.
+        """
+        assert self._state is not None
+        given: dict[int, bytes] = {}
+        fault = ""
+        try:
+            match task:
+                case GiveState(_, slices):
+                    given = {slice_id: bytes(self._state.give(slice_id)) for slice_id in slices}
+                case TakeState(slice_id, state):
+                    self._state.take(slice_id, state)
+                case ForgetState(slice_id):
+                    self._state.forget(slice_id)
+        except Exception as error:  # noqa: BLE001 - whatever an application may raise
+            _LOG.exception("the application failed on %s", type(task).__name__)
+            fault = f"the application cannot give its state: {error!r}"
+            if not isinstance(task, GiveState):
+                self.error = error
+                self._stopping.set()
+        with self._work:
+            return self._core.task_done(task, given, fault)
 
     def _process(self, batch: Batch) -> tuple[Exception | None, float]:
         """Let the application process a batch; return what it raised, and how long it took."""
         started = time.perf_counter()
+        failure: Exception | None = None
+        rows = batch.count
+        batch.replies = []
         try:
             self._on_new_data(batch)
+        except ItemFailed as error:
+            # What lies before the item is done and does not come again.
+            failure, rows = error, error.index if error.index < batch.count else 0
         except Exception as error:  # noqa: BLE001 - whatever an application may raise
-            return error, time.perf_counter() - started
-        return None, time.perf_counter() - started
+            failure, rows = error, 0
+        try:
+            self._reply(batch, rows)
+        except Exception as error:  # noqa: BLE001 - what could not be answered was not processed
+            failure = error
+        return failure, time.perf_counter() - started

@@ -21,6 +21,7 @@ from evenflow.model.messages.stream import ANY
 from evenflow.slices.actions import Send
 from evenflow.slices.foreign_writers import ForeignWriters
 from evenflow.slices.ledger_view import LedgerView
+from evenflow.slices.node.application.states import States
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.replay_requests import ReplayRequests
 from evenflow.slices.node.serving.rules import ServingRules
@@ -56,6 +57,7 @@ class Writers:
         self.serving = (
             ServingRules(topic, node, self.cache, self.ledger) if settings.serving else None
         )
+        self.states = States(settings.state_bytes) if settings.stateful else None
         self.replay_requests = ReplayRequests(settings.ask_grace, settings.ask_retry)
         self.misfits: dict[int, int] = {}
         """Writers that cut the topic into another number of slices, with that number."""
@@ -175,6 +177,8 @@ class Writers:
             known = answer.request > held.asked_before
             if known:
                 track.correct(last)
+            if self.states is not None and floor > track.done:
+                self.states.on_floor(slice_id, held.term, known=track.known)
             self.cache.start(held, answer.writer, floor, known=known)
             if track.known and not track.lacks:
                 self.replay_requests.resolve(answer.writer, slice_id)

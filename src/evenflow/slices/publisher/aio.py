@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
+    from evenflow.model.payload import Payload
     from evenflow.slices.publisher.diagnosis import PublisherStats
-    from evenflow.slices.publisher.intake import Payload
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class AsyncPublisher:
         timeout: float | None = None,  # noqa: ASYNC109 - the bound of the publisher, not ours
     ) -> bool:
         """Publish one item; see :meth:`Publisher.publish`."""
-        publish = partial(self._opened.publish, payload, sender=sender, id=id, time=time)
+        publish = partial(self.opened.publish, payload, sender=sender, id=id, time=time)
         return await self._at_once_or_in_line(publish, timeout)
 
     async def publish_many(
@@ -72,9 +72,7 @@ class AsyncPublisher:
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> int:
         """Publish many items; see :meth:`Publisher.publish_many`."""
-        publish = partial(
-            self._opened.publish_many, payloads, senders=senders, ids=ids, times=times
-        )
+        publish = partial(self.opened.publish_many, payloads, senders=senders, ids=ids, times=times)
         return await self._in_line(publish, timeout)
 
     async def publish_columns(
@@ -89,7 +87,7 @@ class AsyncPublisher:
     ) -> int:
         """Publish many items given as columns; see :meth:`Publisher.publish_columns`."""
         publish = partial(
-            self._opened.publish_columns,
+            self.opened.publish_columns,
             payloads,
             senders=senders,
             ids=ids,
@@ -100,24 +98,24 @@ class AsyncPublisher:
 
     async def flush(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
         """Wait until the readers have everything; see :meth:`Publisher.flush`."""
-        await asyncio.to_thread(self._opened.flush, timeout)
+        await asyncio.to_thread(self.opened.flush, timeout)
 
     async def close(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
         """Wait until everything is committed, and leave; see :meth:`Publisher.close`."""
         try:
-            await asyncio.to_thread(self._opened.close, timeout)
+            await asyncio.to_thread(self.opened.close, timeout)
         finally:
             self._line.shutdown(wait=False)
 
     @property
     def committed(self) -> int:
         """Items committed by their nodes."""
-        return self._opened.committed
+        return self.opened.committed
 
     @property
     def stats(self) -> PublisherStats:
         """What this publisher has done and holds."""
-        return self._opened.stats
+        return self.opened.stats
 
     async def __aenter__(self) -> AsyncPublisher:
         return await self.open()
@@ -129,12 +127,13 @@ class AsyncPublisher:
         trace: TracebackType | None,
     ) -> None:
         try:
-            await asyncio.to_thread(self._opened.__exit__, kind, error, trace)
+            await asyncio.to_thread(self.opened.__exit__, kind, error, trace)
         finally:
             self._line.shutdown(wait=False)
 
     @property
-    def _opened(self) -> Publisher:
+    def opened(self) -> Publisher:
+        """The blocking publisher that does the work; `ClosedError` when it is not open."""
         if self._publisher is None:
             raise ClosedError(f"publisher of topic {self._topic!r} (not opened yet)")
         return self._publisher

@@ -11,7 +11,6 @@ that have gathered in one go, or, by their sender, from a table of the senders m
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,7 @@ import numpy as np
 
 from evenflow.errors import AssignmentError, UsageError
 from evenflow.model.batch import Int32s, Item
+from evenflow.model.payload import Payload, encode_payload
 from evenflow.slices.assignment import HashAssignment, refuses_nothing
 from evenflow.slices.publisher.gathering import LATER, Row
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from evenflow.slices.assignment import Assignment
     from evenflow.slices.publisher.columns import Table
 
-Payload = bytes | bytearray | memoryview | str | Mapping[str, Any]
-"""What callers may give: bytes, a string (sent as UTF-8), or a mapping (sent as JSON)."""
 _LIMIT: Final = 1 << 63
 _MOST_SENDERS: Final = 100_000
 """Senders whose slices are remembered."""
@@ -204,22 +202,3 @@ def check_length(name: str, column: Any, count: int) -> None:
     """Refuse a column that is not as long as the payloads."""
     if len(column) != count:
         raise UsageError(f"{name}: {len(column)} rows for {count} payloads; give one for each")
-
-
-def encode_payload(payload: Payload) -> bytes:
-    """Return the bytes that travel."""
-    if isinstance(payload, bytes):
-        return payload
-    if isinstance(payload, str):
-        try:
-            return payload.encode()
-        except UnicodeEncodeError as error:
-            raise UsageError(f"the payload is no text that UTF-8 can carry: {error}") from None
-    if isinstance(payload, Mapping):
-        try:
-            return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"the payload cannot be written as JSON: {error}") from None
-    if isinstance(payload, bytearray | memoryview):
-        return bytes(payload)
-    raise UsageError(f"a payload of type {type(payload).__name__}: give bytes, str or a mapping")

@@ -29,12 +29,13 @@ from evenflow.config import Config
 from evenflow.domain import enter
 from evenflow.errors import UsageError
 from evenflow.model.batch import Int32s
+from evenflow.model.payload import Payload, encode_payload
 from evenflow.model.sample import ITEM_BYTES, RUN_BYTES
 from evenflow.slices.assignment import Assignment, assignment_of
 from evenflow.slices.consumer.registry import expected_consumers
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.diagnosis import Complaints, PublisherStats, publisher_stats
-from evenflow.slices.publisher.intake import Intake, Payload, encode_payload
+from evenflow.slices.publisher.intake import Intake
 from evenflow.slices.publisher.outlet import new_writer, open_outbox, restore
 from evenflow.slices.publisher.sealing import Limits
 from evenflow.slices.publisher.thinning_shell import shell_for
@@ -113,10 +114,9 @@ class Publisher:
             self._core.consumers.learn(expected_consumers(cut))
         self._leaving, self._left = Lock(), Event()
         self._closed = False
-        self._own = None if participant else enter(config.domain)
-        domain = participant or self._own
-        assert domain is not None
-        self._shell = shell_for(config, self._core, domain, clock, on_commit, self._outbox)
+        self._own = participant is None
+        self.domain = participant or enter(config.domain)
+        self._shell = shell_for(config, self._core, self.domain, clock, on_commit, self._outbox)
         self._complaints = Complaints(
             self._core, self._shell.owner_writers, clock, str(outbox or "")
         )
@@ -328,8 +328,8 @@ class Publisher:
     def _leave(self) -> None:
         try:
             self._shell.close()
-            if self._own is not None:
-                self._own.close()
+            if self._own:
+                self.domain.close()
         finally:
             self._left.set()
 

@@ -10,8 +10,9 @@ import pytest
 from evenflow.errors import ItemFailed
 from evenflow.model.messages import Commit
 from evenflow.processes import wait_until
+from evenflow.slices.node.application.states import States
 from evenflow.slices.node.failures import Failures
-from evenflow.slices.node.worker import GivenUp, Worker
+from evenflow.slices.node.worker import GivenUp, Worker, stateful
 
 from .alone import Node, batch, owner_of
 
@@ -27,12 +28,19 @@ STOP = GivenUp.STOP
 class Running:
     """A worker in its thread, over a node with four items that are delivered two at a time."""
 
-    def __init__(self, on_new_data: OnNewData, give_up: GivenUp | Exception = STOP) -> None:
+    def __init__(
+        self,
+        on_new_data: OnNewData,
+        give_up: GivenUp | Exception = STOP,
+        fault: Exception | None = None,
+    ) -> None:
         self.node: Node = owner_of(0)
         self.node.core.delivery.failures = Failures(1, 0.0)
         self.outcome = give_up
         self.given_up: list[tuple[int, str, int]] = []
         self.node.gets(batch(first=1, count=4))
+        self.replies: list[tuple[int, object]] = []
+        self.fault = fault
         self.stopping, self.idle = Event(), Event()
         self.performed: list[Send] = []
         # The lease of the core counts from 0, the worker looks at the real clock.
@@ -44,10 +52,16 @@ class Running:
             stopping=self.stopping,
             perform=self.performed.extend,
             on_idle=self.idle.set,
+            reply=self.reply,
             give_up=self.give_up,
         )
         self.thread = Thread(target=self.worker.run, daemon=True)
         self.thread.start()
+
+    def reply(self, items: Batch, rows: int) -> None:
+        if self.fault is not None:
+            raise self.fault
+        self.replies += [one for one in items.replies or () if one[0] < rows]
 
     def give_up(self, items: Batch, error: Exception, tries: int) -> GivenUp:
         self.given_up += [(item.id, str(error), tries) for item in items]
@@ -128,6 +142,27 @@ def test_an_application_may_say_which_item_it_was() -> None:
     assert seen == [1, 3, 4]
 
 
+def test_replies_leave_with_what_was_processed_and_before_it_is_committed() -> None:
+    def answer(items: Batch) -> None:
+        for row, item in enumerate(items):
+            items.reply(row, str(item.id))
+            if item.id == 4:
+                raise ItemFailed(row, "four")
+
+    running = Running(answer, GivenUp.SKIPPED)
+    assert wait_until(lambda: running.node.core.delivery.items == 4, 10)
+    running.end()
+    assert running.replies == [(0, "1"), (1, "2"), (0, "3")]
+
+
+def test_what_cannot_be_answered_was_not_processed() -> None:
+    running = Running(lambda _: None, fault=ConnectionError("no mailbox"))
+    running.thread.join(10.0)
+    assert running.node.core.delivery.items == 0
+    assert running.worker.error is running.fault
+    running.end()
+
+
 def test_ends_when_the_node_stops_although_there_is_more() -> None:
     running: list[Running] = []
     ready = Event()
@@ -140,3 +175,28 @@ def test_ends_when_the_node_stops_although_there_is_more() -> None:
     ready.set()
     running[0].end()
     assert running[0].node.core.delivery.items == 2
+
+
+def test_a_state_that_cannot_be_taken_ends_the_worker_but_not_one_that_cannot_be_given() -> None:
+    class Forgetful:
+        def on_new_data(self, _: object) -> None:
+            """Nothing."""
+
+        def give(self, _slice: int) -> bytes:
+            raise ValueError("no")
+
+        take = forget = give
+
+    running = Running(lambda _: None)
+    application = Forgetful()
+    assert stateful(application.on_new_data) is application
+    assert stateful(refuse) is None
+    running.worker._state = stateful(application)
+    running.node.core.states = States(10)
+    running.node.core.states.ask(1, frozenset({0}))
+    assert wait_until(lambda: not running.node.core.states.pending, 10)
+    assert running.worker.error is None
+    running.node.core.states.own(0, 1)
+    running.thread.join(10.0)
+    assert isinstance(running.worker.error, TypeError)
+    running.end()

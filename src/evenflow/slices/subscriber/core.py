@@ -1,0 +1,135 @@
+"""What a subscriber makes of the samples that pass: each item at most once, and what is missing.
+
+A subscriber owns no slices and registers nowhere. It is sent what publishers send to the nodes, and
+what they send again, and gives out of it
+
+1. *each item at most once*: a number of a writer and slice that was given is not given again;
+2. *only what is wanted*: some slices, some senders, or everything;
+3. *nothing from before*: of a writer that was there first, the numbers from the first that comes;
+   of one that is met at its beginning (its `EpochClose` of epoch 0), all of them.
+
+What did not come is counted (:attr:`SubscriberCore.missing`): numbers have no holes, and an
+`EpochClose` says how far they go. Items come in the order of their numbers, but for those that a
+publisher had to send again or sent to another owner: these come late.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from evenflow.slices.subscriber.numbers_seen import NumbersSeen
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from evenflow.model.batch import Batch
+    from evenflow.model.messages import EpochClose
+    from evenflow.model.sample import Sample
+
+MOST_GONE: Final = 1_000
+"""Writers that are remembered though nobody hears them: they may come back."""
+
+
+class SubscriberCore:
+    """What passes of one topic.
+
+    Args:
+        topic: The topic.
+        slices: The slices that are wanted; none named: all.
+        senders: The senders that are wanted; none named: all.
+    """
+
+    def __init__(
+        self, topic: str, *, slices: Collection[int] = (), senders: Collection[str] = ()
+    ) -> None:
+        self.repeated = 0
+        """Items that came again and were dropped."""
+        self._topic = topic
+        self._slices = frozenset(slices)
+        self._senders = tuple(sorted(name.encode() for name in senders))
+        self._seen: dict[int, dict[int, NumbersSeen]] = {}
+        """Of each writer, for each slice."""
+        self._from_beginning: set[int] = set()
+        self._gone: dict[int, None] = {}
+        self._missing_of_ended = 0
+
+    def receive(self, sample: Sample) -> list[Batch]:
+        """A sample passes; return what is wanted of it and has not come before."""
+        wanted: list[Batch] = []
+        for batch in sample.batches():
+            if self._slices and batch.slice not in self._slices:
+                continue
+            new = self._seen_of(batch.writer, batch.slice, batch.first).offer(
+                batch.first, batch.last
+            )
+            self.repeated += batch.count - sum(last + 1 - first for first, last in new)
+            for first, last in new:
+                wanted += self._of_senders(batch.between(first, last))
+        return wanted
+
+    def on_epoch_closed(self, close: EpochClose) -> None:
+        """A publisher says how far its numbers go, that it begins, or that it ends."""
+        if close.topic != self._topic:
+            return
+        writer = close.writer
+        self._gone.pop(writer, None)
+        if close.epoch == 0 and writer not in self._seen:
+            self._from_beginning.add(writer)
+            self._seen[writer] = {}
+        for slice_id, last in zip(close.slices, close.last, strict=True):
+            if self._slices and slice_id not in self._slices:
+                continue
+            if writer in self._from_beginning or slice_id in self._seen.get(writer, {}):
+                self._seen_of(writer, slice_id, 1).announce(last)
+        if close.closing:
+            self._forget(writer)
+
+    def on_writer_gone(self, writer: int) -> None:
+        """A publisher is heard no more; should it come back, its numbers go on."""
+        if writer in self._seen:
+            self._gone[writer] = None
+            while len(self._gone) > MOST_GONE:
+                self._forget(next(iter(self._gone)))
+
+    @property
+    def missing(self) -> int:
+        """Items that were published since this began, are wanted by slice, and have not come."""
+        tracks = (one for of_writer in self._seen.values() for one in of_writer.values())
+        return self._missing_of_ended + sum(one.missing + one.given_up for one in tracks)
+
+    def _seen_of(self, writer: int, slice_id: int, first: int) -> NumbersSeen:
+        of_writer = self._seen.setdefault(writer, {})
+        seen = of_writer.get(slice_id)
+        if seen is None:
+            begin = 1 if writer in self._from_beginning else first
+            seen = of_writer[slice_id] = NumbersSeen(begin)
+        return seen
+
+    def _of_senders(self, batch: Batch) -> Iterator[Batch]:
+        """The runs of a batch that are of wanted senders."""
+        if not self._senders:
+            yield batch
+            return
+        wanted = np.flatnonzero(_rows_of(batch, self._senders))
+        for run in np.split(wanted, np.flatnonzero(np.diff(wanted) > 1) + 1):
+            if len(run):
+                yield batch.between(batch.first + int(run[0]), batch.first + int(run[-1]))
+
+    def _forget(self, writer: int) -> None:
+        self._gone.pop(writer, None)
+        self._from_beginning.discard(writer)
+        for seen in self._seen.pop(writer, {}).values():
+            self._missing_of_ended += seen.missing + seen.given_up
+
+
+def _rows_of(batch: Batch, senders: tuple[bytes, ...]) -> np.ndarray[tuple[int], np.dtype[np.bool]]:
+    """Which rows of a batch are of these senders; names are compared where their length fits."""
+    offsets, names = batch.sender_offsets, batch.senders
+    lengths = np.diff(offsets)
+    found = np.zeros(batch.count, dtype=np.bool)
+    for sender in senders:
+        for row in np.flatnonzero(lengths == len(sender)).tolist():
+            found[row] = found[row] or names[offsets[row] : offsets[row + 1]].tobytes() == sender
+    return found

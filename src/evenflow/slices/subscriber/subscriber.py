@@ -1,0 +1,151 @@
+"""The subscriber: a program that receives the items of a topic without owning slices.
+
+>>> with Subscriber("items", senders=["car-7"]) as subscriber:  # doctest: +SKIP
+...     for batch in subscriber:
+...         print(batch.slice, batch.ids, len(batch))
+
+It reads what publishers send to any node, and what they send again
+(:mod:`evenflow.slices.subscriber.core` says what comes of that). A thread takes everything at once
+and puts it where the program finds it; when the program does not fetch it, the oldest items are
+dropped and counted (:mod:`~evenflow.slices.subscriber.waiting_items`). So a slow program costs
+nobody anything but itself.
+
+Unless told otherwise it reads *best effort*: what the network loses is missing, and counted, and no
+publisher waits for it. A *reliable* subscriber is sent again what was lost. Publishers then wait
+for its acknowledgements as for a node's: one that is stopped slows them down, until DDS takes it
+for gone (``domain.liveliness_s``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from evenflow.config import Config
+from evenflow.domain import enter
+from evenflow.domain.channels import ANYBODY, EPOCHS, Gone, passing
+from evenflow.errors import ConfigError
+from evenflow.model.batch import Batch
+from evenflow.model.messages import EpochClose
+from evenflow.slices.subscriber.core import SubscriberCore
+from evenflow.slices.subscriber.reception import Reception
+from evenflow.slices.subscriber.waiting_items import WaitingItems
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from evenflow.domain.cyclone import Participant
+
+QUEUE_BYTES: Final = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriberStats:
+    """What a subscriber has received, and what not."""
+
+    received: int
+    """Items that came and were wanted."""
+    waiting_bytes: int
+    """Bytes of samples whose items the program has not fetched."""
+    dropped: int
+    """Items that were dropped because the program did not fetch them."""
+    missing: int
+    """Items published since it is there that have not come; those on their way count too."""
+    repeated: int
+    """Items that came again and were not given again."""
+    damaged: int
+    """Samples that could not be decoded."""
+
+
+class Subscriber(Reception[Batch]):
+    """Receives the items of one topic; use it as a context manager.
+
+    Args:
+        topic: Name of the topic.
+        senders: Items of these senders alone.
+        slices: Items of these slices alone.
+        reliable: Whether publishers send again what the network loses, and wait for this program.
+        queue_bytes: Bytes of samples that may wait for the program; then the oldest are dropped.
+        config: The configuration; ``evenflow.toml`` when none is given.
+        participant: The process's place in the domain; None: one of its own.
+    """
+
+    def __init__(
+        self,
+        topic: str = "items",
+        *,
+        senders: Collection[str] = (),
+        slices: Collection[int] = (),
+        reliable: bool = False,
+        queue_bytes: int = QUEUE_BYTES,
+        config: Config | None = None,
+        participant: Participant | None = None,
+    ) -> None:
+        self.config = config or Config.load()
+        self.topic = self.config.topic(topic)
+        _check(senders, slices, self.topic.slices, queue_bytes)
+        own = participant is None
+        domain = participant or enter(self.config.domain)
+        super().__init__(f"subscriber of topic {topic!r}", domain, own=own)
+        self._core = SubscriberCore(topic, slices=slices, senders=senders)
+        self._waiting = WaitingItems(queue_bytes)
+        self._received = 0
+        # Epochs first: of a writer that is met at its beginning everything counts.
+        self._epochs = self._read(domain.reader(EPOCHS))
+        self._items = [
+            self._read(domain.reader(channel, [ANYBODY]))
+            for channel in passing(topic, best_effort=not reliable)
+        ]
+        self._start()
+
+    @property
+    def publishers(self) -> int:
+        """DDS writers of items that are connected: for each publisher, one for each node."""
+        return self._items[0].matched()
+
+    @property
+    def stats(self) -> SubscriberStats:
+        """What has come so far, and what has not."""
+        with self._arrived:
+            return SubscriberStats(
+                self._received,
+                self._waiting.size,
+                self._waiting.dropped,
+                self._core.missing,
+                self._core.repeated,
+                sum(reader.damaged for reader in self._items),
+            )
+
+    def _fetch(self) -> Batch | None:
+        return self._waiting.take()
+
+    def _take_in(self) -> bool:
+        told = self._epochs.take()
+        ended = [one for one in told if isinstance(one, EpochClose) and one.closing]
+        for message in told:
+            if isinstance(message, EpochClose) and not message.closing:
+                self._core.on_epoch_closed(message)
+            elif isinstance(message, Gone):
+                self._core.on_writer_gone(message.key[0])
+        before = self._received
+        for reader in self._items:
+            for sample in reader.take():
+                batches = self._core.receive(sample)
+                if batches:
+                    self._waiting.add(sample.size, batches)
+                    self._received += sum(batch.count for batch in batches)
+        for close in ended:  # after its items
+            self._core.on_epoch_closed(close)
+        return self._received > before
+
+
+def _check(
+    senders: Collection[str], slices: Collection[int], slice_count: int, queue_bytes: int
+) -> None:
+    if isinstance(senders, str):
+        raise ConfigError("senders", senders, "must be a list of names")
+    odd = [one for one in slices if not 0 <= one < slice_count]
+    if odd:
+        raise ConfigError("slices", odd[0], f"must be below {slice_count}")
+    if queue_bytes < 1:
+        raise ConfigError("queue_bytes", queue_bytes, "must be at least 1")

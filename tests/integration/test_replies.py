@@ -1,0 +1,85 @@
+"""Replies of a node's application to the program that published: each once, over a ``kill -9``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from evenflow import AsyncPublisher, AsyncReplies, Balancer, Config, Node, Publisher, Replies
+from evenflow.processes import wait_until
+
+pytestmark = [pytest.mark.domain, pytest.mark.processes]
+FILE = """
+[domain]
+id = {}
+[topics.items]
+slices = 8
+"""
+NODE = """
+import sys
+from evenflow import Config, Node
+
+def answer(batch):
+    for row, item in enumerate(batch):
+        batch.reply(row, b"doomed")
+
+node = Node("items", answer, name="doomed", config=Config.load(sys.argv[1]))
+print("ready", flush=True)
+node.wait()
+"""
+ITEMS = 1_000
+
+
+@pytest.fixture
+def config(domain_id, tmp_path):
+    (tmp_path / "evenflow.toml").write_text(FILE.format(domain_id))
+    return Config.load(tmp_path / "evenflow.toml")
+
+
+def answer(batch):
+    for row, item in enumerate(batch):
+        batch.reply(row, {"seen": item.id})
+
+
+def test_each_item_is_answered_once_while_a_node_is_killed(config, python, tmp_path):
+    with Balancer(config=config), Node("items", answer, config=config) as node:
+        doomed = python(NODE, tmp_path / "evenflow.toml")
+        assert doomed.stdout.readline()
+        assert wait_until(lambda: len(node.slices) == 4, 20)
+        with Publisher("items", config=config) as publisher, Replies(publisher) as replies:
+            found = []
+            for number in range(ITEMS):
+                publisher.publish(b"x", sender=f"car-{number % 7}", id=number)
+                if number == ITEMS // 2:
+                    publisher.flush()
+                    assert wait_until(lambda: replies.stats.received > ITEMS // 4, 20)
+                    doomed.kill()
+            while len(found) < ITEMS:
+                reply = replies.receive(15.0)
+                assert reply is not None, (len(found), replies.stats)
+                found.append(reply)
+            assert Counter(reply.id for reply in found) == Counter(range(ITEMS))
+            assert all(reply.sender == f"car-{reply.id % 7}" for reply in found)
+            assert {reply.payload for reply in found} > {b"doomed"}
+            assert replies.stats.dropped == replies.stats.damaged == 0
+        assert node.replied >= ITEMS // 4
+
+
+def test_asyncio_and_who_does_not_listen_holds_nobody_up(config):
+    async def ask():
+        async with (
+            AsyncPublisher("items", config=config) as publisher,
+            AsyncReplies(publisher) as replies,
+        ):
+            await publisher.publish(b"x", sender="car-7", id=12)
+            return await replies.receive(20.0)
+
+    with Balancer(config=config), Node("items", answer, config=config) as node:
+        assert wait_until(lambda: len(node.slices) == 8, 20)
+        reply = asyncio.run(ask())
+        assert (reply.sender, reply.id, reply.payload) == ("car-7", 12, b'{"seen":12}')
+        with Publisher("items", config=config) as deaf:
+            deaf.publish(b"x")
+        assert node.unheard == 1
