@@ -17,7 +17,7 @@ from evenflow.cli.bridge.bridge import _drain
         (["--listen", "239.1.1.1:0"], "--listen = '239.1.1.1'"),
         (["--listen", "127.0.0.1:0", "--advertise", "0.0.0.0:7600"], "--advertise = '0.0.0.0'"),
         (["--listen", "127.0.0.1:0", "--advertise", "10.0.0.1:0"], "--advertise = '10.0.0.1'"),
-        (["--listen", "127.0.0.1:0", "--advertise", ""], "--advertise = ''"),
+        (["--listen", "127.0.0.1:0", "--advertise", ""], "'--advertise': must not be empty"),
         (["--listen", "127.0.0.1:0", "--keys", "nowhere/keys"], "--keys = 'nowhere/keys'"),
         (["--listen", "127.0.0.1:0", "--keys", "/dev/zero"], "--keys = '/dev/zero'"),
     ],
