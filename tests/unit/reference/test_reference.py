@@ -83,6 +83,7 @@ def test_an_option_is_explained_by_the_table_that_fits_best() -> None:
 
 def test_no_name_is_a_word_of_idl() -> None:
     """Else a compiler of IDL refuses the file."""
-    names = re.findall(r"(\w+);", (DOCS / "evenflow.idl").read_text(encoding="utf-8"))
+    text = re.sub(r"//.*", "", (DOCS / "evenflow.idl").read_text(encoding="utf-8"))
+    names = re.findall(r"(\w+);", text)
     assert len(names) > 200
     assert not {name.lower() for name in names} & WORDS_OF_IDL

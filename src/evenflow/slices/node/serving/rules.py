@@ -21,8 +21,6 @@ left.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from evenflow.model.ids import Position, WriterId
@@ -35,11 +33,10 @@ from evenflow.model.messages import (
     SliceState,
 )
 from evenflow.slices.consumer.registry import Consumers
-from evenflow.slices.consumer.splits import bounds_of
 from evenflow.slices.consumer.ticket import Refusal
 from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.node.serving.closes import Closes, is_satisfied
-from evenflow.slices.node.serving.counting import count_runs, first_since, within
+from evenflow.slices.node.serving.ranges import Wanted, epochs_since, in_order, runs_of
 from evenflow.slices.node.serving.when_full import WhenFull
 
 if TYPE_CHECKING:
@@ -232,12 +229,7 @@ class ServingRules:
             return wanted
         for writer, start, end in wanted:
             self._when_full.on_given(writer, start, _whole_end(asked, writer, start, end))
-        ordered = sorted(frozenset(asked.slices))
-        return [
-            batch
-            for writer, start, end in wanted
-            for batch in self._by_sample(ordered, writer, start, end, asked)
-        ]
+        return in_order(self._cache.held, asked, wanted)
 
     def count(self, asked: Range, most: int) -> list[Run] | Refusal:
         """How many items a range has, by writer, epoch and slice; or why not.
@@ -250,16 +242,7 @@ class ServingRules:
         wanted = self._wanted_of(asked)
         if isinstance(wanted, Refusal):
             return wanted
-        runs: list[Run] = []
-        for writer, start, end in wanted:
-            tracks = [
-                (track.ready, bounds_of(asked, slice_id, writer, start, end))
-                for slice_id in sorted(frozenset(asked.slices))
-                for track in (self._cache.held[slice_id].tracks.get(writer),)
-                if track is not None
-            ]
-            runs += count_runs(tracks, most)
-        return runs
+        return runs_of(self._cache.held, asked, wanted, most)
 
     def since(self, asked: Range, time: int) -> Position | Refusal:
         """The first epochs of a range that have items of a time or later; or why not.
@@ -271,18 +254,9 @@ class ServingRules:
         wanted = self._wanted_of(asked)
         if isinstance(wanted, Refusal):
             return wanted
-        found: dict[int, int] = {}
-        for slice_id in frozenset(asked.slices):
-            for writer, start, end in wanted:
-                track = self._cache.held[slice_id].tracks.get(writer)
-                if track is not None:
-                    bounds = bounds_of(asked, slice_id, writer, start, end)
-                    epoch = first_since(within(track.ready, bounds), time)
-                    if epoch is not None:
-                        found[writer] = min(epoch, found.get(writer, epoch))
-        return Position(found)
+        return epochs_since(self._cache.held, asked, wanted, time)
 
-    def _wanted_of(self, asked: Range) -> list[tuple[int, int, int]] | Refusal:
+    def _wanted_of(self, asked: Range) -> list[Wanted] | Refusal:
         """The writers of a range, with the epochs behind which and up to which it goes."""
         held = self._cache.held
         slices = frozenset(asked.slices)
@@ -291,7 +265,7 @@ class ServingRules:
             return Refusal("moved", f"slice {min(lacking)} is not here")
         ends = self._cache.last_epochs  # beyond a cut there is nothing
         wanted = [
-            (writer, start, end)
+            Wanted(writer, start, end)
             for writer, epoch in asked.end.items()
             if (end := min(epoch, ends.get(writer, epoch))) > (start := asked.start[writer])
             and not self._ledger.is_over(writer)
@@ -311,35 +285,9 @@ class ServingRules:
     def count_held(self, asked: Range) -> int:
         """How many items of a range are here, in own slices; nobody is given them."""
         self._look_at_own()
-        return sum(
-            batch.count
-            for slice_id in asked.slices
-            if slice_id in self._owned
-            for writer, end in asked.end.items()
-            if (track := self._owned[slice_id].tracks.get(writer)) is not None
-            for batch in within(
-                track.ready, bounds_of(asked, slice_id, writer, asked.start[writer], end)
-            )
-        )
-
-    def _by_sample(
-        self, slices: list[int], writer: int, start: int, end: int, asked: Range
-    ) -> Iterable[Batch]:
-        """A writer's batches in the order of their samples, those of a sample by slice."""
-        held = self._cache.held
-        samples: defaultdict[int, list[Batch]] = defaultdict(list)
-        for slice_id in slices:
-            track = held[slice_id].tracks.get(writer)
-            if track is None or not track.ready:
-                continue
-            batches = within(track.ready, bounds_of(asked, slice_id, writer, start, end))
-            serial = 0
-            for batch in batches:
-                # Serial numbers ascend with those of the items; if not, the items' own count.
-                if batch.sample.serial > serial:
-                    serial = batch.sample.serial
-                samples[serial].append(batch)
-        return chain.from_iterable(samples[serial] for serial in sorted(samples))
+        own = Range(tuple(s for s in asked.slices if s in self._owned), asked.start, asked.end, {})
+        wanted = [Wanted(writer, asked.start[writer], end) for writer, end in asked.end.items()]
+        return sum(batch.count for batch in in_order(self._owned, own, wanted))
 
     # -- time -------------------------------------------------------------------------------------
 
