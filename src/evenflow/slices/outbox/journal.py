@@ -133,6 +133,11 @@ class Journal:
         """Bytes that may be written at once."""
         return self.limit // LARGEST_SHARE - self._reserve
 
+    @property
+    def least_segment(self) -> int:
+        """Bytes of a segment that has room for notes alone."""
+        return record_bytes(len(self.state.encode())) + self._reserve
+
     # -- out ---------------------------------------------------------------------------------------
 
     def next_group(self, progress: Progress, *, notes_only: bool = False) -> Group | None:

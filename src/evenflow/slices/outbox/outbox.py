@@ -104,7 +104,13 @@ class Outbox:
         journal = Journal(state, uses, limit=limit, memory=self._memory)
         size = journal.new_segment(None)
         assert size is not None
-        self._begin_segment(journal, size)
+        try:
+            self._begin_segment(journal, size)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            # Notes of commits are what makes room: for them there must be some.
+            self._begin_segment(journal, journal.least_segment, must=True)
         oldest = self.samples[0].serial if self.samples else state.serial + 1
         self._files.delete(journal.take_deletable(oldest))
         return journal
@@ -280,14 +286,14 @@ class Outbox:
                 _log.error("no room for outbox %s: %s", self.path, error.strerror)
             self.journal.on_no_room()
 
-    def _begin_segment(self, journal: Journal, size: int) -> None:
+    def _begin_segment(self, journal: Journal, size: int, *, must: bool = False) -> None:
         """Begin a segment with the state as it is written down."""
         index = journal.segments[-1].index + 1 if journal.segments else 1
         head = encode_record(Kind.STATE, journal.state.encode(), 0)
         try:
             self._files.begin(index, size, head)
         except OSError as error:
-            if journal.segments or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if (journal.segments and not must) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
             raise StorageError(str(self.path), f"cannot begin: {error.strerror}") from None
         if journal.segments:

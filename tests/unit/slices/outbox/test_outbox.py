@@ -154,6 +154,28 @@ def test_a_first_life_of_several_segments_is_found_whole(domain: Domain, tmp_pat
     second.close()
 
 
+def test_an_outbox_on_a_full_disk_is_opened_and_becomes_empty(
+    domain: Domain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = domain.open(tmp_path, outbox_bytes=4 * MIB, retention_bytes=MIB)
+    accepted = fill(first)
+    die(first)
+    real = os.posix_fallocate
+
+    def nearly_full(file: int, start: int, size: int) -> None:
+        if size > 200_000:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(file, start, size)
+
+    monkeypatch.setattr(files.os, "posix_fallocate", nearly_full)
+    again = Domain()
+    second = again.open(tmp_path, outbox_bytes=4 * MIB, retention_bytes=MIB)
+    assert second.stats.recovered == len(accepted)
+    again.commit(second)
+    second.close()
+    assert sum(path.stat().st_size for path in tmp_path.glob("*.segment")) < MIB
+
+
 def test_a_full_outbox_blocks_until_something_is_committed(domain: Domain, tmp_path: Path) -> None:
     publisher = domain.open(tmp_path, outbox_bytes=4 * MIB, retention_bytes=MIB)
     assert 40 < len(fill(publisher)) < 90
