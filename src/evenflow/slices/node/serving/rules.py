@@ -21,7 +21,7 @@ left.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -34,7 +34,7 @@ from evenflow.model.messages import (
     SliceState,
 )
 from evenflow.slices.consumer.registry import Consumers
-from evenflow.slices.consumer.splits import bounds_of
+from evenflow.slices.consumer.splits import bounds_of, whole_end
 from evenflow.slices.consumer.ticket import Refusal
 from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.node.serving.closes import Closes, is_satisfied
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from evenflow.model.messages import WriterCut
     from evenflow.model.sample import Sample
     from evenflow.slices.consumer.counts import Run
+    from evenflow.slices.consumer.splits import Bounds
     from evenflow.slices.consumer.ticket import Range
     from evenflow.slices.node.cache import HeldSlice, SliceCache
 
@@ -219,7 +220,7 @@ class ServingRules:
         if isinstance(wanted, Refusal):
             return wanted
         for writer, start, end in wanted:
-            self._when_full.on_given(writer, start, _whole_end(asked, writer, start, end))
+            self._when_full.on_given(writer, start, whole_end(asked, writer, start, end))
         ordered = sorted(frozenset(asked.slices))
         return [
             batch
@@ -230,45 +231,39 @@ class ServingRules:
     def count(self, asked: Range, most: int) -> list[Run] | Refusal:
         """How many items a range has, by writer, epoch and slice; or why not.
 
-        Args:
-            asked: The range.
-            most: Of each writer, what lies behind the epoch in which so many are reached may be
-                left out.
+        Of each writer, what lies behind the epoch in which ``most`` are reached may be left out.
         """
         wanted = self._wanted_of(asked)
         if isinstance(wanted, Refusal):
             return wanted
-        runs: list[Run] = []
-        for writer, start, end in wanted:
-            tracks = [
-                (track.ready, bounds_of(asked, slice_id, writer, start, end))
-                for slice_id in sorted(frozenset(asked.slices))
-                for track in (self._cache.held[slice_id].tracks.get(writer),)
-                if track is not None
-            ]
-            runs += count_runs(tracks, most)
-        return runs
+        return [
+            run
+            for writer, start, end in wanted
+            for run in count_runs(self._tracks(asked, writer, start, end), most)
+        ]
 
     def since(self, asked: Range, time: int) -> Position | Refusal:
-        """The first epochs of a range that have items of a time or later; or why not.
-
-        Args:
-            asked: The range.
-            time: Microseconds since 1970.
-        """
+        """The first epochs of a range that have items of a time (us) or later; or why not."""
         wanted = self._wanted_of(asked)
         if isinstance(wanted, Refusal):
             return wanted
         found: dict[int, int] = {}
-        for slice_id in frozenset(asked.slices):
-            for writer, start, end in wanted:
-                track = self._cache.held[slice_id].tracks.get(writer)
-                if track is not None:
-                    bounds = bounds_of(asked, slice_id, writer, start, end)
-                    epoch = first_since(within(track.ready, bounds), time)
-                    if epoch is not None:
-                        found[writer] = min(epoch, found.get(writer, epoch))
+        for writer, start, end in wanted:
+            tracks = self._tracks(asked, writer, start, end)
+            firsts = (first_since(within(*track), time) for track in tracks)
+            found[writer] = min((epoch for epoch in firsts if epoch is not None), default=0)
         return Position(found)
+
+    def _tracks(
+        self, asked: Range, writer: int, start: int, end: int
+    ) -> list[tuple[deque[Batch], Bounds]]:
+        """What is here of a writer, slice by slice, and what is asked for of it."""
+        held = self._cache.held
+        return [
+            (held[slice_id].tracks[writer].ready, bounds_of(asked, slice_id, writer, start, end))
+            for slice_id in sorted(frozenset(asked.slices))
+            if writer in held[slice_id].tracks
+        ]
 
     def _wanted_of(self, asked: Range) -> list[tuple[int, int, int]] | Refusal:
         """The writers of a range, with the epochs behind which and up to which it goes."""
@@ -349,9 +344,3 @@ class ServingRules:
         self._told = progress
         self._next_repeat = now + PROGRESS_REPEAT
         return progress
-
-
-def _whole_end(asked: Range, writer: int, start: int, end: int) -> int:
-    """Up to which epoch a reader is given all there is."""
-    split = asked.upto.get(writer)
-    return end if split is None or end < split.epoch else max(start, split.epoch - 1)
