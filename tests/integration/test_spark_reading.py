@@ -19,6 +19,7 @@ from evenflow.model.ids import Position
 from evenflow.model.messages import MoveRequest
 from evenflow.slices.balancer.balancer import Balancer
 from evenflow.slices.consumer.follower import Follower
+from evenflow.slices.consumer.planning import reached
 from evenflow.slices.consumer.reading import read_share
 from evenflow.slices.node.node import Node
 from evenflow.slices.publisher.publisher import Publisher
@@ -215,7 +216,7 @@ def test_what_is_flushed_can_be_read_at_once(
     with Publisher("items", config=config, participant=participant) as publisher:
         publisher.publish_many([b"x"] * 10)
         publisher.flush(10.0)
-        end = follower.reached(Position({publisher.writer: 1}), 5.0)
+        end = reached(follower, Position({publisher.writer: 1}), 5.0)
         assert len(ids_between(follower, START, end)) == 10
         follower.commit(end)
 
@@ -255,7 +256,7 @@ def test_of_two_queries_with_one_name_that_start_at_once_one_stops(config: Confi
             follower.register(START)
         # The one that began later goes on.
         with pytest.raises(DomainError, match="has taken this name over: choose another name"):
-            followers[0].reached(Position({1: 1}), 5.0)
+            reached(followers[0], Position({1: 1}), 5.0)
         with pytest.raises(DomainError, match="has taken this name over"):
             followers[0].commit(Position({1: 1}))
         followers[1].commit(Position({1: 1}))

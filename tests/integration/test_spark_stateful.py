@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -143,6 +145,8 @@ def test_every_stateful_operation_counts_each_item_once(
         "spark.sql.streaming.stateStore.providerClass": ROCKS,
         "spark.sql.shuffle.partitions": "1",
     }
+    # Spark's Python processes cannot import a module of tests.
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
     spark = session("stateful", settings=settings)
 
     def read(consumer: str) -> Any:

@@ -117,12 +117,14 @@ class Participant(Closing):
             self._readers.add(reader)
         return reader
 
-    def waiter(self) -> Waiter:
-        """Open a waiter."""
+    def waiter(self, *readers: Reader) -> Waiter:
+        """Open a waiter, for readers."""
         with self._lock:
             self._check_open()
             waiter = Waiter(self.entity)
             self._waiters.append(waiter)
+        for reader in readers:
+            waiter.attach(reader)
         return waiter
 
     def typed_topic(self, name: str, type_: type[Any]) -> Topic[Any]:

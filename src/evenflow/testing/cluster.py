@@ -32,9 +32,7 @@ from evenflow.model.messages import (
     Receipt,
     Refusal,
     ReplayRequest,
-    RoomWanted,
     SliceLoads,
-    SliceState,
     WriterCut,
     WriterRequest,
     WriterSilence,
@@ -52,11 +50,10 @@ from evenflow.testing.invariants import InvariantChecker, Violation
 from evenflow.testing.liveliness import Liveliness
 from evenflow.testing.network import Network, Parcel, Traffic
 from evenflow.testing.node import SimNode, hold_what_they_own
-from evenflow.testing.publishers import TOPIC, SimPublishers
+from evenflow.testing.publishers import HEARD, TOPIC, SimPublishers
 
 TICK = 0.04
 """Steps of the time in which everything takes its course."""
-HEARD = Commit | ReplayRequest | RoomWanted | MapPage | Beat | Ledger | WriterCut
 
 
 class SimCluster(BalancerHost):
@@ -345,12 +342,6 @@ class SimCluster(BalancerHost):
 
     def _note_owner(self, actor: str) -> None:
         sim = self.nodes.get(actor)
-        if sim is None:
-            return
-        for slice_id, held in sim.core.cache.held.items():
-            owned = held.state is SliceState.AVAILABLE
-            new = owned and self.checker.own(actor, slice_id, held.term)
-            if new and held.term <= self._stale_terms.get(actor, 0):
-                self.checker.distrust(held)
-            elif new:
-                self.checker.trust(held)
+        if sim is not None:
+            stale = self._stale_terms.get(actor, 0)
+            self.checker.note_owner(actor, sim.core.cache.held, stale)

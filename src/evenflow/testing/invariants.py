@@ -118,6 +118,15 @@ class InvariantChecker:
         self._owners[slice_id, term] = node
         return True
 
+    def note_owner(self, node: str, slices: Mapping[int, HeldSlice], stale_term: int) -> None:
+        """Look at what a node owns; up to a term it was taken for dead."""
+        for slice_id, held in slices.items():
+            if held.state is SliceState.AVAILABLE and self.own(node, slice_id, held.term):
+                if held.term <= stale_term:
+                    self.distrust(held)
+                else:
+                    self.trust(held)
+
     def distrust(self, held: HeldSlice) -> None:
         """The node that holds this was taken for dead: from now on it is stale here."""
         self._stale.add(held)

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from evenflow.model.batch import Int32s
 from evenflow.model.ids import WriterId
-from evenflow.model.messages import EpochClose
+from evenflow.model.messages import (
+    Beat,
+    Commit,
+    EpochClose,
+    Ledger,
+    MapPage,
+    ReplayRequest,
+    RoomWanted,
+    WriterCut,
+)
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.sealing import Limits, SealedSample, item_bytes
 from evenflow.slices.publisher.thinning import Thinning
@@ -18,6 +27,8 @@ if TYPE_CHECKING:
     from evenflow.config.spans import Keep
 
 TOPIC = "items"
+HEARD = Commit | ReplayRequest | RoomWanted | MapPage | Beat | Ledger | WriterCut
+"""What publishers are told."""
 LIMITS = Limits(
     batch_items=3, batch_bytes=10_000, linger_s=0.01, retention_bytes=1_000_000, epoch_s=0.1
 )

@@ -79,10 +79,8 @@ class DomainPort(Closing):
         self._participant = participant
         self._take = take
         self._on_failed = on_failed
-        self._waiter = participant.waiter()
-        self._readers = [participant.reader(channel, partitions) for channel, partitions in heard]
-        for reader in self._readers:
-            self._waiter.attach(reader)
+        self._readers = [participant.reader(*one) for one in heard]
+        self._waiter = participant.waiter(*self._readers)
         self._to_all: dict[str, Writer] = {}
         self._to_one: OrderedDict[tuple[str, str], Writer] = OrderedDict()
         self._writers_lock = threading.Lock()

@@ -87,10 +87,8 @@ class Follower:
         self._failure: Exception | None = None
         self.participant = Participant(config.domain)
         """For whoever watches over this consumer; closed with it."""
-        self._waiter = self.participant.waiter()
         self._readers = [self.participant.reader(channel) for channel in FOLLOWED]
-        for reader in self._readers:
-            self._waiter.attach(reader)
+        self._waiter = self.participant.waiter(*self._readers)
         self._writer = self.participant.writer(CONSUMERS)
         self._answers = self.participant.writer(CUT_ANSWERS)
         self._next_answer = 0.0

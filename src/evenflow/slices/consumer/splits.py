@@ -25,7 +25,7 @@ from evenflow.slices.consumer.ticket import Range, Split
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BEGIN", "Bounds", "Point", "Split", "bounds_of", "range_between"]
+__all__ = ["BEGIN", "Bounds", "Point", "Split", "bounds_of", "range_between", "whole_end"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +103,9 @@ def bounds_of(asked: Range, slice_id: int, writer: int, start: int, end: int) ->
         elif slice_id == most.slice:
             upto = most.number
     return Bounds(start, end, after, upto)
+
+
+def whole_end(asked: Range, writer: int, start: int, end: int) -> int:
+    """Up to which epoch between two all there is of a writer is asked for."""
+    split = asked.upto.get(writer)
+    return end if split is None or end < split.epoch else max(start, split.epoch - 1)

@@ -34,7 +34,6 @@ from evenflow.model.messages import (
     Order,
     Refusal,
     ReplayAnswer,
-    SliceLoads,
     WriterCut,
 )
 from evenflow.model.slice_map import page_count, page_slices
@@ -46,7 +45,7 @@ from evenflow.slices.node.endings import Endings
 from evenflow.slices.node.failures import Failures
 from evenflow.slices.node.lease import Lease
 from evenflow.slices.node.orders import Orders
-from evenflow.slices.node.ownership import Ownership
+from evenflow.slices.node.ownership import Ownership, loads_of
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.slices.node.writers import Writers
 from evenflow.slices.terms import balancer_of
@@ -290,7 +289,7 @@ class NodeCore:
             actions += map(Send, known.cuts)
         if now >= self._next_loads:
             self._next_loads = now + self.settings.loads_every
-            actions.append(Send(self._loads()))
+            actions.append(Send(loads_of(self.topic, self.node, self.cache.available())))
         return actions
 
     def has_company(self, now: float) -> bool:
@@ -301,13 +300,6 @@ class NodeCore:
         """Ask the balancer to move every slice away; the node may go when it holds none."""
         self.leaving = True
         self.ownership.changed = True
-
-    def _loads(self) -> SliceLoads:
-        rows = [
-            (one.slice, one.term, one.items, one.payload_bytes, int(one.busy * 1e6), one.arrived)
-            for one in self.cache.available()
-        ]
-        return SliceLoads(self.topic, self.node, *(zip(*rows, strict=True) if rows else [()] * 6))
 
     def _report(self, now: float, known: KnownCuts) -> NodeReport:
         self._reports += 1

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from evenflow.model.messages import SliceLoads
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.slices.node.application.states import States
+    from evenflow.slices.node.cache import HeldSlice
     from evenflow.slices.node.writers import Writers
 
 
@@ -97,3 +100,12 @@ class Ownership:
             _, replayed, lost = self._settling.pop(term)
             settled.append(Settled(term, writers.replayed - replayed, writers.lost - lost))
         return settled
+
+
+def loads_of(topic: str, node: str, owned: Iterable[HeldSlice]) -> SliceLoads:
+    """What slices have cost so far, as a balancer is told."""
+    rows = [
+        (one.slice, one.term, one.items, one.payload_bytes, int(one.busy * 1e6), one.arrived)
+        for one in owned
+    ]
+    return SliceLoads(topic, node, *(zip(*rows, strict=True) if rows else [()] * 6))

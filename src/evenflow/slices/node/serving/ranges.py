@@ -1,6 +1,6 @@
 """What a node has of a range: its batches in order, how many items, and since when.
 
-All of it is over slices that are held here, and over what is wanted of each writer: whoever asks has
+All of it is over slices that are held here, and what is wanted of each writer: whoever asks has
 made sure that it is whole.
 """
 

@@ -33,7 +33,8 @@ from evenflow.model.messages import (
     SliceState,
 )
 from evenflow.slices.consumer.registry import Consumers
-from evenflow.slices.consumer.ticket import Refusal
+from evenflow.slices.consumer.splits import whole_end
+from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.node.serving.closes import Closes, is_satisfied
 from evenflow.slices.node.serving.ranges import Wanted, epochs_since, in_order, runs_of
@@ -228,16 +229,13 @@ class ServingRules:
         if isinstance(wanted, Refusal):
             return wanted
         for writer, start, end in wanted:
-            self._when_full.on_given(writer, start, _whole_end(asked, writer, start, end))
+            self._when_full.on_given(writer, start, whole_end(asked, writer, start, end))
         return in_order(self._cache.held, asked, wanted)
 
     def count(self, asked: Range, most: int) -> list[Run] | Refusal:
         """How many items a range has, by writer, epoch and slice; or why not.
 
-        Args:
-            asked: The range.
-            most: Of each writer, what lies behind the epoch in which so many are reached may be
-                left out.
+        Of each writer, what lies behind the epoch in which ``most`` are reached may be left out.
         """
         wanted = self._wanted_of(asked)
         if isinstance(wanted, Refusal):
@@ -245,12 +243,7 @@ class ServingRules:
         return runs_of(self._cache.held, asked, wanted, most)
 
     def since(self, asked: Range, time: int) -> Position | Refusal:
-        """The first epochs of a range that have items of a time or later; or why not.
-
-        Args:
-            asked: The range.
-            time: Microseconds since 1970.
-        """
+        """The first epochs of a range that have items of a time (us) or later; or why not."""
         wanted = self._wanted_of(asked)
         if isinstance(wanted, Refusal):
             return wanted
@@ -331,9 +324,3 @@ class ServingRules:
             return None
         self._next_want = now + WANT_EVERY
         return RoomWanted(self._topic, self._node)
-
-
-def _whole_end(asked: Range, writer: int, start: int, end: int) -> int:
-    """Up to which epoch a reader is given all there is."""
-    split = asked.upto.get(writer)
-    return end if split is None or end < split.epoch else max(start, split.epoch - 1)
