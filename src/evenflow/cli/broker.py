@@ -111,7 +111,7 @@ def others_of(brokers: tuple[str, ...], listen: str) -> tuple[str, ...]:
 @click.option(
     "--topic-bytes",
     metavar="N",
-    type=click.IntRange(0),
+    type=INDEX,
     help="a topic counts at least this, and a new one is placed by load (store.topic_bytes)",
 )
 @click.option("--monitor", is_flag=True, help="join the domain and report load, bytes and topics")

@@ -75,7 +75,7 @@ class SimConsumer:
         start, core = self.offsets[self.committed], self.core
         if core is None or core.lacking() or not core.is_confirmed:
             return False
-        return core.point(start) == start
+        return start.covers(core.point(start))
 
     @property
     def in_hand(self) -> bool:

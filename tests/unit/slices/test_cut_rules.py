@@ -18,6 +18,7 @@ from evenflow.slices.consumer.core import ConsumerCore
 from evenflow.slices.ending import cutting
 from evenflow.slices.ending.cutting import Cutting
 from evenflow.slices.ending.preparation import Preparation
+from evenflow.slices.ending.registrations import Registrations
 from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.slices.node.writers import Writers
@@ -105,7 +106,7 @@ RULES = {
         Preparation, "served_cut", cut_without_plans, owner_dies_with_plans, served=True
     ),
     "every registered consumer is asked": Rule(
-        Cutting, "_unanswered", lambda *_: "", owner_dies_with_plans, served=True
+        Registrations, "away", lambda *_: "", owner_dies_with_plans, served=True
     ),
     "who has answered plans nothing more": Rule(
         ConsumerCore, "latest", plan_though_frozen, consumers_plan_when_asked, served=True

@@ -277,9 +277,3 @@ def test_who_takes_a_slice_over_after_a_cut_learns_where_its_numbers_start():
 def test_a_giver_that_is_heard_late_has_the_newer_word():
     """Another balancer had given it the slice, and was moving it on: the map names neither."""
     application_schedule(401100)
-
-
-@pytest.mark.parametrize("seed", [303, 364])
-def test_nobody_hears_of_more_than_was_left_out(seed: int) -> None:
-    """A writer that had ended was heard once more, and counted twice."""
-    assert served_schedule(seed).publishers.left_out > 0
