@@ -20,7 +20,8 @@ NAMES = {
     "string": str,
 }
 STRUCT = re.compile(r"struct (\w+) \{(.*?)\};", re.DOTALL)
-MEMBER = re.compile(r"(@key )?(sequence<)?(\w+)>? (\w+);")
+MEMBER = re.compile(r"(@key )?(sequence<)?(\w+)>?\s+(\w+);")
+COMMENT = re.compile(r"//.*")
 
 REPRESENTATION = Policy.DataRepresentation(use_cdrv0_representation=True)
 STREAM = Qos(
@@ -51,7 +52,8 @@ STATE = Qos(
 
 def load(file=Path(__file__).parents[2] / "docs" / "evenflow.idl"):
     """The types by their names."""
-    return {name: _struct(name, body) for name, body in STRUCT.findall(Path(file).read_text())}
+    text = COMMENT.sub("", Path(file).read_text())
+    return {name: _struct(name, body) for name, body in STRUCT.findall(text)}
 
 
 def _struct(name, body):

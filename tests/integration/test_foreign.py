@@ -28,6 +28,9 @@ node = Node("items", lambda batch: None, name="doomed", config=Config.load(sys.a
 print("ready", flush=True)
 node.wait()
 """
+ON_LOOPBACK = (
+    "<General><Interfaces><NetworkInterface name='lo' multicast='true'/></Interfaces></General>"
+)
 ITEMS = 600
 
 
@@ -38,7 +41,13 @@ def config(domain_id, tmp_path):
 
 
 @pytest.fixture
-def stock():
+def on_our_interface(monkeypatch):
+    """Stock programs are told where the domain is, as docs/domain.md says."""
+    monkeypatch.setenv("CYCLONEDDS_URI", ON_LOOPBACK)
+
+
+@pytest.fixture
+def stock(on_our_interface):
     """Start a program of the example; it must not import us."""
     started = []
 
@@ -128,6 +137,7 @@ while True:
 """
 
 
+@pytest.mark.usefixtures("on_our_interface")
 def test_topics_of_the_users_own_types_go_both_ways(config, python):
     readings = PlainTopic("readings", Reading, Policies(depth=10), durable=True)
     echoes = PlainTopic("echoes", Reading, Policies(depth=10), durable=True)

@@ -127,12 +127,14 @@ def test_the_section_on_use(reader):
     # The application has printed what the program and the pipe have published, and the car's.
     reader.wait_for("car-7", said["node-1"])
     # What was published to the durable topic comes to those who read it later; who follows the
-    # live topic under a new name, Spark too, gets what is still kept, and what comes.
+    # live topic under a new name gets what is still kept, and what comes; Spark what comes.
     reader.wait_for("car-8", said["read"])
     reader.run("echo '{\"speed\": 1}' | evenflow publish --topic fleet --sender car-9", 90.0)
     reader.wait_for("car-9", said["read"])
     reader.wait_for("1 ", said["follow"])
-    reader.wait_for("car-9", said["spark"], 90.0)
+    reader.wait_for("Batch: 0", said["spark"], 90.0)
+    reader.run("echo '{\"speed\": 2}' | evenflow publish --topic fleet --sender car-10", 90.0)
+    reader.wait_for("car-10", said["spark"])
 
 
 @pytest.mark.parametrize("title", ["Start", "Use", "Measured"])

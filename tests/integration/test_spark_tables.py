@@ -71,7 +71,7 @@ def test_a_table_becomes_items_once_though_a_task_fails_and_the_write_is_run_aga
         plain = table.where("payload < '2'").selectExpr("'you' AS sender", "payload")
         plain.write.format("evenflow").mode("append").options(**options).save()
         count = plain.count()
-        eventually(lambda: len(seen) == 1_000 + count, "the other table is there")
+        eventually(lambda: len(seen) == 1_000 + count, "the other table is there", 60)
     assert set(seen.values()) == {1}
 
 

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 
 UNIT_OCTETS: Final = 4 << 20
 """About how large a unit is: what is written to the outbox at once."""
+LAST_WORDS_S: Final = 2.0
+"""Who leaves before a node has asked where its numbers start is taken for silent, and its items
+wait until it is cut (``node.writer_silence_s``); so it stays for a moment, if not all is
+committed."""
 
 
 def table_options(given: Mapping[str, str]) -> SinkOptions:
@@ -95,7 +99,7 @@ class TableWriter(DataSourceArrowWriter):
         finally:
             # The nodes have it, or an error says so: nobody waits for consumers to commit.
             with suppress(DeliveryTimeout):
-                publisher.close(0.0)
+                publisher.close(LAST_WORDS_S)
 
     def _columns(self, rows: pa.Table) -> dict[str, Any]:
         columns = {name: rows.column(name).combine_chunks() for name in rows.column_names}
