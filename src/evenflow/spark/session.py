@@ -49,6 +49,15 @@ four files or more. This way it is one process, and the same rename puts the fil
 Hadoop writes no checksums beside local files then.
 """
 
+USUAL_FILES: Final = {
+    RAW_FILES: "org.apache.hadoop.fs.LocalFileSystem",
+    "spark.hadoop.fs.file.impl.disable.cache": "true",
+}
+"""For the RocksDB state store, which copies files in a way that Hadoop's own file system alone can
+do. Said in so many words, and past the cache of file systems: in a Java process that had a session
+before, that one's would count.
+"""
+
 _ARGUMENTS: Final = {"--master": "spark.master", "--name": "spark.app.name"}
 
 
@@ -135,8 +144,7 @@ def chosen_settings(
     if master.startswith("local"):
         chosen |= {"spark.driver.host": "127.0.0.1"} | LOCAL_FILES
     if "RocksDB" in {**given, **settings}.get(STATE_STORE, ""):
-        # It copies files in a way that Hadoop's own file system alone can do.
-        chosen.pop(RAW_FILES, None)
+        chosen |= USUAL_FILES if RAW_FILES in chosen else {}
     wanted = {key: value for key, value in chosen.items() if key not in given}
     if master != given.get("spark.master", master):
         wanted["spark.master"] = master
