@@ -153,6 +153,11 @@ def test_a_reading_is_closed_while_it_waits(config: Config, cluster: LocalCluste
 def test_what_a_durable_topic_needs_is_said() -> None:
     with pytest.raises(ConfigError, match="must be true for a durable topic"):
         Config.load(None, {"topics.items.durable": True})
+    served = Config.load(None, {"topics.items.served": True})
+    with pytest.raises(ConfigError, match="must be true to read it from the store"):
+        next(evenflow.read_from("items", 0, config=served))
     plain = Config.load(None, {"topics.items.served": True, "topics.items.durable": True})
+    with pytest.raises(ConfigError, match="must be a datetime with a zone"):
+        next(evenflow.read_from("items", "yesterday", config=plain))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"store\.brokers"):
         next(evenflow.read_from("items", time.time(), config=plain))

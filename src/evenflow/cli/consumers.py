@@ -60,8 +60,8 @@ def consumers(
                 raise UsageError("say which: evenflow consumers forget NAME")
             if name in declared_consumers(config.topic(topic)):
                 raise UsageError(
-                    f"{name} is declared in topics.{topic}: take it out of 'consumers' there (or"
-                    " make the topic not durable), start the balancer anew, then forget it"
+                    f"{name} is declared in topics.{topic} (by 'consumers', the archive by"
+                    " 'durable'): take it out there, start the balancer anew, then forget it"
                 )
             return _forget(participant, view, name)
     rows = view.rows(config.topic(topic))

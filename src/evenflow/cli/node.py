@@ -167,7 +167,8 @@ def load_application(spec: str) -> Callable[[Any], object]:
     allowed = "must be MODULE:CALLABLE of an importable callable that takes a batch"
     module_name, found, path = spec.partition(":")
     if not found:
-        raise ConfigError("node.app", spec, allowed)
+        what = "; say it by --app, or --serve for a node that keeps items for consumers"
+        raise ConfigError("node.app", spec, f"{allowed}{'' if spec else what}")
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:

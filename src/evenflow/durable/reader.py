@@ -16,6 +16,7 @@ import queue
 import threading
 import time
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -25,14 +26,13 @@ from evenflow.durable.archiver import brokers_of
 from evenflow.durable.frames import Assembly, archive_topic
 from evenflow.durable.live import Live, read_along
 from evenflow.durable.merging import Merging
-from evenflow.errors import DecodeError, DomainError, EvenflowError
+from evenflow.errors import ConfigError, DecodeError, DomainError, EvenflowError
 from evenflow.model.ids import Position
 from evenflow.overlay.client.blocking import Client
 from evenflow.slices.consumer.served_batch import items_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
     from evenflow.model.batch import Item
     from evenflow.overlay.protocol.messages import Message
@@ -79,9 +79,12 @@ def read_rows(
 ) -> Iterator[pa.Table]:
     """Yield the same as Arrow tables: writer, number, slice, sender, id, time, payload."""
     found = config or Config.load()
-    found.topic(topic)
-    seconds = start if isinstance(start, int | float) else start.timestamp()
-    begin = max(1, round(seconds * 1e9))
+    section = found.topic(topic)
+    if not section.durable:
+        raise ConfigError(
+            section.key("durable"), section.durable, "must be true to read it from the store"
+        )
+    begin = max(1, round(_seconds_of(start) * 1e9))
     with Client(brokers_of(found)) as client:
         name = archive_topic(topic)
         client.ensure(name, level=found.store.level)
@@ -92,6 +95,16 @@ def read_rows(
             taking = _Taking()
             for message in client.read(name, begin):
                 yield from taking.archived(message)
+
+
+def _seconds_of(start: datetime | float) -> float:
+    if isinstance(start, datetime) and start.tzinfo is not None:
+        return start.timestamp()
+    if isinstance(start, int | float) and not isinstance(start, bool):
+        return start
+    raise ConfigError(
+        "start", start, "must be a datetime with a zone, or seconds since 1970 (0: all there is)"
+    )
 
 
 class _Taking:

@@ -158,7 +158,7 @@ def _listen(host: str, ports: range, where: str, key: str) -> WSGIServer:
             return kind((host, port), _Quiet)
         except OSError as error:
             reason = error.strerror or str(error)
-    which = f"port {ports[0]}" if len(ports) == 1 else f"none of the ports {ports[0]}-{ports[-1]}"
+    which = f"port {ports[0]}" if len(ports) == 1 else f"each of the ports {ports[0]}-{ports[-1]}"
     raise ConfigError(
         key, where, f"{which} of {host} cannot be used ({reason}): name another, or 0 for any"
     )

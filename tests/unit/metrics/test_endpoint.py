@@ -105,7 +105,7 @@ def test_of_a_range_the_first_free_port_is_taken() -> None:
             pytest.skip("too near to the end")
         with Endpoint(f"127.0.0.1:{port}-{port + 100}") as second:
             assert second.url != first.url
-        with pytest.raises(ConfigError, match=f"none of the ports {port}-{port} |port {port} of"):
+        with pytest.raises(ConfigError, match=f"each of the ports {port}-{port} |port {port} of"):
             Endpoint(f"{port}-{port}")
 
 

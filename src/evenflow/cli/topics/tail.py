@@ -66,7 +66,12 @@ def moment(text: str) -> float:
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
-        return time.time() - seconds(text)
+        try:
+            return time.time() - seconds(text)
+        except click.BadParameter:
+            raise click.BadParameter(
+                f"{text!r} must be a time ago such as 60s, 10m or 1h, or a date such as 2026-05-01"
+            ) from None
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
