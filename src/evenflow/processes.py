@@ -19,6 +19,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenflow.errors import DomainError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
@@ -90,6 +92,16 @@ class LocalCluster:
     def log(self, name: str) -> str:
         """What a process has printed."""
         return (self.log_dir / f"{name}.log").read_text(encoding="utf-8", errors="replace")
+
+    def check(self) -> None:
+        """Raise `DomainError`, with its last line, when a process has given up by itself.
+
+        One that was killed has not: it may be replaced.
+        """
+        for name, process in self.processes.items():
+            if (process.poll() or 0) > 0:
+                last = self.log(name).strip().rpartition("\n")[2]
+                raise DomainError(name, last.removeprefix("evenflow: error: "))
 
     def kill(self, name: str) -> None:
         """``kill -9``."""

@@ -8,6 +8,8 @@ import pytest
 
 from evenflow.cli import main
 from evenflow.config import Config
+from evenflow.errors import DomainError
+from evenflow.processes import LocalCluster
 from evenflow_experiments.slices import join as join_module
 from evenflow_experiments.slices.codec_ends import Row
 from evenflow_experiments.slices.codec_publish import SETTINGS, WAYS, Published
@@ -69,3 +71,24 @@ def test_a_real_publisher_is_measured_until_everything_is_committed(domain_id):
         assert published.audit() == (0, 0)
         published._count += 5
         assert published.audit() == (5, 0)
+
+
+def test_half_of_the_mobile_nodes_move_both_ways(domain_id, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, figures = run(domain_id, tmp_path, "mobile-handover", "--nodes", "10", "--rate", "2")
+    assert code == 0, figures
+    assert [row["mode"] for row in figures["rows"]] == ["make-before-break", "break-before-make"]
+    for row in figures["rows"]:
+        assert row["moved"] == 5
+        assert row["published"] > 0
+        assert row["messages"] > 0
+        assert row["all_moved_ms"] > 0
+
+
+def test_a_process_that_gives_up_is_told_with_its_reason(domain_id, tmp_path):
+    planner = {"planner": "poa", "make_before_break": 1.0}
+    config = Config.load(None, {"domain.id": domain_id, "planners": {"gateways": planner}})
+    with LocalCluster(config, log_dir=tmp_path) as cluster:
+        cluster.start_balancer().wait(20.0)
+        with pytest.raises(DomainError, match=r"balancer: planners\.gateways.*true or false"):
+            cluster.check()

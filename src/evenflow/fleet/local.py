@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import DomainError
 from evenflow.fleet.commits import Commits
 from evenflow.fleet.edge import LocalEdge, send_answers, with_edge
 from evenflow.fleet.radios import Radios
@@ -162,10 +161,7 @@ class LocalFleet:
     def look(self) -> None:
         """Take in what Spark has said; raise what went wrong."""
         self.traffic.check()
-        for name, process in self._cluster.processes.items():
-            if (process.poll() or 0) > 0:  # it gave up by itself; who was killed may be replaced
-                last = self._cluster.log(name).strip().rpartition("\n")[2]
-                raise DomainError(name, last.removeprefix("evenflow: error: "))
+        self._cluster.check()
         for said in self.spark.hear():
             if "phase" in said:
                 self.phase = said["phase"]

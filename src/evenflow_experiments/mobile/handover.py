@@ -120,7 +120,7 @@ def run_trial(given: Given, trial: Trial, processes: int) -> dict[str, Any]:
     """Run one row."""
     with tempfile.TemporaryDirectory(prefix="evenflow-mobile-", dir=".") as name:
         folder = Path(name).resolve()
-        planner = {**PLANNER, "make_before_break": float(MODES[trial.mode])}
+        planner = {**PLANNER, "make_before_break": MODES[trial.mode]}
         config = staged_config(given, own_domain(), folder, {"planners": {"gateways": planner}})
         with Stage(EXPERIMENT, config, folder, mailbox=trial.downlink) as stage:
             stage.start_gateway(OLD)
@@ -208,12 +208,17 @@ def move_half(stage: Stage, fleet: FleetProcesses) -> Moved:
     outcomes = stage.participant.reader(ACTION_OUTCOMES)
     stage.start_gateway(NEW)
     heard = time.time()
-    order = _await_message(plans, lambda one: one.kind == HANDOVER, "the PoA-Manager plans nothing")
+    order = _await_message(
+        stage, plans, lambda one: one.kind == HANDOVER, "the PoA-Manager plans nothing"
+    )
     planned = time.time()
     before = _costs(stage, fleet)
     wanted = (order.plan_id, order.action_id)
     _await_message(
-        outcomes, lambda one: (one.plan_id, one.action_id) == wanted, f"{OLD} does not answer"
+        stage,
+        outcomes,
+        lambda one: (one.plan_id, one.action_id) == wanted,
+        f"{OLD} does not answer",
     )
     after = _costs(stage, fleet)
     receipts = fleet.ask("books").moves
@@ -229,9 +234,10 @@ def move_half(stage: Stage, fleet: FleetProcesses) -> Moved:
     )
 
 
-def _await_message(reader: Any, is_it: Callable[[Any], bool], complaint: str) -> Any:
+def _await_message(stage: Stage, reader: Any, is_it: Callable[[Any], bool], complaint: str) -> Any:
     deadline = time.monotonic() + MOVE_S
     while time.monotonic() < deadline:
+        stage.cluster.check()
         for message in reader.take():
             if not isinstance(message, Gone) and is_it(message):
                 return message

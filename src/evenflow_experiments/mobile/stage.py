@@ -83,6 +83,7 @@ class Stage(Closing):
         return address
 
     def _is_heard(self, name: str) -> bool:
+        self.cluster.check()
         return any(getattr(one, "gateway", "") == name for one in self._reports.take())
 
     def fleet(self, processes: int, **tour: Any) -> FleetProcesses:
