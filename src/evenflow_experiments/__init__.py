@@ -21,6 +21,10 @@ __all__ = ["EXPERIMENTS"]
 EXPERIMENTS: Registry[click.Command] = Registry(
     "experiment",
     {
+        "balancers": Later(
+            "evenflow_experiments.slices.balancers:balancers",
+            "two balancers: how soon one leads, and how many orders",
+        ),
         "bridge": Later(
             "evenflow_experiments.bridge.experiment:bridge",
             "devices on bridges: how even, how many move (C-DDSB)",

@@ -10,6 +10,7 @@ from evenflow.cli import main
 from evenflow.config import Config
 from evenflow.errors import DomainError
 from evenflow.processes import LocalCluster
+from evenflow_experiments.slices import balancers as balancers_module
 from evenflow_experiments.slices import join as join_module
 from evenflow_experiments.slices.codec_ends import Row
 from evenflow_experiments.slices.codec_publish import SETTINGS, WAYS, Published
@@ -49,6 +50,17 @@ def test_a_join_that_does_not_end_is_a_finding(domain_id, tmp_path, monkeypatch)
     assert row["joined_s"] is None
     assert row["finding"] == "after 0 s the new node has not reported"
     assert (row["lost"], row["repeated"]) == (0, 0)
+
+
+def test_of_two_balancers_one_leads_and_the_other_takes_over(domain_id, tmp_path, monkeypatch):
+    monkeypatch.setattr(balancers_module, "WATCH_S", 4.0)
+    code, figures = run(domain_id, tmp_path, "balancers")
+    (row,) = figures["rows"]
+    assert code == 0
+    assert row["takeover_s"] > 0
+    assert row["start_s"] > 0
+    assert row["orders_start"] >= 2  # each node is given its half
+    assert row["orders_most_a_second"] >= 1
 
 
 def test_what_many_slices_cost(domain_id, tmp_path):
