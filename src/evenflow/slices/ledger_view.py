@@ -2,8 +2,9 @@
 
 The newest ledger says who is being ended: a writer that it does not name lives, whatever an older
 one said of it. What is complete stays so, also when a balancer that has lost its disk does not name
-it. Until a cut is complete, and its numbers are here, the writer is frozen. The numbers come in a
-message of their own, sooner or later than the ledger.
+it; a consumer that alone remembers a cut, of which everything is committed, lets it go when the
+writer goes on (`LedgerView.revive`). Until a cut is complete, and its numbers are here, the writer
+is frozen. The numbers come in a message of their own, sooner or later than the ledger.
 
 What is kept is bounded: the ids of the newest :data:`MOST_ENDED` ended writers, and the numbers of
 those cuts that the balancer keeps.
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenflow.model.messages import CutStage
 
 if TYPE_CHECKING:
-    from evenflow.model.messages import Ledger, WriterCut
+    from evenflow.model.messages import EpochClose, Ledger, WriterCut
 
 MOST_ENDED: Final = 10_000
 _OPEN: Final = (CutStage.DECIDED, CutStage.COMPLETE)
@@ -55,6 +56,8 @@ class LedgerView:
         """Writers of which nothing is needed any more, and the newest ledger does not know that."""
         self.unnamed: set[int] = set()
         """Writers whose cut is complete, and the newest ledger does not know of it."""
+        self._named: frozenset[int] = frozenset()
+        """Writers that the newest ledger names."""
 
     def on_ledger(self, ledger: Ledger) -> bool:
         """Take a ledger in; False when it is none that counts, or no news."""
@@ -63,6 +66,7 @@ class LedgerView:
             return False
         self.version = ledger.version
         self.consumers = dict(zip(ledger.consumers, ledger.numbers, strict=False))
+        self._named = frozenset(ledger.writers)
         known = {w: one for w, one in self.entries.items() if one.stage >= CutStage.COMPLETE}
         self.ahead = set()
         self.unnamed = {w for w, one in known.items() if one.stage is CutStage.COMPLETE}
@@ -93,6 +97,18 @@ class LedgerView:
             return False
         self.cuts[cut.writer] = cut
         return True
+
+    def revive(self, close: EpochClose) -> None:
+        """A writer closes an epoch behind its cut, and no ledger tells it of that: it lives.
+
+        Only who has heard a balancer whose disk is lost, and nodes that are all gone, knows of such
+        a cut. What is behind it was given to nobody, nor published anew by a writer that goes on.
+        """
+        found, cut = self.entries.get(close.writer), self.cut(close.writer)
+        if found is None or cut is None or close.writer in self._named:
+            return
+        if found.stage is CutStage.CLEARED and close.epoch > cut.epoch:
+            del self.entries[close.writer], self.cuts[close.writer]
 
     def stage(self, writer: int) -> CutStage | None:
         """How far the end of a writer is; None when it lives."""

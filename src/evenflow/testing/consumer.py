@@ -46,6 +46,9 @@ class SimConsumer:
         """By batch: writer, slice, first and last number of what was read."""
         self.is_newcomer = False
         """Whether it came late and asked for all that is kept."""
+        self.may_lack = False
+        """Whether a publisher may let go of what it has planned, because it has not heard of this
+        newcomer: then it begins anew with what is kept."""
         self.answered_at = 0.0
         self.limit = 0
         """About how many items a batch may have; 0: any number."""
@@ -64,6 +67,14 @@ class SimConsumer:
         self.next_repeat = 0.0
         self._commit()
         self._pending, self._read, self._runs = {}, [], []
+
+    def _on_forgotten(self, refusal: Refusal) -> None:
+        """What is planned is not there any more: a violation, unless it was only kept."""
+        if not self.may_lack:
+            raise Violation(f"{self.name} was refused: {refusal}")
+        self.offsets, self.committed = [BEGIN], 0
+        self.sink, self._sunk, self.sizes = {}, {}, {}
+        self.start()
 
     def die(self) -> None:
         """``kill -9``."""
@@ -125,7 +136,7 @@ class SimConsumer:
         answer = serving.select(replace(asked, slices=tuple(slices), after=after))
         if isinstance(answer, Refusal):
             if answer.reason == "forgotten":
-                raise Violation(f"{self.name} was refused: {answer}")
+                self._on_forgotten(answer)
             return
         for batch in answer[:most]:
             self._pending[batch.slice][batch.slice, batch.writer] = batch.last

@@ -83,6 +83,7 @@ class ServingCluster(SimCluster):
         """A query is started for the first time with all that is kept."""
         consumer = self.add_consumer(name)
         consumer.is_newcomer = True
+        consumer.may_lack = not self.keeps_all
         return consumer
 
     def declare(self, name: str) -> None:

@@ -277,3 +277,13 @@ def test_who_takes_a_slice_over_after_a_cut_learns_where_its_numbers_start():
 def test_a_giver_that_is_heard_late_has_the_newer_word():
     """Another balancer had given it the slice, and was moving it on: the map names neither."""
     application_schedule(401100)
+
+
+def test_a_writer_whose_cut_one_consumer_alone_remembers_goes_on():
+    """Balancer, disk and nodes that knew it are gone, and the others have read on."""
+    served_schedule(700597)
+
+
+def test_a_newcomer_of_whom_a_publisher_hears_late_begins_anew():
+    """It let its history go by its own clock, and the newcomer had planned to read it."""
+    served_schedule(700858)

@@ -102,6 +102,7 @@ class ConsumerCore:
             case Ledger() | WriterCut():
                 self._on_ledger(event)
             case EpochClose():
+                self.ledger.revive(event)
                 self.items.on_close(event, now)
                 self.thinned.on_close(event)
             case ConsumerCommit():

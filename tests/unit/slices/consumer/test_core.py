@@ -103,6 +103,19 @@ def test_a_cut_writer_is_read_to_its_end_and_then_no_longer_named() -> None:
     assert core.latest(Position({1: 6, 2: 3})) == {2: 3}
 
 
+def test_a_writer_that_goes_on_behind_a_cut_that_nobody_else_remembers_is_read_again() -> None:
+    core = core_with(progress("n1", w1=9), progress("n2", w1=9))
+    core.handle(WriterCut("items", 1, 7, 6, (), (), (), 0), 0.0)
+    core.handle(ledger(1, w1=CutStage.CLEARED), 0.0)
+    core.handle(close(1, 9), 0.0)  # the ledger names it: the writer will be told
+    assert core.latest(Position({1: 6})) == {1: 6}
+    core.handle(ledger(2), 0.0)
+    core.handle(close(1, 6), 0.0)  # it may be an old word
+    assert core.latest(Position({1: 6})) == {1: 6}
+    core.handle(close(1, 9), 0.0)
+    assert core.latest(Position({1: 6})) == {1: 9}
+
+
 def test_plans_nothing_before_it_is_registered() -> None:
     core = core_with(progress("n1", w1=5), progress("n2", w1=4))
     said = core.commit(Position())
