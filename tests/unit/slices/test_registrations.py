@@ -13,9 +13,7 @@ def commit(number: int, epoch: int) -> ConsumerCommit:
 
 
 def copy_of(number: int, epoch: int) -> CommitCopy:
-    return CommitCopy(
-        "items", "spark", BALANCER, True, number, (7,), (epoch,), False, (), ()  # noqa: FBT003
-    )
+    return CommitCopy("items", "spark", BALANCER, True, number, (7,), (epoch,), False, (), ())
 
 
 def heard(said: ConsumerCommit) -> Registrations:
