@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -301,14 +302,13 @@ def test_a_consumer_that_will_not_come_back_is_forgotten(
     publisher, end = published
     file = tmp_path / "evenflow.toml"
     file.write_text(config.as_toml())
-    other = Follower("items", "other", config)
-    other.register(START)
-    eventually(
-        lambda: publisher._core.consumers.names() == ("other", "spark"), "both are registered"
-    )
-    assert main(["consumers", "forget", "other", "--config", str(file)]) == 1
-    assert "is running" in capsys.readouterr().err
-    other.close()
+    with closing(Follower("items", "other", config)) as other:
+        other.register(START)
+        eventually(
+            lambda: publisher._core.consumers.names() == ("other", "spark"), "both are registered"
+        )
+        assert main(["consumers", "forget", "other", "--config", str(file)]) == 1
+        assert "is running" in capsys.readouterr().err
     follower.commit(end)
     assert main(["consumers", "--json", "--config", str(file)]) == 0
     listed = json.loads(capsys.readouterr().out)["consumers"]
