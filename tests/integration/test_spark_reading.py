@@ -217,7 +217,7 @@ def test_what_is_flushed_can_be_read_at_once(
     with Publisher("items", config=config, participant=participant) as publisher:
         publisher.publish_many([b"x"] * 10)
         publisher.flush(10.0)
-        end = reached(follower, Position({publisher.writer: 1}), 5.0)
+        end = reached(follower, Position({publisher.writer: 1}), 20.0)
         assert len(ids_between(follower, START, end)) == 10
         follower.commit(end)
 
@@ -257,7 +257,7 @@ def test_of_two_queries_with_one_name_that_start_at_once_one_stops(config: Confi
             follower.register(START)
         # The one that began later goes on.
         with pytest.raises(DomainError, match="has taken this name over: choose another name"):
-            reached(followers[0], Position({1: 1}), 5.0)
+            reached(followers[0], Position({1: 1}), 20.0)
         with pytest.raises(DomainError, match="has taken this name over"):
             followers[0].commit(Position({1: 1}))
         followers[1].commit(Position({1: 1}))
