@@ -6,6 +6,7 @@ busy while the others have nothing left to do.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import subprocess
@@ -17,11 +18,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenflow.config import DomainConfig
+from evenflow.domain.cyclone import _domains
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+LEFT_WITHIN_S = 5.0
+"""A participant that nobody holds any more is closed when Python finds out."""
 DOMAINS = 89
 """Domain ids from 1; those above are for experiments."""
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
@@ -65,9 +69,21 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture(autouse=True)
+def _leaves_its_domain() -> Iterator[None]:
+    """Domain ids come round: who stays in a domain would be met by a later test."""
+    before = set(_domains._open)
+    yield
+    deadline = time.monotonic() + LEFT_WITHIN_S
+    while left := _domains._open.keys() - before:
+        gc.collect()
+        assert time.monotonic() < deadline, f"this test is still in domains {sorted(left)}"
+        time.sleep(0.01)
+
+
 @pytest.fixture
 def domain_id() -> int:
-    """A domain id that no other test of this run uses, nor (most likely) another run beside it."""
+    """A domain id that no test uses at the same time, nor (most likely) another run beside it."""
     share = DOMAINS // WORKERS
     return 1 + WORKER * share + next(_counter) % share
 

@@ -210,7 +210,7 @@ def test_what_an_operator_moved_stays_under_count_also_with_a_new_balancer(
         count = lambda: (owners().count("one"), owners().count("two"))  # noqa: E731
         assert wait_until(lambda: count() == (10, 10), 30)
         evenflow(cluster, "slices", "move", "--from", "one", "--to", "two", "--count", "4")
-        assert wait_until(lambda: count() == (6, 14), 5)
+        assert wait_until(lambda: count() == (6, 14), 20)
         cluster.kill("balancer")
         cluster.start_balancer("second")
         assert wait_until(lambda: "balancing" in cluster.log("second"), 20)
@@ -245,7 +245,7 @@ def test_a_short_peak_raises_no_event_and_a_long_one_does_once(
     settings = {
         "monitor__ranges": {"pressure": [5.0]},
         "events": {
-            "squeezed": {"expression": "pressure > 5", "duration_s": 1.5},
+            "squeezed": {"expression": "pressure > 5", "duration_s": 3.0},
             "all-squeezed": {"events": ["squeezed"], "need": 2, "group": "all"},
         },
     }

@@ -122,7 +122,7 @@ class Arena:
             reply.extend(r for r in self._replies.take() if r.request == request.request)
             return reply
 
-        assert wait_until(replied, 5)
+        assert wait_until(replied, 20)
         self.accepted += reply[0].accepted
 
     def finish(self):

@@ -77,6 +77,9 @@ class Writing(threading.Thread):
         self.join()
         return self.count
 
+    def one_more(self) -> None:
+        self._publisher.publish(b"x", sender=SENDERS[0], id=self.count)
+
     def close(self) -> None:
         self._publisher.close()
 
@@ -105,6 +108,13 @@ class Late(threading.Thread):
         assert self.error is None, self.error
         return all(len(ids) >= count for ids in self.seen.values())
 
+    def end(self, writing: Writing) -> None:
+        """Stop when the next item comes, and leave the domain."""
+        self._ending = True
+        writing.one_more()
+        self.join(20)
+        assert not self.is_alive()
+
 
 def archived(config: Config) -> int:
     return sum(1 for _ in evenflow.read_from("items", 0, config=config, live=False))
@@ -129,6 +139,7 @@ def test_a_late_reader_gets_the_past_and_then_the_live_stream(
     for item in evenflow.read_from("items", 0, config=config, live=False):
         again[item.sender].append(item.id)
     assert again == late.seen
+    late.end(writing)
     writing.close()
     assert cluster.stop("archive") == 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,16 +18,22 @@ pytestmark = [pytest.mark.domain, pytest.mark.processes]
 
 
 @pytest.fixture
-def start(tmp_path):
-    """Start a command in an example's folder; its output goes to a file that is returned too."""
+def start(tmp_path, domain_id):
+    """Start a command in a copy of an example, in a domain of its own.
+
+    Its output goes to a file, which is returned too.
+    """
     running = []
 
-    def start(folder, *command):
+    def start(example, *command):
+        folder = tmp_path / example
+        if not folder.exists():
+            shutil.copytree(EXAMPLES / example, folder)
+            file = folder / "evenflow.toml"
+            file.write_text(re.sub(r"id = \d+", f"id = {domain_id}", file.read_text()))
         log = tmp_path / f"{len(running)}.log"
         with log.open("wb") as output:
-            process = subprocess.Popen(
-                command, cwd=EXAMPLES / folder, stdout=output, stderr=subprocess.STDOUT
-            )
+            process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=subprocess.STDOUT)
         running.append(process)
         return process, log
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.integration.reading import Reading, enter
 
 import evenflow
 from evenflow.cli import main
 from evenflow.config import Config
-from evenflow.errors import DomainError
 from evenflow.processes import LocalCluster
 from evenflow.slices.balancer.balancer import Balancer
 from evenflow.slices.node.node import Node
@@ -84,16 +83,13 @@ def test_a_publisher_that_stood_still_before_a_slow_application(
 def test_a_publisher_that_stood_still_under_a_query(
     config: Config, python: Callable, eventually: Callable, tmp_path: Path
 ) -> None:
-    with served(config, tmp_path):
-        seen: Counter[int] = Counter()
-        reading = threading.Thread(target=follow, args=(config, "query", seen), daemon=True)
-        reading.start()
+    with served(config, tmp_path), Reading(config, "query") as reading:
         publisher = python(PROGRAM, config.file, COUNT)
-        eventually(lambda: len(seen) > 200, timeout_s=40)
+        eventually(lambda: len(reading.ids) > 200, timeout_s=40)
         stop_for_a_while(publisher.pid)
-        eventually(lambda: len(seen) == COUNT, timeout_s=60)
+        eventually(lambda: len(set(reading.ids)) == COUNT, timeout_s=60)
         assert publisher.wait(30) == 0
-        assert set(seen.values()) == {1}
+        assert len(reading.ids) == COUNT
 
 
 @pytest.mark.parametrize("config", [True], indirect=True)
@@ -105,8 +101,7 @@ def test_writers_says_why_the_end_of_a_silent_one_waits(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with served(config, tmp_path):
-        seen: Counter[int] = Counter()
-        follow(config, "away", seen, timeout=0.5)  # registers, and goes away
+        read(config, "away", timeout=0.5)  # registers, and goes away
         publisher = python(PROGRAM, config.file, COUNT)
         eventually(lambda: "heard" in states(config, capsys), timeout_s=30)
         publisher.kill()
@@ -130,20 +125,15 @@ def test_a_query_that_is_down_while_everything_is_restarted(
     config: Config, eventually: Callable, tmp_path: Path
 ) -> None:
     with served(config, tmp_path) as cluster:
-        first: Counter[int] = Counter()
-        follow(config, "first", first, timeout=0.5)  # registers, and goes away
+        read(config, "first", timeout=0.5)  # registers, and goes away
         for name in ("balancer", "node-1", "node-2"):
             cluster.kill(name)
         start(cluster)
-        second: Counter[int] = Counter()
-        reading = threading.Thread(target=follow, args=(config, "second", second), daemon=True)
-        reading.start()
-        with Publisher("items", config=config) as publisher:
+        with Reading(config, "second") as second, Publisher("items", config=config) as publisher:
             for number in range(COUNT):
                 publisher.publish(b"x", id=number)
-            eventually(lambda: len(second) == COUNT, timeout_s=40)
-            follow(config, "first", first, timeout=5.0)
-            assert (len(first), set(first.values())) == (COUNT, {1})
+            eventually(lambda: len(set(second.ids)) == COUNT, timeout_s=40)
+            assert sorted(read(config, "first", timeout=5.0)) == list(range(COUNT))
 
 
 def served(config: Config, folder: Path) -> LocalCluster:
@@ -158,15 +148,7 @@ def start(cluster: LocalCluster) -> None:
         cluster.start(name, ["node", "--serve", "--name", name])
 
 
-def follow(config: Config, name: str, seen: Counter[int], timeout: float | None = None) -> None:
-    deadline = time.monotonic() + 40
-    while True:
-        try:
-            following = evenflow.follow("items", name, config=config, timeout=timeout)
-            break
-        except DomainError:  # the processes are still starting
-            if time.monotonic() > deadline:
-                raise
-    for batch in following:
-        seen.update(batch.ids.tolist())
-    following.close()
+def read(config: Config, name: str, timeout: float) -> list[int]:
+    """The items that come until nothing has come for so long."""
+    with enter(config, name, timeout) as following:
+        return [number for batch in following for number in batch.ids.tolist()]

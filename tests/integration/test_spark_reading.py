@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -216,7 +217,7 @@ def test_what_is_flushed_can_be_read_at_once(
     with Publisher("items", config=config, participant=participant) as publisher:
         publisher.publish_many([b"x"] * 10)
         publisher.flush(10.0)
-        end = reached(follower, Position({publisher.writer: 1}), 5.0)
+        end = reached(follower, Position({publisher.writer: 1}), 20.0)
         assert len(ids_between(follower, START, end)) == 10
         follower.commit(end)
 
@@ -256,7 +257,7 @@ def test_of_two_queries_with_one_name_that_start_at_once_one_stops(config: Confi
             follower.register(START)
         # The one that began later goes on.
         with pytest.raises(DomainError, match="has taken this name over: choose another name"):
-            reached(followers[0], Position({1: 1}), 5.0)
+            reached(followers[0], Position({1: 1}), 20.0)
         with pytest.raises(DomainError, match="has taken this name over"):
             followers[0].commit(Position({1: 1}))
         followers[1].commit(Position({1: 1}))
@@ -301,14 +302,13 @@ def test_a_consumer_that_will_not_come_back_is_forgotten(
     publisher, end = published
     file = tmp_path / "evenflow.toml"
     file.write_text(config.as_toml())
-    other = Follower("items", "other", config)
-    other.register(START)
-    eventually(
-        lambda: publisher._core.consumers.names() == ("other", "spark"), "both are registered"
-    )
-    assert main(["consumers", "forget", "other", "--config", str(file)]) == 1
-    assert "is running" in capsys.readouterr().err
-    other.close()
+    with closing(Follower("items", "other", config)) as other:
+        other.register(START)
+        eventually(
+            lambda: publisher._core.consumers.names() == ("other", "spark"), "both are registered"
+        )
+        assert main(["consumers", "forget", "other", "--config", str(file)]) == 1
+        assert "is running" in capsys.readouterr().err
     follower.commit(end)
     assert main(["consumers", "--json", "--config", str(file)]) == 0
     listed = json.loads(capsys.readouterr().out)["consumers"]

@@ -94,10 +94,15 @@ class Registrations:
             self._unsaved = True
 
     def adopt(self, before: Registrations) -> None:
-        """Know of every consumer at least what was known before."""
+        """Know of every consumer at least what was known before, and who of them is here."""
         for name in before.consumers.everybody():
-            newest = before.consumers.newest(name)
-            if newest is not None and self.consumers.commit(newest):
+            newest, saved = before.consumers.newest(name), self.consumers.newest(name)
+            if newest is None or (saved is not None and saved.number > newest.number):
+                continue  # another balancer has heard more of it
+            self.consumers.commit(newest)
+            if before.consumers.is_away(name):
+                self.consumers.on_process_gone(name)
+            if newest != saved:
                 self._unsaved = self._urgent = True
 
     def on_gone(self, name: str) -> CommitCopy | None:
