@@ -284,6 +284,23 @@ def test_a_client_that_is_closed_tells_who_waits_for_it(standing):
     assert isinstance(said[0], ClosedError)
 
 
+def broker_command(name: str, listen: str, contact: str, folder: Path) -> list[str]:
+    return [
+        "broker", "--name", name, "--at", "0.4,0.4", "--listen", listen, "--contact", contact,
+        "--data", str(folder),
+    ]  # fmt: skip
+
+
+def test_a_second_broker_of_one_name_or_at_one_port_is_refused(standing, tmp_path, capsys) -> None:
+    first, taken = standing.addresses["b0"], standing.addresses["b1"]
+    assert main(broker_command("b1", "127.0.0.1:0", first, tmp_path)) == 2
+    assert f"a broker called b1 is running already, at {taken}:" in capsys.readouterr().err
+    assert main(broker_command("new", taken, first, tmp_path)) == 2
+    err = capsys.readouterr().err
+    assert f"cannot listen at {taken}: another program listens there: stop it, or" in err
+    assert "Errno" not in err
+
+
 def test_a_broker_that_is_ended_says_goodbye_and_who_waits_for_it_is_told(tmp_path) -> None:
     places = {f"b{number}": Coordinate(*place) for number, place in enumerate(PLACES[:3])}
     with LocalBrokers(places, tmp_path, silence_s=60.0) as brokers:  # nobody is missed by himself

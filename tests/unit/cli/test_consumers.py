@@ -14,7 +14,7 @@ AT = 1_770_000_000 * 10**9
 def copy(consumer: str, *, ended: bool, expired: bool) -> CommitCopy:
     writers = (7, NOBODY) if expired else (7,)
     epochs = (12, 1) if expired else (12,)
-    return CommitCopy("fleet", consumer, BALANCER, True, AT, writers, epochs, ended, (), ())  # noqa: FBT003
+    return CommitCopy("fleet", consumer, BALANCER, True, AT, writers, epochs, ended, (), ())
 
 
 def test_consumers_that_have_expired_are_named_with_when_and_where(

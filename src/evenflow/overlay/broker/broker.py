@@ -19,9 +19,11 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from evenflow.errors import OverlayError
+from evenflow.errors.listening import why_not_listening
 from evenflow.overlay.broker.core import BrokerCore
 from evenflow.overlay.broker.disk import SqliteStore
 from evenflow.overlay.broker.move_history import MoveHistory
+from evenflow.overlay.broker.namesakes import refuse_second
 from evenflow.overlay.protocol.connection import Connection, parse_address
 from evenflow.overlay.protocol.events import (
     Action,
@@ -111,7 +113,13 @@ class Broker:
         """Its status within the last second; may be read from any thread."""
 
     async def start(self) -> None:
-        """Open the storage, listen, and join the others."""
+        """Open the storage, listen, and join the others.
+
+        Raises:
+            OverlayError: A broker of this name is running already, or nobody can listen there.
+            StorageError: The storage cannot be used.
+        """
+        await refuse_second(self.name, self.address, self._contacts)
         self._store = SqliteStore(self._data / f"{self.name}.sqlite")
         try:
             await self._begin()
@@ -130,7 +138,11 @@ class Broker:
         """Listen, and take up what is on the disk."""
         loop = asyncio.get_running_loop()
         host, port = parse_address(self.address)
-        self._server = await loop.create_server(self._new_connection, host, port)
+        try:
+            self._server = await loop.create_server(self._new_connection, host, port)
+        except OSError as error:
+            reason = f"{why_not_listening(error)}, or choose another address (--listen)"
+            raise OverlayError(f"cannot listen at {self.address}: {reason}") from None
         self.address = f"{host}:{self._server.sockets[0].getsockname()[1]}"
         me = Member(self.name, self._coordinate, self.address, time.time_ns() // 1_000_000)
         try:
