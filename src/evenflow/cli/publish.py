@@ -211,7 +211,7 @@ class Feed:
         ids = np.arange(first, first + len(part))
         deadline = time.monotonic() + self._block_s
         while len(part):
-            give = (
+            give: Any = (
                 self.publisher.publish_columns
                 if isinstance(part, np.ndarray)
                 else self.publisher.publish_many

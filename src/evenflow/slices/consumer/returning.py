@@ -59,6 +59,7 @@ def where_words(position: Position) -> str:
 
 
 def time_words(nanoseconds: int) -> str:
+    """Say a time of day, given in nanoseconds since 1970."""
     return f"{datetime.fromtimestamp(nanoseconds / 1e9, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
