@@ -121,7 +121,7 @@ SHELLS: Final = frozenset(
     mobile.gateway.shell.handover_history mobile.gateway.shell.links
     mobile.gateway.shell.sensors mobile.gateway.shell.starting
     overlay.broker.broker overlay.broker.disk overlay.broker.full_disk overlay.broker.local
-    overlay.broker.move_history
+    overlay.broker.move_history overlay.broker.namesakes
     overlay.client.aio overlay.client.blocking overlay.client.link overlay.protocol.connection
     qos.loop.joining
     slices.assignment slices.assignment.at_random slices.control_writers slices.spill
