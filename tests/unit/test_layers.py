@@ -142,7 +142,7 @@ SHELLS: Final = frozenset(
     testing.balancer testing.bridge.schedules testing.bridge.world testing.cluster
     testing.knowledge testing.schedules
     testing.serving_cluster testing.outages testing.planning testing.silences testing.loss.relay
-    spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
+    spark.cost_follower spark.metering spark.options spark.process spark.query_watch
     spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.table_sink
     spark.task_times spark.topic_stream
     """.split()  # noqa: SIM905 - a list of words to read
