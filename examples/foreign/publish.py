@@ -12,7 +12,9 @@ A publisher does four things (docs/protocol.md):
 
 This one has no map of owners: it writes with the partition ``*``, to all nodes, and those that do
 not own a slice drop its items. It goes by no cut: when nobody hears it for long, what it publishes
-afterwards does not count.
+afterwards does not count. And it hears no consumers: on a served topic it is they who commit
+(docs/contract.md), so there it ends after a while, with exit code 1. When nothing is committed for
+long it says what it waits for.
 """
 
 import random
@@ -28,6 +30,7 @@ from cyclonedds.topic import Topic
 
 TYPES = idl.load()
 EVERYBODY = Qos(Policy.Partition(["*", "to-readers"]))  # who reads with * is matched by a name
+TELL_S, GIVE_UP_S = 5.0, 30.0  # without a commit
 
 
 class ForeignPublisher:
@@ -124,9 +127,36 @@ def taken(reader):
     return [one for one in reader.take(100) if one.sample_info.valid_data]
 
 
+class Patience:
+    """Says what is waited for when nothing is committed for a while, and when that is too long."""
+
+    def __init__(self, publisher):
+        self.publisher = publisher
+        self.before = (0, 0)
+        self.since = self.told = time.monotonic()
+
+    def is_over(self, published):
+        """Look whether anything has happened."""
+        state, now = (published, sum(self.publisher.floor)), time.monotonic()
+        if state != self.before:
+            self.before, self.since, self.told = state, now, now
+        if now > self.told + TELL_S:
+            self.told = now
+            print(
+                f"waiting: {len(self.publisher.kept)} items are not committed for"
+                f" {now - self.since:.0f} s; does a node with an application run for"
+                f" {self.publisher.topic!r}? If it is a served topic, its consumers commit, and"
+                " this program does not hear them",
+                file=sys.stderr,
+                flush=True,
+            )
+        return now > self.since + GIVE_UP_S
+
+
 def main(domain, topic, slices, count):
-    """Publish so many items, one each 5 ms; end when all are committed."""
+    """Publish so many items, one each 5 ms; end when all are committed; return the exit code."""
     publisher = ForeignPublisher(int(domain), topic, int(slices))
+    patience = Patience(publisher)
     print("ready", flush=True)
     published, next_epoch = 0, 0.0
     while published < int(count) or publisher.kept:
@@ -137,11 +167,14 @@ def main(domain, topic, slices, count):
         if time.monotonic() >= next_epoch:
             next_epoch = time.monotonic() + 0.1
             publisher.close_epoch()
+        if patience.is_over(published):
+            return 1
         time.sleep(0.005)
     publisher.close_epoch(closing=True)
     time.sleep(0.5)  # the goodbye is on its way
     print(f"committed {sum(publisher.floor)}", flush=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

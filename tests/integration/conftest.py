@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenflow.config import DomainConfig
+from evenflow.config import Config, DomainConfig
 from evenflow.domain.cyclone import _domains
 
 if TYPE_CHECKING:
@@ -51,6 +51,13 @@ LONGEST = (
     "test_ring",
 )
 """The longest first, but those with Spark, which needs all cores, not beside one another."""
+DOOMED = """
+import sys
+from evenflow import Config, Node
+node = Node("items", eval(sys.argv[2]), name="doomed", config=Config.load(sys.argv[1]))
+print("ready", flush=True)
+node.wait()
+"""
 _counter = itertools.count(os.getpid() * 7)
 
 
@@ -113,6 +120,29 @@ def python() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     for process in started:
         process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def items_config(domain_id: int, tmp_path: Path) -> Config:
+    """Topic `items` in 8 slices, in a file that other processes read too."""
+    file = tmp_path / "evenflow.toml"
+    file.write_text(f"[domain]\nid = {domain_id}\n[topics.items]\nslices = 8\n")
+    return Config.load(file)
+
+
+@pytest.fixture
+def doomed(
+    python: Callable[..., subprocess.Popen[str]], items_config: Config
+) -> Callable[..., subprocess.Popen[str]]:
+    """Start a node of `items` in a process of its own, to be killed."""
+
+    def start(application: str = "lambda batch: None") -> subprocess.Popen[str]:
+        process = python(DOOMED, items_config.file, application)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    return start
 
 
 @pytest.fixture

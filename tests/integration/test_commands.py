@@ -107,6 +107,17 @@ def test_a_second_balancer_stands_by(cluster):
     assert "balancing" not in second.stderr
 
 
+def test_a_second_node_of_one_name_is_refused_unless_the_first_is_dead(cluster):
+    start_two_nodes(cluster)
+    second = evenflow(cluster, "node", "--name", "one", "--app", "evenflow.apps:discard")
+    assert second.returncode == 2
+    pid = cluster.processes["one"].pid
+    assert f"is running already, as process {pid} of" in second.stderr
+    cluster.kill("one")
+    again = ("node", "--name", "one", "--app", "evenflow.apps:discard", "--for", "1s")
+    assert evenflow(cluster, *again).returncode == 0
+
+
 def test_up_refuses_a_domain_in_which_somebody_works(cluster):
     cluster.start_balancer()
     assert wait_until(lambda: "balancing" in cluster.log("balancer"), 15)

@@ -14,7 +14,7 @@ from evenflow.config import Config
 from evenflow.errors import ConfigError, EvenflowError
 from evenflow.overlay.broker.local import LocalBrokers
 from evenflow.overlay.space.coordinate import Coordinate
-from evenflow.processes import LocalCluster
+from evenflow.processes import LocalCluster, wait_until
 from evenflow.slices.publisher.publisher import Publisher
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes, pytest.mark.timeout(120)]
@@ -142,6 +142,14 @@ def test_a_late_reader_gets_the_past_and_then_the_live_stream(
     late.end(writing)
     writing.close()
     assert cluster.stop("archive") == 0
+
+
+def test_a_second_archive_ends_with_one_line(config: Config, cluster: LocalCluster) -> None:
+    assert wait_until(lambda: "archiving items" in cluster.log("archive"), 40)
+    cluster.start("second", ["archive"])
+    assert cluster.processes["second"].wait(60) == 2
+    (line,) = cluster.log("second").splitlines()
+    assert "topic 'items': another process archives it already" in line
 
 
 def test_a_reading_is_closed_while_it_waits(config: Config, cluster: LocalCluster) -> None:

@@ -8,36 +8,17 @@ from pathlib import Path
 import pytest
 from cyclonedds.idl import IdlStruct
 
-from evenflow import Balancer, Config, Node, Publisher, Subscriber
+from evenflow import Balancer, Node, Publisher, Subscriber
 from evenflow.domain import enter
 from evenflow.processes import wait_until
 from evenflow.qos.plain import PlainReader, PlainTopic, PlainWriter, Policies
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "foreign"
-FILE = """
-[domain]
-id = {}
-[topics.items]
-slices = 6
-"""
-NODE = """
-import sys
-from evenflow import Config, Node
-node = Node("items", lambda batch: None, name="doomed", config=Config.load(sys.argv[1]))
-print("ready", flush=True)
-node.wait()
-"""
 ON_LOOPBACK = (
     "<General><Interfaces><NetworkInterface name='lo' multicast='true'/></Interfaces></General>"
 )
 ITEMS = 600
-
-
-@pytest.fixture
-def config(domain_id, tmp_path):
-    (tmp_path / "evenflow.toml").write_text(FILE.format(domain_id))
-    return Config.load(tmp_path / "evenflow.toml")
 
 
 @pytest.fixture
@@ -60,6 +41,7 @@ def stock(on_our_interface):
         process = subprocess.Popen(
             [sys.executable, "-c", guarded, *map(str, arguments)],
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
         )
         started.append(process)
@@ -73,23 +55,22 @@ def stock(on_our_interface):
 
 
 def test_a_foreign_program_publishes_and_another_reads_while_a_node_is_killed(
-    config, stock, python, tmp_path
+    items_config, stock, doomed
 ):
     seen = set()
     with (
-        Balancer(config=config),
-        Node("items", lambda batch: seen.update(batch.ids.tolist()), config=config) as node,
-        Subscriber("items", reliable=True, config=config) as subscriber,
+        Balancer(config=items_config),
+        Node("items", lambda batch: seen.update(batch.ids.tolist()), config=items_config) as node,
+        Subscriber("items", reliable=True, config=items_config) as subscriber,
     ):
-        doomed = python(NODE, tmp_path / "evenflow.toml")
-        assert doomed.stdout.readline()
-        assert wait_until(lambda: len(node.slices) == 3, 20)
-        reading = stock("read.py", config.domain.id, "items")
-        publishing = stock("publish.py", config.domain.id, "items", 6, ITEMS)
+        victim = doomed()
+        assert wait_until(lambda: len(node.slices) == 4, 20)
+        reading = stock("read.py", items_config.domain.id, "items")
+        publishing = stock("publish.py", items_config.domain.id, "items", 8, ITEMS)
         assert wait_until(lambda: len(seen) > ITEMS // 6, 30)
-        doomed.kill()
+        victim.kill()
         assert publishing.stdout.readline() == f"committed {ITEMS}\n"
-        with Publisher("items", config=config) as publisher:
+        with Publisher("items", config=items_config) as publisher:
             publisher.publish("ours", sender="car-7", id=9_999)
         assert wait_until(lambda: 9_999 in seen, 20)
         rows = iter(lambda: reading.stdout.readline().split(), [])
@@ -102,6 +83,12 @@ def test_a_foreign_program_publishes_and_another_reads_while_a_node_is_killed(
         assert wait_until(lambda: subscriber.stats.received >= ITEMS, 20), subscriber.stats
         # What was written before the reader was connected it does not get.
         assert {("foreign", n, "hello") for n in range(ITEMS // 2, ITEMS)} <= found
+
+
+def test_a_foreign_publisher_that_nobody_commits_says_what_it_waits_for(items_config, stock):
+    publishing = stock("publish.py", items_config.domain.id, "items", 8, 3)
+    line = publishing.stderr.readline()
+    assert line.startswith("waiting: 3 items are not committed for 5 s; does a node")
 
 
 @dataclass
@@ -138,12 +125,12 @@ while True:
 
 
 @pytest.mark.usefixtures("on_our_interface")
-def test_topics_of_the_users_own_types_go_both_ways(config, python):
+def test_topics_of_the_users_own_types_go_both_ways(items_config, python):
     readings = PlainTopic("readings", Reading, Policies(depth=10), durable=True)
     echoes = PlainTopic("echoes", Reading, Policies(depth=10), durable=True)
-    python(STOCK_PLAIN, config.domain.id)
+    python(STOCK_PLAIN, items_config.domain.id)
     with (
-        enter(config.domain) as domain,
+        enter(items_config.domain) as domain,
         PlainWriter(domain, readings) as writer,
         PlainReader(domain, echoes) as reader,
     ):

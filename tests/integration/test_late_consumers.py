@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,8 @@ def test_what_is_promised_to_one_that_never_ran_and_one_that_expires(
     )
     assert rows["adhoc"]["behind"] == 100
     assert wait_until(lambda: "adhoc" not in listed(served, "promised", capsys), 30)
+    assert main(["consumers", "--topic", "promised", "--config", str(served.file)]) == 0
+    assert re.search(r"adhoc has expired \(20.* UTC\), at epoch \d+ of", capsys.readouterr().out)
     with pytest.raises(DomainError, match=r"expired at .*evenflow consumers forget adhoc"):
         read(served, "promised", "adhoc")
     options = ("--topic", "promised", "--config", str(served.file))

@@ -7,35 +7,12 @@ from collections import Counter
 
 import pytest
 
-from evenflow import AsyncPublisher, AsyncReplies, Balancer, Config, Node, Publisher, Replies
+from evenflow import AsyncPublisher, AsyncReplies, Balancer, Node, Publisher, Replies
 from evenflow.processes import wait_until
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes]
-FILE = """
-[domain]
-id = {}
-[topics.items]
-slices = 8
-"""
-NODE = """
-import sys
-from evenflow import Config, Node
-
-def answer(batch):
-    for row, item in enumerate(batch):
-        batch.reply(row, b"doomed")
-
-node = Node("items", answer, name="doomed", config=Config.load(sys.argv[1]))
-print("ready", flush=True)
-node.wait()
-"""
+ANSWER = "lambda batch: [batch.reply(row, b'doomed') for row in range(len(batch))]"
 ITEMS = 1_000
-
-
-@pytest.fixture
-def config(domain_id, tmp_path):
-    (tmp_path / "evenflow.toml").write_text(FILE.format(domain_id))
-    return Config.load(tmp_path / "evenflow.toml")
 
 
 def answer(batch):
@@ -43,19 +20,18 @@ def answer(batch):
         batch.reply(row, {"seen": item.id})
 
 
-def test_each_item_is_answered_once_while_a_node_is_killed(config, python, tmp_path):
-    with Balancer(config=config), Node("items", answer, config=config) as node:
-        doomed = python(NODE, tmp_path / "evenflow.toml")
-        assert doomed.stdout.readline()
+def test_each_item_is_answered_once_while_a_node_is_killed(items_config, doomed):
+    with Balancer(config=items_config), Node("items", answer, config=items_config) as node:
+        victim = doomed(ANSWER)
         assert wait_until(lambda: len(node.slices) == 4, 20)
-        with Publisher("items", config=config) as publisher, Replies(publisher) as replies:
+        with Publisher("items", config=items_config) as publisher, Replies(publisher) as replies:
             found = []
             for number in range(ITEMS):
                 publisher.publish(b"x", sender=f"car-{number % 7}", id=number)
                 if number == ITEMS // 2:
                     publisher.flush()
                     assert wait_until(lambda: replies.stats.received > ITEMS // 4, 20)
-                    doomed.kill()
+                    victim.kill()
             while len(found) < ITEMS:
                 reply = replies.receive(15.0)
                 assert reply is not None, (len(found), replies.stats)
@@ -67,19 +43,19 @@ def test_each_item_is_answered_once_while_a_node_is_killed(config, python, tmp_p
         assert node.replied >= ITEMS // 4
 
 
-def test_asyncio_and_who_does_not_listen_holds_nobody_up(config):
+def test_asyncio_and_who_does_not_listen_holds_nobody_up(items_config):
     async def ask():
         async with (
-            AsyncPublisher("items", config=config) as publisher,
+            AsyncPublisher("items", config=items_config) as publisher,
             AsyncReplies(publisher) as replies,
         ):
             await publisher.publish(b"x", sender="car-7", id=12)
             return await replies.receive(20.0)
 
-    with Balancer(config=config), Node("items", answer, config=config) as node:
+    with Balancer(config=items_config), Node("items", answer, config=items_config) as node:
         assert wait_until(lambda: len(node.slices) == 8, 20)
         reply = asyncio.run(ask())
         assert (reply.sender, reply.id, reply.payload) == ("car-7", 12, b'{"seen":12}')
-        with Publisher("items", config=config) as deaf:
+        with Publisher("items", config=items_config) as deaf:
             deaf.publish(b"x")
         assert node.unheard == 1

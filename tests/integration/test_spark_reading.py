@@ -227,7 +227,7 @@ def test_a_port_that_is_taken_is_an_error_that_says_so(
 ) -> None:
     taken = int(nodes[0]._core.serving.address.rpartition(":")[2])  # type: ignore[union-attr]
     other = replace(config, node=replace(config.node, flight_port=taken))
-    with pytest.raises(DomainError, match=r"set node\.flight_port to a free port"):
+    with pytest.raises(DomainError, match=r"listens there: stop it, or set node\.flight_port to"):
         Node("items", None, name="late", config=other, participant=participant)
 
 

@@ -13,7 +13,6 @@ import pytest
 
 from evenflow.durable.archive import Archive
 from evenflow.durable.frames import archive_topic, encode_bundle
-from evenflow.durable.spark import register
 from evenflow.durable.spark.options import WriteOptions
 from evenflow.durable.spark.sink import Payloads, publisher_of, store
 from evenflow.errors import UnknownTopic
@@ -33,7 +32,6 @@ PLACES = [(0.2, 0.3), (0.7, 0.2), (0.5, 0.6)]
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
     one = session("store")
-    register(one)
     yield one
     one.stop()
 

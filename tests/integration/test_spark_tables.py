@@ -12,7 +12,6 @@ import pytest
 
 import evenflow
 from evenflow.config import Config
-from evenflow.durable.spark import register
 from evenflow.errors import DeliveryTimeout
 from evenflow.overlay.broker.local import LocalBrokers
 from evenflow.overlay.space.coordinate import Coordinate
@@ -33,7 +32,6 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
     one = session("tables", "local[2,3]")
-    register(one)
     yield one
     one.stop()
 

@@ -17,11 +17,12 @@ from evenflow.cli import main
 from evenflow.config import Config
 from evenflow.domain.channels import PROPERTIES, Gone
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import ClosedError, EvenflowError, OverlayError
+from evenflow.errors import ClosedError, EvenflowError, OverlayError, StoreTimeout
 from evenflow.overlay.broker.local import LocalBrokers
 from evenflow.overlay.client.aio import AsyncClient
 from evenflow.overlay.client.blocking import Client
 from evenflow.overlay.space.coordinate import Coordinate
+from evenflow.processes import wait_until
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(150)]
 
@@ -281,3 +282,40 @@ def test_a_client_that_is_closed_tells_who_waits_for_it(standing):
     waiting.join(20)
     assert not waiting.is_alive()
     assert isinstance(said[0], ClosedError)
+
+
+def broker_command(name: str, listen: str, contact: str, folder: Path) -> list[str]:
+    return [
+        "broker", "--name", name, "--at", "0.4,0.4", "--listen", listen, "--contact", contact,
+        "--data", str(folder),
+    ]  # fmt: skip
+
+
+def test_a_second_broker_of_one_name_or_at_one_port_is_refused(standing, tmp_path, capsys) -> None:
+    first, taken = standing.addresses["b0"], standing.addresses["b1"]
+    assert main(broker_command("b1", "127.0.0.1:0", first, tmp_path)) == 2
+    assert f"a broker called b1 is running already, at {taken}:" in capsys.readouterr().err
+    assert main(broker_command("new", taken, first, tmp_path)) == 2
+    err = capsys.readouterr().err
+    assert f"cannot listen at {taken}: another program listens there: stop it, or" in err
+    assert "Errno" not in err
+
+
+def test_a_broker_that_is_ended_says_goodbye_and_who_waits_for_it_is_told(tmp_path) -> None:
+    places = {f"b{number}": Coordinate(*place) for number, place in enumerate(PLACES[:3])}
+    with LocalBrokers(places, tmp_path, silence_s=60.0) as brokers:  # nobody is missed by himself
+        brokers.start_all()
+        left = brokers.addresses["b1"]
+        assert brokers.stop("b1") == 0
+        others = ("b0", "b2")
+        assert wait_until(lambda: all("b1 has left" in brokers.log(one) for one in others), 20)
+        assert not any("died" in brokers.log(one) for one in others)
+        addresses = list(brokers.addresses.values())
+        with Client(addresses, timeout_s=2) as client, pytest.raises(StoreTimeout) as raised:
+            list(client.read("nowhere"))
+        assert "b0, b2 know no topic 'nowhere'" in str(raised.value)
+        assert f"b1 at {left} (has left); start them again" in str(raised.value)
+    with Client(addresses, timeout_s=1) as client, pytest.raises(StoreTimeout) as raised:
+        list(client.read("nowhere"))
+    assert "no broker answers at" in str(raised.value)
+    assert addresses[0] in str(raised.value) or addresses[1] in str(raised.value)

@@ -7,49 +7,29 @@ from collections import Counter
 
 import pytest
 
-from evenflow import AsyncSubscriber, Balancer, Config, Node, Publisher, Subscriber
+from evenflow import AsyncSubscriber, Balancer, Node, Publisher, Subscriber
 from evenflow.errors import ClosedError, ConfigError
 from evenflow.processes import wait_until
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes]
-FILE = """
-[domain]
-id = {}
-[topics.items]
-slices = 8
-"""
-NODE = """
-import sys
-from evenflow import Config, Node
-node = Node("items", lambda batch: None, name="doomed", config=Config.load(sys.argv[1]))
-print("ready", flush=True)
-node.wait()
-"""
 ITEMS = 3_000
 
 
-@pytest.fixture
-def config(domain_id, tmp_path):
-    (tmp_path / "evenflow.toml").write_text(FILE.format(domain_id))
-    return Config.load(tmp_path / "evenflow.toml")
-
-
-def test_every_item_once_while_a_node_is_killed(config, python, tmp_path):
+def test_every_item_once_while_a_node_is_killed(items_config, doomed):
     with (
-        Balancer(config=config),
-        Node("items", lambda _: None, config=config) as node,
-        Subscriber("items", reliable=True, config=config) as subscriber,
+        Balancer(config=items_config),
+        Node("items", lambda _: None, config=items_config) as node,
+        Subscriber("items", reliable=True, config=items_config) as subscriber,
     ):
-        doomed = python(NODE, tmp_path / "evenflow.toml")
-        assert doomed.stdout.readline()
+        victim = doomed()
         assert wait_until(lambda: len(node.slices) == 4, 20)
-        with Publisher("items", config=config) as publisher:
+        with Publisher("items", config=items_config) as publisher:
             assert wait_until(lambda: subscriber.publishers >= 2, 20)
             for number in range(ITEMS):
                 publisher.publish(b"x", sender=f"car-{number % 7}", id=number)
                 if number == ITEMS // 2:
                     publisher.flush()
-                    doomed.kill()
+                    victim.kill()
         found = Counter()
         while found.total() < ITEMS:
             batch = subscriber.receive(10.0)
@@ -61,11 +41,11 @@ def test_every_item_once_while_a_node_is_killed(config, python, tmp_path):
         subscriber.receive()
 
 
-def test_asyncio_some_senders_and_a_program_that_does_not_fetch(config):
+def test_asyncio_some_senders_and_a_program_that_does_not_fetch(items_config):
     async def receive():
         async with (
-            AsyncSubscriber("items", senders=["car-1"], config=config) as some,
-            AsyncSubscriber("items", queue_bytes=1, config=config) as lazy,
+            AsyncSubscriber("items", senders=["car-1"], config=items_config) as some,
+            AsyncSubscriber("items", queue_bytes=1, config=items_config) as lazy,
         ):
             await asyncio.to_thread(publish, some)
             found = []
@@ -83,14 +63,14 @@ def test_asyncio_some_senders_and_a_program_that_does_not_fetch(config):
         return asyncio.ensure_future(subscriber.close())
 
     def publish(subscriber):
-        with Publisher("items", config=config) as publisher:
+        with Publisher("items", config=items_config) as publisher:
             assert wait_until(lambda: subscriber.publishers, 20)
             for number in range(200):
                 publisher.publish(b"x", sender=f"car-{number % 4}", id=number)
                 if number % 50 == 49:
                     publisher.flush()  # several samples
 
-    with Balancer(config=config), Node("items", lambda _: None, config=config) as node:
+    with Balancer(config=items_config), Node("items", lambda _: None, config=items_config) as node:
         assert wait_until(lambda: len(node.slices) == 8, 20)
         found, stats = asyncio.run(receive())
     assert found
@@ -100,8 +80,8 @@ def test_asyncio_some_senders_and_a_program_that_does_not_fetch(config):
     assert stats.dropped < stats.received <= 200
 
 
-def test_what_cannot_be_wanted_is_refused(config):
+def test_what_cannot_be_wanted_is_refused(items_config):
     with pytest.raises(ConfigError, match="below 8"):
-        Subscriber("items", slices=[8], config=config)
+        Subscriber("items", slices=[8], config=items_config)
     with pytest.raises(ConfigError, match="a list"):
-        Subscriber("items", senders="car-7", config=config)
+        Subscriber("items", senders="car-7", config=items_config)

@@ -121,7 +121,7 @@ SHELLS: Final = frozenset(
     mobile.gateway.shell.handover_history mobile.gateway.shell.links
     mobile.gateway.shell.sensors mobile.gateway.shell.starting
     overlay.broker.broker overlay.broker.disk overlay.broker.full_disk overlay.broker.local
-    overlay.broker.move_history
+    overlay.broker.move_history overlay.broker.namesakes
     overlay.client.aio overlay.client.blocking overlay.client.link overlay.protocol.connection
     qos.loop.joining
     slices.assignment slices.assignment.at_random slices.control_writers slices.spill
@@ -142,7 +142,7 @@ SHELLS: Final = frozenset(
     testing.balancer testing.bridge.schedules testing.bridge.world testing.cluster
     testing.knowledge testing.schedules
     testing.serving_cluster testing.outages testing.planning testing.silences testing.loss.relay
-    spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
+    spark.cost_follower spark.metering spark.options spark.process spark.query_watch
     spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.table_sink
     spark.task_times spark.topic_stream
     """.split()  # noqa: SIM905 - a list of words to read

@@ -13,7 +13,7 @@ from evenflow.cli.output.log import say
 from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import StopSignal
 from evenflow.durable.archiver import Archiver
-from evenflow.errors import ConfigError, DomainError, StoreTimeout
+from evenflow.errors import ConfigError, DomainError, NameTaken, StoreTimeout
 from evenflow.metrics.catalogue import ARCHIVER
 
 if TYPE_CHECKING:
@@ -77,6 +77,12 @@ def _begin(topic: str, config: Config, stop: StopSignal) -> Archiver:
     while True:
         try:
             return Archiver(topic, config)
+        except NameTaken:
+            raise NameTaken(
+                f"topic {topic!r}",
+                "another process archives it already, and one does it all; stop that one first if"
+                " this one is to take its place",
+            ) from None
         except (DomainError, StoreTimeout) as error:
             say(f"waiting: {error}")
             if stop.given:

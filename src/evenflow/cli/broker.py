@@ -17,7 +17,7 @@ from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.values import INDEX, folder, seconds
 from evenflow.domain.channels import is_node
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import ConfigError, EvenflowError, OverlayError
+from evenflow.errors import ConfigError, EvenflowError
 from evenflow.metrics.catalogue import BROKER
 from evenflow.overlay.broker.broker import Broker
 from evenflow.overlay.protocol.connection import parse_address
@@ -160,11 +160,7 @@ async def _serve(broker: Broker, monitoring: AbstractContextManager[None] | None
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    asked = broker.address
-    try:
-        await broker.start()
-    except OSError as error:
-        raise OverlayError(f"cannot listen at {asked}: {error}") from None
+    await broker.start()
     say(f"{broker.name} listens at {broker.address}")
     with monitoring or contextlib.nullcontext():
         return await _until_stopped(broker, stop)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from evenflow.cli.options import Shared, command
-from evenflow.cli.output.tables import Column, number, print_table
+from evenflow.cli.output.tables import Column, number, print_table, print_text
 from evenflow.domain.channels import CONSUMERS, COPIES, EPOCHS, LEDGERS, PROGRESS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.listener import Listener
@@ -19,7 +19,8 @@ from evenflow.model.ids import NOWHERE, Position
 from evenflow.model.messages import ConsumerCommit
 from evenflow.slices.consumer.core import ConsumerCore
 from evenflow.slices.consumer.reading import count_held
-from evenflow.slices.consumer.registry import declared_consumers, is_expired
+from evenflow.slices.consumer.registry import NOBODY, declared_consumers, is_expired
+from evenflow.slices.consumer.returning import time_words, where_words
 from evenflow.slices.consumer.ticket import Range
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ EXAMPLES = """\
 A consumer stays registered when its process ends, so that it can go on where
 it was. It is on disk when the balancer has written it down: then it is
 remembered though everything is restarted. Forget one that will not come back:
-until then publishers and nodes keep everything for it.
+until then publishers and nodes keep everything for it. One that has expired
+(consumer.expires) is told below the table, until it is forgotten.
 """
 COLUMNS = ("consumer", Column("running", 2), Column("on disk", 1), number("items behind"))
 LOOK_S = 1.5
@@ -74,17 +76,27 @@ def consumers(
         return 1
     if as_json:
         thinned = view.core.thinned.heard
-        print(json.dumps({"topic": topic, "thinned": thinned, "consumers": rows}, indent=2))
-    elif not rows:
-        print(f"topic {topic} has no consumer")
+        found = {"topic": topic, "thinned": thinned, "consumers": rows, "expired": view.expired()}
+        print(json.dumps(found, indent=2))
     else:
-        print(f"topic {topic}")
-        print_table(COLUMNS, [_cells(row) for row in rows])
-        if view.core.thinned.heard:
-            print(f"{view.core.thinned.heard:,} items were left out by publishers (evenflow qos)")
+        _print(view, rows)
     if not view.core.ledger.version:
         print("no balancer is running in this domain: nobody new can register", file=sys.stderr)
     return 0
+
+
+def _print(view: ConsumersView, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        print(f"topic {view.topic}")
+        print_table(COLUMNS, [_cells(row) for row in rows])
+    else:
+        print(f"topic {view.topic} has no consumer")
+    for one in view.expired():
+        said = f"{one['consumer']} has expired ({time_words(one['time_ns'])}), at"
+        where = where_words(Position({int(w): epoch for w, epoch in one["position"].items()}))
+        print_text(f"{said} {where}; nothing is kept for it")
+    if view.core.thinned.heard:
+        print(f"{view.core.thinned.heard:,} items were left out by publishers (evenflow qos)")
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
@@ -140,6 +152,23 @@ class ConsumersView:
                 }
             )
         return found
+
+    def expired(self) -> list[dict[str, Any]]:
+        """The consumers that the balancer remembers to have expired: when, and where they were."""
+        said = map(self.core.others.newest, self.core.others.everybody())
+        return [
+            {
+                "consumer": last.consumer,
+                "time_ns": last.number,
+                "position": {
+                    str(writer): epoch
+                    for writer, epoch in zip(last.writers, last.epochs, strict=True)
+                    if writer != NOBODY
+                },
+            }
+            for last in said
+            if last is not None and is_expired(last)
+        ]
 
     def _left_behind(self, start: Position, slices: int) -> int | None:
         """Items behind a position of publishers that have left; None when a node does not say."""

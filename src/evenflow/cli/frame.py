@@ -29,6 +29,9 @@ EXAMPLES: Final = """\
   evenflow balancer             one for each domain
   evenflow node --app my:work   a node with an application
   evenflow publish --help       what a command does, with examples
+
+Exit codes: 0 done; 1 it ran, and not everything went well (items uncommitted,
+an application that failed ...); 2 it could not begin or go on, and says why.
 """
 FAILED: Final = 2
 

@@ -19,17 +19,20 @@ from evenflow.cli.output.log import fail, say, warn
 from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import seconds
+from evenflow.domain.channels import REPORTS, Gone
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import ConfigError
+from evenflow.domain.listener import Listener
+from evenflow.errors import ConfigError, NameTaken
 from evenflow.metrics.catalogue import APPLICATION, NODE
 from evenflow.model.ids import NodeId
 from evenflow.slices.node.node import Node
 from evenflow.slices.node.sensors import node_sensors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from evenflow.config import Config
+    from evenflow.model.messages import NodeReport
     from evenflow.slices.node.application.replying import SendsMany
 
 EXAMPLES = """\
@@ -44,6 +47,9 @@ give numbers: they are monitored.
 """
 PROPERTIES = "properties"
 """The attribute of an application that holds its own properties."""
+
+LISTEN_S: Final = 0.5
+"""How long a node that was given a name listens for another of this name."""
 
 SWITCH_S: Final = 0.0005
 """How long a thread of a node keeps Python's lock while others wait for it; Python has 5 ms."""
@@ -80,6 +86,9 @@ def node(
         Metering("node", metrics, config) as metering,
         Participant(config.domain) as participant,
     ):
+        served = _with_dead_letters(config, topics, serve=serve)
+        if name:
+            refuse_second(name, served, participant)
         nodes = [
             Node(
                 topic,
@@ -89,7 +98,7 @@ def node(
                 participant=participant,
                 messenger=_messenger(config, topic, participant),
             )
-            for number, topic in enumerate(_with_dead_letters(config, topics, serve=serve))
+            for number, topic in enumerate(served)
         ]
         # What is imported stays: collecting garbage need not look through it, every few seconds.
         gc.collect()
@@ -112,6 +121,29 @@ def node(
     for fault in faults:
         fail(f"the node stopped: {fault!r}")
     return 1 if faults else 0
+
+
+def refuse_second(name: str, topics: Sequence[str], participant: Participant) -> None:
+    """Listen for a node of this name; one that was killed says nothing any more.
+
+    Raises:
+        NameTaken: There is one, and orders by name would reach either of the two.
+    """
+    Listener(participant, [REPORTS], lambda report: check_alone(report, name, topics)).listen(
+        LISTEN_S
+    )
+
+
+def check_alone(report: NodeReport | Gone, name: str, topics: Sequence[str]) -> None:
+    """Raise `NameTaken` when this is the report of a node of one of these topics with this name."""
+    if isinstance(report, Gone) or report.leaving:
+        return
+    if report.topic in topics and NodeId(report.node).name == name:
+        raise NameTaken(
+            f"node {name} of topic {report.topic!r}",
+            f"is running already, as process {report.pid} of {report.host}: start this one under"
+            " another --name, or stop that one first",
+        )
 
 
 def _reporting(nodes: list[Node]) -> list[tuple[tuple[str, ...], Node]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
 
@@ -26,7 +26,8 @@ EXAMPLES = """\
 
 A node is overloaded when its machine or its application is busy for more than
 70 percent of the time, and underloaded when both are below 30 (the bounds are
-those of cpu and busy in [monitor.ranges]).
+those of cpu and busy in [monitor.ranges]). A machine counts with all that runs
+on it, so a node that does nothing can be overloaded: then a line says so.
 """
 COLUMNS = {
     "node": Column("node"),
@@ -45,6 +46,9 @@ COUNTERS = (
     "stray", "misfits", "foreign", "foreign_items", "spill_failures",
 )  # fmt: skip
 """What else a node counts; zero when all is well, except for what is replayed and refused."""
+
+CROWDED: Final = 50.0
+"""Percent of a machine's CPU from which on it may be what makes a node overloaded."""
 
 
 @command("nodes", examples=EXAMPLES)
@@ -70,6 +74,7 @@ def nodes(shared: Shared, topic: str | None, *, as_json: bool) -> int:
         if name in {one.name for one in config.all_topics}:
             _warn_of_idle(name, len(some), config.topic(name).slices)
         _warn_of_foreign(some)
+        _tell_of_machines(some)
         for row in some:
             if "reason" in row:
                 say(f"refused: {row['reason']}")
@@ -116,6 +121,7 @@ def as_row(report: NodeReport) -> dict[str, Any]:
         "busy_s": round(report.busy_s, 3),
         "state": state_name(report),
         "cpu": round(report.cpu, 1),
+        "process_cpu": round(report.process_cpu, 1),
         "memory": round(report.memory, 1),
         "replayed": report.replayed,
         "refused": report.refused,
@@ -162,6 +168,20 @@ def _warn_of_idle(topic: str, nodes: int, slices: int) -> None:
             f"topic {topic} has {slices} slices for {nodes} nodes: {nodes - slices} nodes have"
             f" nothing to do; raise topics.{topic}.slices in all processes, or stop some"
         )
+
+
+def _tell_of_machines(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        if row["state"] == "overloaded" and is_crowded(row["cpu"], row["process_cpu"]):
+            say(
+                f"{row['node']} is overloaded by other work of its machine: of {row['cpu']:.0f} %"
+                f" of its CPU the node itself uses {row['process_cpu']:.0f}"
+            )
+
+
+def is_crowded(cpu: float, process_cpu: float) -> bool:
+    """Whether a machine is busy, and mostly not with this node (both in percent of all cores)."""
+    return cpu > CROWDED and process_cpu < cpu / 2
 
 
 def _warn_of_foreign(rows: list[dict[str, Any]]) -> None:

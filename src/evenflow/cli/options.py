@@ -26,6 +26,8 @@ from evenflow.config import Config
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from evenflow.errors import ConfigError
+
 HELP_STYLE = {
     "theme": "default-slim",
     "show_arguments": True,
@@ -51,6 +53,10 @@ class Shared:
     def config(self, defaults: Mapping[str, Any] | None = None) -> Config:
         """Read the configuration; ``defaults`` win over the file but not over the command line."""
         return Config.load(self.file, {**(defaults or {}), **self.settings})
+
+    def examine(self) -> tuple[Config | None, list[ConfigError]]:
+        """Read the configuration without what is wrong with it; return that, too."""
+        return Config.examine(self.file, self.settings)
 
 
 pass_shared = click.make_pass_decorator(Shared, ensure=True)

@@ -113,12 +113,19 @@ def finish(publisher: Publisher, within_s: float, stop: StopSignal) -> None:
     Raises:
         DeliveryTimeout: Something is not committed.
     """
-    deadline = time.monotonic() + within_s
+    began = time.monotonic()
+    deadline = began + within_s
     while publisher.stats.uncommitted and not stop.wait(_LOOK_S) and time.monotonic() < deadline:
         pass
     left = max(0.0, deadline - time.monotonic())
-    # What nodes have in hand is committed within a few epochs.
-    publisher.close(min(left, _STOPPED_S) if stop.given else left)
+    try:
+        # What nodes have in hand is committed within a few epochs.
+        publisher.close(min(left, _STOPPED_S) if stop.given else left)
+    except DeliveryTimeout as error:
+        raise DeliveryTimeout(
+            error.topic, error.operation, time.monotonic() - began, items=error.items,
+            slices=error.slices, cause=error.cause, outbox=error.outbox,
+        ) from None  # fmt: skip
 
 
 class Senders:
@@ -165,6 +172,7 @@ class Feed:
         self._senders = senders
         self._block_s = block_s
         self._stop = stop
+        self._next_id = 1
 
     def run(self, pace: Pace) -> None:
         """Publish what the source gives, until it or the limits end."""
@@ -178,28 +186,40 @@ class Feed:
         part, faults = self._source.read(part)
         for fault in faults:
             self._refuse(fault)
+        first = self._next_id
+        self._next_id += len(part)
         try:
-            self._persist(part)
-        except (AssignmentError, UsageError):
+            self._persist(part, first)
+        except (AssignmentError, UsageError) as error:
             # One of them is at fault: publish the others, and say which and why.
+            known = error.id if isinstance(error, AssignmentError) else None
             for at in range(len(part)):
-                try:
-                    self._persist(part[at : at + 1])
-                except (AssignmentError, UsageError) as error:
+                if known == first + at:
                     self._refuse(str(error))
+                else:
+                    self._persist_one(part[at : at + 1], first + at)
 
-    def _persist(self, part: Any) -> None:
+    def _persist_one(self, part: Any, item_id: int) -> None:
+        try:
+            self._persist(part, item_id)
+        except (AssignmentError, UsageError) as error:
+            self._refuse(str(error))
+
+    def _persist(self, part: Any, first: int) -> None:
         """Publish all of a part, waiting for room as long as the configuration says."""
         senders = self._senders.take(len(part))
+        ids = np.arange(first, first + len(part))
         deadline = time.monotonic() + self._block_s
         while len(part):
+            give: Any = (
+                self.publisher.publish_columns
+                if isinstance(part, np.ndarray)
+                else self.publisher.publish_many
+            )
             try:
-                if isinstance(part, np.ndarray):
-                    self.publisher.publish_columns(part, senders=senders, timeout=_PATIENCE_S)
-                else:
-                    self.publisher.publish_many(part, senders=senders, timeout=_PATIENCE_S)
+                give(part, senders=senders, ids=ids, timeout=_PATIENCE_S)
             except PublishTimeout as full:
-                part = part[full.accepted :]
+                part, ids = part[full.accepted :], ids[full.accepted :]
                 senders = senders if isinstance(senders, str) else senders[full.accepted :]
                 if self._stop.given:
                     return

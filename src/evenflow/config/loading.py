@@ -49,6 +49,7 @@ from evenflow.config.tables import (
     read_toml,
     refuse_unknown,
     section,
+    take_out,
     toml_key,
     toml_value,
 )
@@ -61,6 +62,8 @@ DEFAULT_FILE = "evenflow.toml"
 FILE_VARIABLE = "EVENFLOW_CONFIG"
 DEAD_SLICES = 4
 """Into how many slices a topic of dead letters is cut that the file does not have."""
+MOST_FAULTS = 100
+"""Faults of a configuration that are looked for."""
 
 _SINGLE: tuple[type[Section], ...] = (
     DomainConfig, PublisherConfig, ConsumerConfig, NodeConfig, BalancerConfig, MonitorConfig,
@@ -231,19 +234,44 @@ class Config:
             path: The file; None looks where the module's text says.
             overrides: Values by dotted key that win over the file.
         """
+        config, faults = cls.examine(path, overrides, most=1)
+        if config is None or faults:
+            raise faults[0]
+        return config
+
+    @classmethod
+    def examine(
+        cls,
+        path: str | Path | None = None,
+        overrides: Mapping[str, Any] | None = None,
+        *,
+        most: int = MOST_FAULTS,
+    ) -> tuple[Config | None, list[ConfigError]]:
+        """Find what is wrong with a configuration, all of it.
+
+        What is refused is taken out, and the rest looked at again.
+
+        Returns:
+            The configuration without what is wrong, None when there is no telling; the faults.
+        """
         file = find_file(path)
         tables = read_toml(file) if file else {}
         tables.setdefault("topics", {"items": {}})
         given = dict(overrides or {})
         for key, value in given.items():
             put(tables, key, value)
-
-        try:
-            return cls._from_tables(tables, file)
-        except ConfigError as error:
-            from_command_line = any(key.startswith(error.key) for key in given)
-            source = COMMAND_LINE if from_command_line else str(file or "")
-            raise error.at(source) from None
+        faults: list[ConfigError] = []
+        while len(faults) < most:
+            try:
+                return cls._from_tables(tables, file), faults
+            except ConfigError as error:
+                from_command_line = any(key.startswith(error.key) for key in given)
+                faults.append(error.at(COMMAND_LINE if from_command_line else str(file or "")))
+                if not take_out(tables, error.key):
+                    break
+                if not tables.get("topics"):
+                    tables["topics"] = {"items": {}}
+        return None, faults
 
     @classmethod
     def _from_tables(cls, tables: Mapping[str, Any], file: Path | None) -> Config:

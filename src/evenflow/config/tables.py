@@ -43,6 +43,18 @@ def put(tables: dict[str, Any], key: str, value: object) -> None:
     table[last] = value
 
 
+def take_out(table: dict[str, Any], key: str) -> bool:
+    """Remove what stands under a dotted key, or else the table where it is missed."""
+    for name in sorted(table, key=len, reverse=True):  # names may have dots themselves
+        if key != name and not key.startswith(f"{name}."):
+            continue
+        inner = table[name]
+        if not (isinstance(inner, dict) and take_out(inner, key[len(name) + 1 :])):
+            del table[name]
+        return True
+    return False
+
+
 def section(kind: type[S], name: str, tables: Mapping[str, Any]) -> S:
     """The section of a table."""
     table = _table(name, tables.get(name, {}))

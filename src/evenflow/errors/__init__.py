@@ -32,6 +32,7 @@
     ├── NoMailbox                nobody takes messages to mobile nodes
     ├── SendTimeout              a mailbox did not answer: nobody knows whether it took a message
     ├── DomainError              the DDS domain failed or does not answer
+    │   └── NameTaken            another process that runs has this name
     └── PeerError                what another process sent or refused
         ├── DecodeError          a damaged or foreign sample
         ├── MoveRefused          a move of slices that must not happen
@@ -61,6 +62,7 @@ from evenflow.errors.running import (
     DeliveryTimeout,
     DomainError,
     GatewayTimeout,
+    NameTaken,
     NoMailbox,
     OutboxDamaged,
     OutboxRefused,
@@ -107,6 +109,7 @@ __all__ = [
     "LinkLost",
     "MissingExtra",
     "MoveRefused",
+    "NameTaken",
     "NoMailbox",
     "NodeRefused",
     "OutboxDamaged",

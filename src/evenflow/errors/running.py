@@ -261,3 +261,7 @@ class DomainError(EvenflowError):
         self.operation = operation
         self.reason = reason
         super().__init__(f"{operation}: {reason}")
+
+
+class NameTaken(DomainError):
+    """Another process that runs has the name that this one was given."""

@@ -35,7 +35,8 @@ only carries it to Spark. Importing this package starts no Spark, but needs the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from evenflow.extras import require
 from evenflow.spark.offsets import thinned
@@ -48,10 +49,13 @@ __all__ = ["figures", "register", "thinned"]
 
 require("spark")
 
+ARCHIVES: Final = "evenflow.durable.spark"
+"""What registers all of it. It is built on this package, which knows it by its name alone."""
+
 
 def register(spark: SparkSession) -> None:
-    """Make ``format("evenflow")`` known to a session, and the session's task times to queries."""
-    from evenflow.spark.source import source_with_times  # noqa: PLC0415 - Spark only when it is used
-    from evenflow.spark.task_times import serve_task_times  # noqa: PLC0415
+    """Make ``format("evenflow")`` and ``format("evenflow-store")`` known to a session.
 
-    spark.dataSource.register(source_with_times(serve_task_times(spark)))
+    Queries then know the session's task times, and those on a durable topic its archive.
+    """
+    import_module(ARCHIVES).register(spark)

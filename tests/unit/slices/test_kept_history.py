@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from evenflow.config.spans import Keep
-from evenflow.model.messages import CutStage, EpochClose
+from evenflow.model.messages import CutStage, EpochClose, WriterCut
 from evenflow.slices.ending.kept_streams import MOST_STREAMS, KeptStreams
 from evenflow.slices.ending.records import Ended
 from evenflow.slices.node.settings import NodeSettings
@@ -209,3 +211,19 @@ def test_the_streams_that_ended_first_go_when_there_are_many() -> None:
     assert [n for n, one in ended.items() if not kept.holds(one, 0.0)] == [1, 2]
     kept.on_room_wanted(ended)
     assert not kept.holds(ended[1], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("keep", "beyond", "level"),
+    [
+        (Keep(seconds=60.0), 0, logging.INFO),  # how every publisher of such a topic leaves
+        (Keep(seconds=60.0), 3, logging.WARNING),
+        (None, 0, logging.WARNING),
+    ],
+)
+def test_an_ordinary_leave_is_no_warning(
+    keep: Keep | None, beyond: int, level: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    KeptStreams(keep).log_cut(WriterCut("items", 7, 1, 5, (), (), (), beyond))
+    assert [record.levelno for record in caplog.records] == [level]

@@ -14,7 +14,7 @@ from evenflow.bridge.ring.core import RingCore
 from evenflow.bridge.ring.events import DeviceReleased, DeviceServed, TellRing
 from evenflow.bridge.shell.udp import parse_address
 from evenflow.domain.channels import Gone
-from evenflow.errors import ConfigError, DomainError
+from evenflow.errors import ConfigError, NameTaken
 from evenflow.model.messages import BridgeReport
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class RingTurns:
         theirs, mine = ((one.since, one.host, one.pid) for one in (report, self._me))
         if theirs < mine:
             where = f"on {report.host} (process {report.pid}): give this one another name"
-            self._fail(DomainError(f"bridge {report.bridge}", f"is running already {where}"))
+            self._fail(NameTaken(f"bridge {report.bridge}", f"is running already {where}"))
 
     def address_of(self, bridge: str) -> Address | None:
         """Where devices reach another bridge, by its own word."""

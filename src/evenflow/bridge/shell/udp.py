@@ -25,6 +25,7 @@ from evenflow.bridge.events import Received
 from evenflow.bridge.protocol.kinds import MOST_DATAGRAM
 from evenflow.closing import Closing
 from evenflow.errors import ConfigError, DomainError
+from evenflow.errors.listening import why_not_listening
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,7 +133,9 @@ def _unicast(address: Address) -> socket.socket:
         one.bind(address)
     except OSError as error:
         one.close()
-        raise DomainError(f"udp://{address[0]}:{address[1]}", str(error)) from None
+        raise DomainError(
+            f"cannot listen at udp://{address[0]}:{address[1]}", why_not_listening(error)
+        ) from None
     return one
 
 

@@ -1,8 +1,6 @@
 """``format("evenflow-store")``: topics of the overlay store as tables and streams of Spark.
 
-    from evenflow.durable.spark import register
-
-    register(spark)
+    spark = evenflow.spark.session.session("meters")  # or evenflow.spark.register(spark)
     past = spark.read.format("evenflow-store").option("topic", "meters").load()
 
 ==============  ===============================================================================

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.domain.channels import Gone
-from evenflow.errors import DomainError
+from evenflow.errors import NameTaken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ class TwinCheck:
         """Wait until it has listened long enough.
 
         Raises:
-            DomainError: There is one.
+            NameTaken: There is one.
         """
         try:
             while (left := self._end - time.monotonic()) > 0:
@@ -61,4 +61,4 @@ class TwinCheck:
 
     def _refuse(self, found: Presence) -> None:
         if found.name == self._name:
-            raise DomainError(f"{found.kind} {self._name}", found.refusal())
+            raise NameTaken(f"{found.kind} {self._name}", found.refusal())

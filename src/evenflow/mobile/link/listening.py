@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evenflow.errors import ConfigError, StorageError
+from evenflow.errors.listening import why_not_listening
 from evenflow.mobile.link.address import parse_link_address
 from evenflow.mobile.link.connection import Limits
 from evenflow.mobile.link.tls import server_context
@@ -49,7 +50,9 @@ async def listen(
         listener = TlsListener(credentials, accept, limits)
         await listener.open(target)
     except OSError as error:
-        raise ConfigError("address", address, f"cannot be used: {error}") from None
+        raise ConfigError(
+            "address", address, f"cannot be used: {why_not_listening(error)}"
+        ) from None
     return listener
 
 

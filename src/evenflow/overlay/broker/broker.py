@@ -19,9 +19,11 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from evenflow.errors import OverlayError
+from evenflow.errors.listening import why_not_listening
 from evenflow.overlay.broker.core import BrokerCore
 from evenflow.overlay.broker.disk import SqliteStore
 from evenflow.overlay.broker.move_history import MoveHistory
+from evenflow.overlay.broker.namesakes import refuse_second
 from evenflow.overlay.protocol.connection import Connection, parse_address
 from evenflow.overlay.protocol.events import (
     Action,
@@ -106,12 +108,18 @@ class Broker:
         self._paused = False
         self._move_history = MoveHistory(name, history) if history is not None else None
         self._living: frozenset[str] = frozenset()
-        self._died: set[str] = set()
+        self._gone: set[str] = set()
         self.status: BrokerStatus | None = None
         """Its status within the last second; may be read from any thread."""
 
     async def start(self) -> None:
-        """Open the storage, listen, and join the others."""
+        """Open the storage, listen, and join the others.
+
+        Raises:
+            OverlayError: A broker of this name is running already, or nobody can listen there.
+            StorageError: The storage cannot be used.
+        """
+        await refuse_second(self.name, self.address, self._contacts)
         self._store = SqliteStore(self._data / f"{self.name}.sqlite")
         try:
             await self._begin()
@@ -130,7 +138,11 @@ class Broker:
         """Listen, and take up what is on the disk."""
         loop = asyncio.get_running_loop()
         host, port = parse_address(self.address)
-        self._server = await loop.create_server(self._new_connection, host, port)
+        try:
+            self._server = await loop.create_server(self._new_connection, host, port)
+        except OSError as error:
+            reason = f"{why_not_listening(error)}, or choose another address (--listen)"
+            raise OverlayError(f"cannot listen at {self.address}: {reason}") from None
         self.address = f"{host}:{self._server.sockets[0].getsockname()[1]}"
         me = Member(self.name, self._coordinate, self.address, time.time_ns() // 1_000_000)
         try:
@@ -144,11 +156,13 @@ class Broker:
             raise
 
     async def close(self) -> None:
-        """Stop; what was acknowledged is on disk already."""
+        """Say goodbye and stop; what was acknowledged is on disk already."""
         tasks = (*self._tasks, *self._wanted.values(), *self._probes)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for farewell in self.core.neighbours.goodbye():
+            self._perform(farewell)
         if self._move_history is not None:
             self._move_history.close()
         self._server.close()
@@ -189,19 +203,23 @@ class Broker:
             self._report(Tick())
             if number % STATUS_TICKS == 0:
                 self.status = self.core.status()
-            self._tell_deaths()
+            self._tell_who_went()
             await asyncio.sleep(TICK_S)
 
-    def _tell_deaths(self) -> None:
-        """Brokers that were alive a tick ago, and those that are again: a line each."""
+    def _tell_who_went(self) -> None:
+        """Brokers that went since the last tick, and those that are there again: a line each."""
         living = self.core.members.living
         for name in sorted(self._living - living.keys()):
-            extra = {"event": "broker-died", "broker": name}
-            _log.warning("broker %s died or is not heard any more", name, extra=extra)
-            self._died.add(name)
-        for name in sorted(self._died & living.keys()):
+            if self.core.members[name].left:
+                extra = {"event": "broker-left", "broker": name}
+                _log.warning("broker %s has left", name, extra=extra)
+            else:
+                extra = {"event": "broker-died", "broker": name}
+                _log.warning("broker %s died or is not heard any more", name, extra=extra)
+            self._gone.add(name)
+        for name in sorted(self._gone & living.keys()):
             _log.warning("broker %s is there again", name)
-            self._died.discard(name)
+            self._gone.discard(name)
         self._living = frozenset(living)
 
     def _report(self, event: Event) -> None:

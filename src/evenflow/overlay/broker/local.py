@@ -97,6 +97,14 @@ class LocalBrokers(Closing):
         """``kill -9``."""
         self._cluster.kill(name)
 
+    def stop(self, name: str) -> int:
+        """End one in good order (SIGTERM); return its exit code."""
+        return self._cluster.stop(name)
+
+    def log(self, name: str) -> str:
+        """Return what one has logged since it was started."""
+        return self._cluster.log(name)
+
     async def statuses(self) -> list[BrokerStatus]:
         """Ask every running broker for its status."""
 

@@ -189,7 +189,7 @@ class AsyncClient(ClientLink):
         end = time.monotonic() + self.timeout_s
         while self._access is None:
             if time.monotonic() > end:
-                raise StoreTimeout("status", self.timeout_s, "no broker answers")
+                raise StoreTimeout("status", self.timeout_s, self._whom_asked())
             await asyncio.sleep(BEAT_S)
         access = self._access
         answer = await self._call(access.coordinate, access.name, AskStatus(), end)
@@ -204,8 +204,8 @@ class AsyncClient(ClientLink):
             async with asyncio.timeout(self.timeout_s):
                 yield
         except TimeoutError:
-            hint = requester.waiting or "are enough brokers up? See 'evenflow broker --help'"
-            raise StoreTimeout(operation, self.timeout_s, hint) from None
+            hint = self._access is not None and requester.waiting
+            raise StoreTimeout(operation, self.timeout_s, hint or self._whom_asked()) from None
 
     async def _read(self, reading: Reading) -> AsyncIterator[Message]:
         self._check_open()

@@ -47,6 +47,7 @@ class ClientLink(ABC):
         self._addresses = list(brokers)
         self._connection: Connection | None = None
         self._access: Member | None = None
+        self._tried: list[str] = []
         self._heard = 0.0
         self._numbers = count(1)
         self._open: dict[int, tuple[Requester, int]] = {}
@@ -60,6 +61,17 @@ class ClientLink(ABC):
     @abstractmethod
     def _on_answered(self, requester: Requester) -> None:
         """An open request was answered."""
+
+    def _whom_asked(self) -> str:
+        """Say which brokers were asked in vain, and what to do."""
+        if self._access is None:
+            tried = ", ".join(dict.fromkeys(self._tried)) or "any address"
+            return f"no broker answers at {tried}; start one of them ('evenflow broker --help')"
+        asked = f"{self._access.name} at {self._access.address}"
+        return (
+            f"asked {asked}, and whoever should have the topic does not answer; are enough"
+            " brokers up? 'evenflow broker --help'"
+        )
 
     def _check_open(self) -> None:
         if self._closed:
@@ -78,7 +90,7 @@ class ClientLink(ABC):
             except TimeoutError:
                 if time.monotonic() > end:
                     what = type(body).__name__.lower()
-                    raise StoreTimeout(what, self.timeout_s, "the overlay is silent") from None
+                    raise StoreTimeout(what, self.timeout_s, self._whom_asked()) from None
             finally:
                 self._calls.pop(number, None)
 
@@ -128,6 +140,7 @@ class ClientLink(ABC):
         loop = asyncio.get_running_loop()
         self._access = None
         address = self._rng.choice(self._addresses)
+        self._tried = [*self._tried[-31:], address]
         with contextlib.suppress(OSError, ValueError):
             host, port = parse_address(address)
             _, connection = await loop.create_connection(
@@ -145,7 +158,7 @@ class ClientLink(ABC):
             return
         self._heard = time.monotonic()
         if isinstance(message, Welcome) and message.members:
-            self._access = message.members[0]
+            self._access, self._tried = message.members[0], []
             known = [member.address for member in message.members]
             self._addresses = list(dict.fromkeys(known + self._addresses))[:64]
             self.reconnections += 1

@@ -9,6 +9,10 @@ again. A broken link shortens the patience, for it may be a restart.
 Brokers that are taken for dead are probed now and then: on a machine that was too busy, two groups
 may each have taken the other for dead, and then nobody is left who would bring them together unless
 somebody tries.
+
+A broker that is stopped in good order says goodbye: it tells its neighbours of its own death, and
+they pass it on. So nobody has to miss it first, and what it led is taken over at once. Like any
+death it is no more than a reason to act: what counts is decided by votes.
 """
 
 from __future__ import annotations
@@ -173,6 +177,11 @@ class Neighbours:
         for link in sorted(self.links - {source}):
             self._perform(Transmit(link, Members(tuple(fresh))))
         return found
+
+    def goodbye(self) -> list[Transmit]:
+        """Return what tells the neighbours that we leave; nothing may be said afterwards."""
+        news = Members((replace(self._members.me, alive=False, left=True),))
+        return [Transmit(link, news) for link in sorted(self.links)]
 
     def relink(self, now: float) -> None:
         """Ask for the links that the triangulation has, and for no others."""

@@ -8,7 +8,7 @@ others (`replica.votes`), and nearly all brokers that are known must agree, dead
 but two, and more than half. So whoever has it says so, and while too many are away nobody makes it
 a second time. Who only reads makes nothing: he is told that there is no such topic, by the broker
 that would have it, while every broker that is known lives and none has come or gone lately; at all
-other times he waits.
+other times he waits. Whoever waits for brokers that are away is told for which.
 
 All other messages are for a shelf that was here once. We pass them on if we know who leads it.
 """
@@ -54,6 +54,8 @@ SETTLE_S = 0.5
 MOST_PENDING = 10_000
 MOST_WAITING = 256
 """Messages that wait for one new shelf."""
+LONGEST_REASON = 2_000
+"""Characters of what a client is told, however many brokers are away."""
 
 
 @dataclass(slots=True)
@@ -177,6 +179,8 @@ class ShelfCreation:
             pending = self._pending[shelf] = PendingShelf(join.level, proposer)
         if len(pending.waiting) < MOST_WAITING:
             pending.waiting.append((envelope, join))
+        if len(host.members.living) < self._nothing().quorum:
+            self._name_absent(envelope, shelf)
         self._propose(shelf, pending)
 
     def _deny(self, envelope: Envelope, join: Join) -> None:
@@ -186,6 +190,23 @@ class ShelfCreation:
         ours = members.closest(shelf.coordinate, 1) == (members.me.name,)
         if everyone and ours and self.steady and host.joined and shelf not in self._pending:
             host.mail.reply(envelope, Failed(f"there is no topic {shelf.topic!r}"))
+        elif ours and not everyone:
+            self._name_absent(envelope, shelf)
+
+    def _name_absent(self, envelope: Envelope, shelf: ShelfId) -> None:
+        """Tell a client which brokers must return before it is known whether there is a topic."""
+        members = self._host.members
+        absent = ", ".join(
+            f"{member.name} at {member.address} ({'has left' if member.left else 'not heard'})"
+            for member in members.everyone()
+            if not member.alive
+        )
+        asked = ", ".join(members.living)
+        reason = (
+            f"{asked} know no topic {shelf.topic!r}, and it may lie on brokers that are away:"
+            f" {absent}; start them again"
+        )
+        self._host.mail.reply(envelope, Waiting(reason[:LONGEST_REASON]))
 
     def _unmade(self, shelf: ShelfId) -> bool:
         """Say whether it was decided that we make a topic, and we died before we did.
@@ -213,9 +234,12 @@ class ShelfCreation:
         if host.members.closest(shelf.coordinate, 1) != (me,) or shelf in self._shelves:
             self._pending.pop(shelf, None)
             return
-        everyone = tuple(sorted(member.name for member in host.members.everyone()))
-        nothing = Config(0, 0, "", (), (), everyone)
-        pending.proposer.propose(nothing, Config(0, 1, me, (me,), (me,), (me,)))
+        pending.proposer.propose(self._nothing(), Config(0, 1, me, (me,), (me,), (me,)))
+
+    def _nothing(self) -> Config:
+        """Return what comes before the first configuration of a topic: all that are known vote."""
+        everyone = tuple(sorted(member.name for member in self._host.members.everyone()))
+        return Config(0, 0, "", (), (), everyone)
 
     def on_answer(self, sender: str, shelf: ShelfId, answer: Answer) -> None:
         """A broker answers whether a topic may be new."""

@@ -24,7 +24,7 @@ from evenflow.domain.channels import (
     Gone,
 )
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import DomainError
+from evenflow.errors import DomainError, NameTaken
 from evenflow.model.ids import NOWHERE, Position
 from evenflow.model.messages import ConsumerCommit, Progress
 from evenflow.slices.actions import NodeGone
@@ -104,7 +104,8 @@ class Follower:
             alone: Whether nobody else may have this name: it is to be registered.
 
         Raises:
-            DomainError: Nobody serves the topic, or another consumer that runs has this name.
+            DomainError: Nobody serves the topic.
+            NameTaken: Another consumer that runs has this name.
         """
         try:
             self.wait_until_served()
@@ -127,7 +128,7 @@ class Follower:
             )
 
     def check_alone(self) -> None:
-        """Raise `DomainError` when another live consumer has this one's name."""
+        """Raise `NameTaken` when another live consumer has this one's name."""
         with self._changed:
             # The last words of a consumer that was killed are heard until its lease is over.
             self._wait_for(lambda: False, LOOK_S)
@@ -290,8 +291,9 @@ class Follower:
 
     # -- inside -----------------------------------------------------------------------------------
 
-    def _named_alike(self, what: str) -> DomainError:
-        return self._gone(f"{what}: choose another name with 'consumer'")
+    def _named_alike(self, what: str) -> NameTaken:
+        whose = f"consumer {self._consumer!r} of topic {self._topic!r}"
+        return NameTaken(whose, f"{what}: choose another name with 'consumer'")
 
     def _gone(self, why: str) -> DomainError:
         return DomainError(f"consumer {self._consumer!r} of topic {self._topic!r}", why)

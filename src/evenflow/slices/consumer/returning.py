@@ -24,7 +24,7 @@ def missing_words(position: Position, gone: Mapping[int, int], released_ns: int 
         gone: Writers, and the epoch up to which their items are forgotten.
         released_ns: When it was released, in nanoseconds since 1970, if that is known.
     """
-    since = f" since {_time(released_ns)}" if released_ns is not None else ""
+    since = f" since {time_words(released_ns)}" if released_ns is not None else ""
     return (
         f"it is not registered{since}, so items behind its position were forgotten"
         f" ({_some(position, gone)}): start it under a new name, a Spark query with a new"
@@ -44,13 +44,22 @@ def expired_words(said: CommitCopy, forgotten: Position) -> str:
     lacks = f"; forgotten so far: {_some(position, gone)}" if gone else ""
     return (
         f"it was not heard for longer than consumer.expires allows, and expired at"
-        f" {_time(said.number)}: what it had not committed by then is not kept for it{lacks}."
+        f" {time_words(said.number)}: what it had not committed by then is not kept for it{lacks}."
         " Start it under a new name, a Spark query with a new checkpoint; or forget it"
         f" ('evenflow consumers forget {said.consumer}'), then it begins anew"
     )
 
 
-def _time(nanoseconds: int) -> str:
+def where_words(position: Position) -> str:
+    """Say where a consumer stands, with at most a few writers."""
+    listed = sorted(position.items())
+    named = ", ".join(f"epoch {epoch} of writer {WriterId.text(w)}" for w, epoch in listed[:SHOWN])
+    more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
+    return (named or "the beginning") + more
+
+
+def time_words(nanoseconds: int) -> str:
+    """Say a time of day, given in nanoseconds since 1970."""
     return f"{datetime.fromtimestamp(nanoseconds / 1e9, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 

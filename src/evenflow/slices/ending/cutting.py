@@ -288,10 +288,7 @@ class Cutting:
         self._news.append(one.cut)
         self._changed = True
         self.decided_version = 0  # the next ledger is the first that names it
-        _LOG.warning(
-            "writer %s is cut: nobody hears it. %d items beyond the cut come again when it"
-            " returns, else they are lost", WriterId.text(one.writer), one.cut.beyond,
-        )  # fmt: skip
+        self.kept.log_cut(one.cut)
 
     def _advance(self, nodes: Mapping[str, NodeReport], now: float) -> None:
         """Take decided writers further: known to every node, committed by every consumer."""

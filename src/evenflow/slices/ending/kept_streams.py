@@ -15,15 +15,20 @@ A stream is let go as a whole. One that a registered consumer has still to read 
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Final
 
+from evenflow.model.ids import WriterId
 from evenflow.model.messages import CutStage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenflow.config.spans import Keep
+    from evenflow.model.messages import WriterCut
     from evenflow.slices.ending.records import Ended
+
+_LOG = logging.getLogger(__name__)
 
 MOST_STREAMS: Final = 100
 """Streams of writers that have ended which are kept though everybody has committed them."""
@@ -41,6 +46,17 @@ class KeptStreams:
         self._since: dict[int, float] = {}
         """When everybody had committed a writer's stream, as far as is known here."""
         self._let_go: set[int] = set()
+
+    def log_cut(self, cut: WriterCut) -> None:
+        """Tell of a cut; publishers of a topic that keeps a history end by one when they leave."""
+        name = WriterId.text(cut.writer)
+        if self._keep is not None and not cut.beyond:
+            _LOG.info("writer %s of topic %s has left; what it published is kept", name, cut.topic)
+            return
+        _LOG.warning(
+            "writer %s is cut: nobody hears it. %d items beyond the cut come again when it"
+            " returns, else they are lost", name, cut.beyond,
+        )  # fmt: skip
 
     def holds(self, one: Ended, now: float) -> bool:
         """Whether a writer's stream is kept, that everybody has committed."""

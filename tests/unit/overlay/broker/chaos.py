@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenflow.overlay.protocol.events import Arrived
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.testing.overlay.cluster import OverlayCluster
 
@@ -13,11 +14,19 @@ if TYPE_CHECKING:
 TOPICS = ["meters", "phasors"]
 
 
+def leave(cluster: OverlayCluster, name: str) -> None:
+    """End a broker in good order: its goodbye comes before its connections break."""
+    for farewell in cluster.brokers[name].core.neighbours.goodbye():
+        cluster.give(cluster.brokers[farewell.link].core, Arrived(name, farewell.message))
+    cluster.kill(name)
+
+
 class Chaos:
     """Kills, restarts, stops, joins and moves while two topics are written and read."""
 
     def __init__(self, seed: int, level: int) -> None:
         self.cluster = OverlayCluster(seed, brokers=5, loss=0.02)
+        self.end = leave if seed % 3 == 0 else OverlayCluster.kill
         self.rng = self.cluster.rng
         self.level = level
         self.dead = ""
@@ -71,7 +80,7 @@ class Chaos:
     def kill(self, name: str) -> None:
         if len(self.cluster.brokers) > 3:
             self.dead = name
-            self.cluster.kill(name)
+            self.end(self.cluster, name)
             self.busy(4)
 
     def bring_back(self) -> None:

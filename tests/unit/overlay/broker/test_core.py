@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.unit.overlay.broker.chaos import leave
 
 from evenflow.overlay.client.core import NOW, Publishing
 from evenflow.overlay.protocol.codec import BODY
@@ -221,3 +222,24 @@ def test_letters_that_only_brokers_send_are_refused_from_clients() -> None:
     envelope = Envelope(shelf.coordinate, "b0", 9, "", 0, 1, False, BODY.encode(Refused(shelf)))
     assert core.handle(Asked(1, envelope), cluster.now, cluster.wall) == []
     assert core.counters.refused == 1
+
+
+@pytest.mark.parametrize("level", [2, 3])
+def test_what_a_broker_led_that_leaves_is_taken_over_before_anybody_could_miss_it(
+    level: int,
+) -> None:
+    cluster = OverlayCluster(5, brokers=4)
+    publisher = cluster.publisher("meters", level)
+    write(cluster, publisher, 10)
+    cluster.settle()
+    leader = primary_of(cluster, "meters")
+    leave(cluster, leader)
+    cluster.run(cluster.settings.silence_s / 8)  # a broken link alone is looked at after a quarter
+    assert all(leader not in core.members.living for core in cluster.cores().values())
+    assert all(core.members[leader].left for core in cluster.cores().values())
+    assert primary_of(cluster, "meters") != leader
+    write(cluster, publisher, 5)
+    cluster.start(leader)
+    cluster.settle()
+    assert not any(core.members[leader].left for core in cluster.cores().values())
+    cluster.check_all_readable(["meters"], publishers=[publisher])

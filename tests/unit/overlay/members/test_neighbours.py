@@ -210,3 +210,11 @@ def test_a_link_by_which_we_joined_is_closed_when_it_is_no_neighbour() -> None:
     among.neighbours.tick(4.2)
     assert among.done(Disconnect) == [Disconnect(needless)]
     assert needless not in among.neighbours.links
+
+
+def test_a_broker_that_leaves_tells_its_neighbours_that_it_is_not_alive_by_its_own_will() -> None:
+    among = Among()
+    among.link_all()
+    farewell = Members((replace(ME, alive=False, left=True),))
+    assert among.neighbours.goodbye() == [Transmit(link, farewell) for link in ("b1", "b2", "b3")]
+    assert among.members.me == ME

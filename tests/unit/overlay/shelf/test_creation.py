@@ -117,12 +117,33 @@ def test_who_only_reads_is_told_that_there_is_no_such_topic() -> None:
     assert creating.shelves == {}
 
 
-@pytest.mark.parametrize("unsure", ["a broker is dead", "a broker has just come", "it is made now"])
+def test_who_waits_for_brokers_that_are_away_is_told_for_which() -> None:
+    creating = Creating()
+    gone = creating.host.members["b1"]
+    creating.host.members.merge([replace(gone, address="h:1", alive=False, left=True)])
+    creating.take(Join(HOME, 0), client=3)
+    (answer,) = creating.host.mail.answers()
+    assert isinstance(answer, Waiting)
+    assert "b0, b2 know no topic 'meters'" in answer.reason
+    assert "b1 at h:1 (has left)" in answer.reason
+
+
+def test_who_writes_waits_only_while_too_many_are_away_and_is_told_which() -> None:
+    creating = Creating()
+    creating.host.kill("b1")
+    creating.take(Join(HOME, 2), client=3)
+    assert creating.host.mail.answers() == []
+    creating.host.kill("b2")
+    creating.take(Join(HOME, 2), client=3)
+    (answer,) = creating.host.mail.answers()
+    assert isinstance(answer, Waiting)
+    assert "b1 at  (not heard), b2 at  (not heard)" in answer.reason
+
+
+@pytest.mark.parametrize("unsure", ["a broker has just come", "it is made now"])
 def test_who_only_reads_waits_while_the_topic_may_be_somewhere(unsure: str) -> None:
     creating = Creating()
-    if unsure == "a broker is dead":
-        creating.host.kill("b1")
-    elif unsure == "a broker has just come":
+    if unsure == "a broker has just come":
         creating.creation.on_members_changed()
     else:
         creating.take(Join(HOME, 2), client=4)

@@ -7,7 +7,7 @@ responsible. It lies on the brokers closest to the coordinate, its primary and i
 on a connection                          from -> to                   meaning
 =======================================  ===========================  ============================
 ``Hello`` ``Welcome``                    whoever connects             who is there
-``Members``                              neighbour -> neighbour       who lives and who died
+``Members``                              neighbour -> neighbour       who lives, died or left
 ``Heartbeat``                            neighbour -> neighbour       alive; digest of my members
 ``Reach`` ``Reached``                    broker -> neighbour          do you hear of this one?
 ``Share``                                neighbour -> neighbour       what each broker bears

@@ -25,6 +25,8 @@ class Member(Value, frozen=True):
     incarnation: Natural
     """Grows with every start of the broker, and when it was taken for dead and is not."""
     alive: bool = True
+    left: bool = False
+    """Whether it is not alive because it said goodbye."""
 
 
 class ShelfId(Value, frozen=True):

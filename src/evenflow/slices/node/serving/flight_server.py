@@ -37,6 +37,7 @@ from pyarrow import ArrowException, flight
 
 from evenflow.domain.codec import codec_of
 from evenflow.errors import DecodeError, DomainError
+from evenflow.errors.listening import why_not_listening
 from evenflow.model.messages import SliceReads
 from evenflow.slices.consumer.arrow_batches import SCHEMA, record_batches
 from evenflow.slices.consumer.counts import encode_runs
@@ -70,6 +71,15 @@ WRONG: Final = "wrong"
 _LOG = logging.getLogger(__name__)
 
 
+def check_free(host: str, port: int) -> None:
+    """Raise `OSError` when a port is taken; the service itself would share it, or tell in a log."""
+    if port:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+
+
 class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
     """Serves one topic of one node, in threads of its own.
 
@@ -101,10 +111,13 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         host = address_of(interface)
         shown = f"[{host}]" if ":" in host else host
         try:
+            check_free(host, port)
             super().__init__(f"grpc://{shown}:{port}")
         except (flight.FlightError, ArrowException, OSError) as error:
+            reason = why_not_listening(error) if isinstance(error, OSError) else str(error)
+            advice = "set node.flight_port to a free port, or to 0 for any"
             raise DomainError(
-                f"service at {shown}:{port}", f"{error}; set node.flight_port to a free port"
+                f"cannot listen at {shown}:{port}", f"{reason}, or {advice}"
             ) from None
         self.address = f"grpc://{shown}:{self.port}"
         """Where readers find this service."""
