@@ -124,6 +124,10 @@ def expired() -> tuple[Registrations, CommitCopy]:
     registrations.to_save()
     registrations.on_saved(0.0)
     assert registrations.expire(EXPIRES - 1, WALL) == []
+    assert registrations.expire(EXPIRES, WALL) == []
+    assert registrations.registered() == {"adhoc": 7}
+    registrations.to_save()
+    registrations.on_saved(EXPIRES)
     [copy] = registrations.expire(EXPIRES, WALL)
     return registrations, copy
 
@@ -135,9 +139,7 @@ def said(number: int, epochs: dict[int, int], *, ended: bool = False) -> Consume
 def test_it_is_released_when_that_is_on_disk_and_stays_so_after_a_restart() -> None:
     registrations, copy = expired()
     assert is_expired(copy)
-    assert registrations.registered() == {"adhoc": 7}
     saved = registrations.to_save()
-    registrations.on_saved(EXPIRES)
     assert registrations.registered() == {}
     again = Registrations(saved, expires=EXPIRES)
     assert again.registered() == {}

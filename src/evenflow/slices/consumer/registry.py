@@ -77,6 +77,8 @@ class Consumers:
         self._known: dict[str, _Consumer] = {}
         self._listed: set[str] = set()
         """Those whom the ledger named."""
+        self._released: set[str] = set()
+        """Those whom it named once and names no more: what they still say registers nobody."""
 
     def commit(self, commit: ConsumerCommit) -> bool:
         """Take a commit in; False when a newer one of this consumer is known."""
@@ -98,7 +100,8 @@ class Consumers:
 
     def _note(self, commit: ConsumerCommit, number: int) -> None:
         position = Position.of(commit.writers, commit.epochs)
-        self._known[commit.consumer] = _Consumer(number, position, commit.ended, commit)
+        ended = commit.ended or commit.consumer in self._released
+        self._known[commit.consumer] = _Consumer(number, position, ended, commit)
 
     def learn(self, names: Iterable[str]) -> None:
         """Hear of consumers; those never heard of are registered, with nothing committed."""
@@ -139,9 +142,11 @@ class Consumers:
     def release_unlisted(self, listed: Iterable[str]) -> None:
         """The ledger named consumers before and names only these now: the others are released.
 
-        One that was released and that it names anew is registered from now on.
+        One that was released and that it names anew is registered from now on, and not before: one
+        that is cut off from the balancer alone may not know yet that it was released, and speak.
         """
         names = set(listed)
+        self._released = (self._released | (self._listed - names)) - names
         for name in self._listed - names:
             if name in self._known:
                 self._known[name].ended = True
