@@ -17,11 +17,13 @@ What must always hold, beside what holds for every consumer:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evenflow.model.messages import CommitCopy, ConsumerCommit, Ledger, Progress
 from evenflow.slices.actions import ConsumerGone, Send
 from evenflow.slices.consumer.registry import BALANCER, is_expired
+from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.testing.balancer import WALL
 from evenflow.testing.consumers.returning import ReturningConsumer
 from evenflow.testing.invariants import Violation
@@ -30,6 +32,7 @@ from evenflow.testing.publishers import TOPIC
 from evenflow.testing.serving_cluster import ServingCluster
 
 if TYPE_CHECKING:
+    from evenflow.slices.consumer.counts import Run
     from evenflow.testing.balancer import SimBalancer
     from evenflow.testing.consumer import SimConsumer
     from evenflow.testing.node import SimNode
@@ -139,6 +142,19 @@ class LapsingCluster(ServingCluster):
             if consumer.core is not None and consumer.enters_at is None:
                 consumer.commit_in_time()
                 self.read(consumer)
+
+    def count(self, consumer: SimConsumer, asked: Range, most: int) -> list[Run] | None:
+        """How many items the owners of all slices have; a consumer whose items are gone fails."""
+        for sim in self.nodes.values():
+            serving, held = sim.core.serving, tuple(sim.core.cache.held)
+            if serving is None or sim.stopped or not held:
+                continue
+            found = serving.count(replace(asked, slices=held), most)
+            if isinstance(found, Refusal) and found.reason == "forgotten":
+                assert isinstance(consumer, ReturningConsumer)
+                consumer.fail(f"nobody counts: {found}")
+                return None
+        return super().count(consumer, asked, most)
 
     # -- what is told -----------------------------------------------------------------------------
 

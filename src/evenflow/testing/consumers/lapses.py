@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EXPIRES = 6.0
+WITNESS = "witness"
+"""A consumer that is declared and stays so: while nobody is registered everything is kept."""
 
 
 def lapsing_schedule(seed: int, steps: int = 120) -> LapsingCluster:
@@ -47,6 +49,8 @@ def lapsing_schedule(seed: int, steps: int = 120) -> LapsingCluster:
         consumer.limit = rng.choice([0, 0, 1, 5])
         if consumer.limit and rng.random() < 0.5:
             consumer.count = partial(cluster.count, consumer)
+    cluster.add_consumer(WITNESS)
+    cluster.declare(WITNESS)
     cluster.network.encoded = rng.random() < 0.2
     if rng.random() < 0.5:
         cluster.declare("late")
@@ -106,7 +110,7 @@ def give_up_failed(cluster: LapsingCluster, rng: random.Random) -> None:
 
 
 def _someone(cluster: LapsingCluster, rng: random.Random) -> ReturningConsumer:
-    found = rng.choice(list(cluster.consumers.values()))
+    found = rng.choice([c for c in cluster.consumers.values() if c.name != WITNESS])
     assert isinstance(found, ReturningConsumer)
     return found
 
@@ -182,7 +186,7 @@ def _try_again(cluster: LapsingCluster, rng: random.Random) -> None:
 
 def _change_file(cluster: LapsingCluster, rng: random.Random) -> None:
     """A consumer is declared, or no more; the balancer is started anew with the file."""
-    name = rng.choice(["late", *cluster.consumers])
+    name = rng.choice([n for n in ("late", *cluster.consumers) if n != WITNESS])
     declared = cluster.balancers.declared
     if name in declared:
         _restart_with(cluster, *(n for n in declared if n != name))

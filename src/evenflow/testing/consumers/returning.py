@@ -35,7 +35,7 @@ class ReturningConsumer(SimConsumer):
 
     def __init__(self, name: str, clock: Callable[[], float], wall: float) -> None:
         super().__init__(name)
-        self._clock, self._wall = clock, wall
+        self._clock, self.wall = clock, wall
         self.enters_at: float | None = None
         """While it listens and has not registered: when it may."""
         self.failed = ""
@@ -49,8 +49,10 @@ class ReturningConsumer(SimConsumer):
         """Come to life and listen."""
         if self.given_up:
             return
+        if self.released and not self.offsets[self.committed].position:
+            self.is_newcomer = True  # it has read nothing: to everybody it is new
         self._lives += 1
-        number = int((self._clock() + self._wall) * 1e9) + self._lives
+        number = int((self._clock() + self.wall) * 1e9) + self._lives
         self.core = ConsumerCore(TOPIC, self.name, number)
         self.core.note_planned(self.offsets[-1].planned)
         self.told, self.failed = None, ""
@@ -66,15 +68,16 @@ class ReturningConsumer(SimConsumer):
         if self.enters_at is not None:
             if self._clock() >= self.enters_at and core.ledger.version and not core.lacking():
                 self.enters_at = None
-                self._fail(core.missing(position))
+                self.fail(core.missing(position))
                 if not self.failed:
                     self._commit()
         elif core.superseded:
-            self._fail("superseded")
+            self.fail("superseded")
         elif core.expired is not None:
-            self._fail(core.missing(position))
+            self.fail(core.missing(position))
 
-    def _fail(self, words: str) -> None:
+    def fail(self, words: str) -> None:
+        """End with these words, if there are any; only one that was released may."""
         if words:
             if not self.released:
                 raise Violation(f"{self.name} was never released, and fails: {words}")
@@ -97,6 +100,11 @@ class ReturningConsumer(SimConsumer):
         """Whether it has all, or has ended for good."""
         return self.given_up or (self.enters_at is None and super().has_everything)
 
+    @property
+    def in_hand(self) -> bool:
+        """Whether a batch is being read."""
+        return self.core is not None and super().in_hand
+
     def plan(self, slice_count: int) -> None:
         """Begin the next batch, when it is registered."""
         if self.enters_at is None:
@@ -107,4 +115,4 @@ class ReturningConsumer(SimConsumer):
         try:
             super().read(node, slices, most)
         except Violation as refused:
-            self._fail(str(refused))
+            self.fail(str(refused))
