@@ -259,6 +259,12 @@ class LapsingCluster(ServingCluster):
 
     # -- the end ----------------------------------------------------------------------------------
 
+    @property
+    def readers(self) -> list[SimConsumer]:
+        """The consumers that nobody has given up."""
+        found = self.consumers.values()
+        return [c for c in found if isinstance(c, ReturningConsumer) and not c.given_up]
+
     def check(self) -> None:
         """Raise a violation unless every consumer has what it should have, once."""
         lapsed = {}

@@ -189,11 +189,20 @@ def _change_file(cluster: LapsingCluster, rng: random.Random) -> None:
     name = rng.choice([n for n in ("late", *cluster.consumers) if n != WITNESS])
     declared = cluster.balancers.declared
     if name in declared:
+        _note_release(cluster, name)
         _restart_with(cluster, *(n for n in declared if n != name))
     elif name in cluster.consumers and not _is_released(cluster, name):
         _restart_with(cluster, *declared, name)
     if rng.random() < 0.3:
         cluster.start_declared()
+
+
+def _note_release(cluster: LapsingCluster, name: str) -> None:
+    """One that is taken out of the file, and is not registered otherwise, is released by that."""
+    consumer, balancer = cluster.consumers.get(name), cluster.balancer
+    books = balancer.books.registrations if balancer is not None else None
+    if isinstance(consumer, ReturningConsumer) and not (books and books.registered().get(name)):
+        consumer.released = consumer.is_newcomer = True
 
 
 def _is_released(cluster: LapsingCluster, name: str) -> bool:
