@@ -111,7 +111,7 @@ def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
         cluster.settle(120.0)
     except Violation:
         # Perhaps only a dead publisher could bring what a dead node had: somebody gives it up.
-        _give_up_the_dead(cluster)
+        give_up_the_dead(cluster)
         cluster.settle(240.0)
     cluster.check()
     check_thinned(cluster)
@@ -278,7 +278,8 @@ def _consumer_comes_or_goes(cluster: SimCluster, rng: random.Random) -> None:
         consumer.die()
 
 
-def _give_up_the_dead(cluster: ServingCluster) -> None:
+def give_up_the_dead(cluster: ServingCluster) -> None:
+    """An operator ends the writers of publishers that died."""
     alive = {core.writer for core in cluster.publishers.values()}
     alive |= {writer for core in cluster.publishers.values() for writer in core.formers}
     cluster.lossy |= cluster.checker.given_up

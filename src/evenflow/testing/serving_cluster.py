@@ -187,8 +187,13 @@ class ServingCluster(SimCluster):
             return one is not None and one.stage >= CutStage.CLEARED
         return one.cut is not None and all(
             consumer.offsets[consumer.committed].position[writer] >= one.cut.epoch
-            for consumer in self.consumers.values()
+            for consumer in self.readers
         )
+
+    @property
+    def readers(self) -> list[SimConsumer]:
+        """The consumers that have to have everything in the end."""
+        return list(self.consumers.values())
 
     def check(self) -> None:
         """Raise a violation unless every consumer has everything once."""

@@ -10,6 +10,8 @@ from evenflow.slices.consumer.core import ConsumerCore
 from evenflow.slices.consumer.registry import BALANCER, is_expired
 from evenflow.slices.ending.registrations import Registrations
 from evenflow.slices.node.settings import NodeSettings
+from evenflow.testing.consumers.cluster import LapsingCluster
+from evenflow.testing.consumers.returning import ReturningConsumer
 from evenflow.testing.outages import PATIENCE
 from evenflow.testing.schedules import calm
 from evenflow.testing.serving_cluster import ServingCluster
@@ -124,6 +126,10 @@ def expired() -> tuple[Registrations, CommitCopy]:
     registrations.to_save()
     registrations.on_saved(0.0)
     assert registrations.expire(EXPIRES - 1, WALL) == []
+    assert registrations.expire(EXPIRES, WALL) == []
+    assert registrations.registered() == {"adhoc": 7}
+    registrations.to_save()
+    registrations.on_saved(EXPIRES)
     [copy] = registrations.expire(EXPIRES, WALL)
     return registrations, copy
 
@@ -135,9 +141,7 @@ def said(number: int, epochs: dict[int, int], *, ended: bool = False) -> Consume
 def test_it_is_released_when_that_is_on_disk_and_stays_so_after_a_restart() -> None:
     registrations, copy = expired()
     assert is_expired(copy)
-    assert registrations.registered() == {"adhoc": 7}
     saved = registrations.to_save()
-    registrations.on_saved(EXPIRES)
     assert registrations.registered() == {}
     again = Registrations(saved, expires=EXPIRES)
     assert again.registered() == {}
@@ -170,3 +174,105 @@ def test_it_is_told_since_when_what_it_lacks_and_what_to_do() -> None:
     assert core.missing(Position()), "also one that keeps no position of its own"
     core.handle(CommitCopy("t", "adhoc", BALANCER, True, 9 << 60, (), (), True, (), ()), 0.0)
     assert core.missing(Position()) == ""
+
+
+# -- while other things go wrong -------------------------------------------------------------------
+
+
+def publish_and_work(cluster: ServingCluster, seconds: float) -> None:
+    end = cluster.now + seconds
+    while cluster.now < end:
+        publish(cluster)
+        calm(cluster, 0.5)
+
+
+def test_what_one_says_that_does_not_know_it_registers_it_nowhere() -> None:
+    """It is heard by all but the balancer, has always something new to say, and then ends."""
+    cluster = lapsing_cluster()
+    [balancer] = cluster.running
+    cluster.network.cut("query-0", balancer)
+    publish_and_work(cluster, 2 * EXPIRES)
+    cluster.consumers["query-0"].die()
+    cluster.network.stop("query-0")
+    publish_and_work(cluster, 2.0)
+    calm(cluster, 5.0)
+    assert uncommitted(cluster) == 0
+    for sim in cluster.nodes.values():
+        assert sim.core.serving is not None
+        assert sim.core.serving.consumers.names() == ("query-1",)
+
+
+def test_nobody_is_told_before_it_is_on_disk() -> None:
+    """The disk is full, and the balancer dies: the next one knows of no expiry, nor does anybody."""
+    cluster = lapsing_cluster()
+    cluster.consumers["query-0"].die()
+    cluster.network.stop("query-0")
+    cluster.balancers.full.add(0)
+    calm(cluster, 1.5 * EXPIRES)
+    publish(cluster)
+    cluster.kill_balancer()
+    cluster.balancers.full.clear()
+    cluster.start_balancer()
+    calm(cluster, 2.0)
+    cluster.network.go_on("query-0")
+    cluster.settle()
+    cluster.check()
+    assert not cluster.expired_at
+
+
+@pytest.mark.parametrize("ahead", [0.0, 1e6])
+def test_a_standby_that_has_heard_it_since_does_not_undo_it(ahead: float) -> None:
+    """Only who leads does not hear it; then who stands by takes over. Its clock may be ahead."""
+    cluster = lapsing_cluster(ahead)
+    [leader] = cluster.running
+    standby = cluster.start_balancer()
+    cluster.network.cut("query-0", leader)
+    publish_and_work(cluster, 1.5 * EXPIRES)
+    assert list(cluster.expired_at) == ["query-0"]
+    assert not cluster.running[standby].leads
+    cluster.kill_balancer(leader)
+    publish_and_work(cluster, 0.5 * EXPIRES)
+    assert cluster.running[standby].leads
+    assert cluster.consumers["query-0"].core is None, "it has heard of it, and failed"
+    assert registered(cluster) == ["query-1"]
+
+
+def test_a_balancer_that_stood_still_does_not_undo_it() -> None:
+    cluster = lapsing_cluster()
+    [former] = cluster.running
+    cluster.start_balancer()
+    calm(cluster, 1.0)
+    cluster.stop_balancer(former)
+    cluster.consumers["query-0"].die()
+    cluster.network.stop("query-0")
+    publish_and_work(cluster, 2 * EXPIRES)
+    assert list(cluster.expired_at) == ["query-0"]
+    cluster.running[former].inbox.clear()  # too much for it while it stood still
+    cluster.continue_balancer(former)
+    calm(cluster, 2.0)
+    for name in [name for name in cluster.running if name != former]:
+        cluster.kill_balancer(name)
+    publish_and_work(cluster, 5.0)
+    assert registered(cluster) == ["query-1"]
+
+
+def lapsing_cluster(ahead: float = 0.0) -> LapsingCluster:
+    """Two queries that look what was kept for them; the clock of the first may be ahead."""
+    settings = NodeSettings(serving=True)
+    cluster = LapsingCluster(4, node_settings=settings, balancer_settings=PATIENCE)
+    consumer = cluster.consumers["query-0"]
+    assert isinstance(consumer, ReturningConsumer)
+    consumer.wall += ahead
+    consumer.start()
+    cluster.balancers.expires = EXPIRES
+    cluster.start_balancer()
+    cluster.start_node()
+    publish(cluster)
+    calm(cluster, 2.0)
+    return cluster
+
+
+def registered(cluster: LapsingCluster) -> list[str]:
+    assert cluster.balancer is not None
+    assert cluster.balancer.books.registrations is not None
+    return sorted(cluster.balancer.books.registrations.registered())

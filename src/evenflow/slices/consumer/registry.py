@@ -77,10 +77,15 @@ class Consumers:
         self._known: dict[str, _Consumer] = {}
         self._listed: set[str] = set()
         """Those whom the ledger named."""
+        self._released: set[str] = set()
+        """Those whom it named once and names no more: what they still say registers nobody."""
+        self._heard_of: set[str] = set()
+        """Those whom anybody named since the ledger was last heard."""
 
     def commit(self, commit: ConsumerCommit) -> bool:
         """Take a commit in; False when a newer one of this consumer is known."""
         known = self._known.get(commit.consumer)
+        self._heard_of.add(commit.consumer)
         if known is not None and commit.number <= known.number:
             return False
         self._note(commit, commit.number)
@@ -98,10 +103,13 @@ class Consumers:
 
     def _note(self, commit: ConsumerCommit, number: int) -> None:
         position = Position.of(commit.writers, commit.epochs)
-        self._known[commit.consumer] = _Consumer(number, position, commit.ended, commit)
+        ended = commit.ended or commit.consumer in self._released
+        self._known[commit.consumer] = _Consumer(number, position, ended, commit)
 
     def learn(self, names: Iterable[str]) -> None:
         """Hear of consumers; those never heard of are registered, with nothing committed."""
+        names = list(names)
+        self._heard_of.update(names)
         for name in names:
             if name not in self._known:
                 self._known[name] = _Consumer(0, Position(), ended=False)
@@ -137,11 +145,17 @@ class Consumers:
         return tuple(sorted(self._known))
 
     def release_unlisted(self, listed: Iterable[str]) -> None:
-        """The ledger named consumers before and names only these now: the others are released.
+        """The ledger names these; others whom it named before are released. Call it for each one.
 
-        One that was released and that it names anew is registered from now on.
+        Who is here by word of others, or by its own, and was not named again since the ledger was
+        heard before, is released too: it is about to register, and says so every second; or it was
+        released before this process came, and somebody did not know that yet.
+
+        One that was released and that it names anew is registered from now on, and not before: one
+        that is cut off from the balancer alone may not know yet that it was released, and speak.
         """
         names = set(listed)
+        self._released = (self._released | (self._listed - names)) - names
         for name in self._listed - names:
             if name in self._known:
                 self._known[name].ended = True
@@ -149,7 +163,9 @@ class Consumers:
             known = self._known.get(name)
             if known is not None and known.ended:
                 self._register_anew(name, known)
-        self._listed = names
+        for name in self._known.keys() - names - self._heard_of:
+            self._known[name].ended = True
+        self._listed, self._heard_of = names, set()
 
     def _register_anew(self, name: str, known: _Consumer) -> None:
         """A released consumer is registered again: where it was, unless it was to begin anew."""
@@ -160,6 +176,10 @@ class Consumers:
     def names(self) -> tuple[str, ...]:
         """The registered consumers, in order."""
         return tuple(sorted(name for name, one in self._known.items() if not one.ended))
+
+    def named(self) -> tuple[str, ...]:
+        """Those that this process knows of itself: the ledger names them, or they have spoken."""
+        return tuple(n for n in self.names() if n in self._listed or self._known[n].newest)
 
     def number(self, name: str) -> int:
         """The number of the newest commit that was heard of a consumer; 0 when there was none."""

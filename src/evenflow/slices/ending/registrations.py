@@ -12,7 +12,9 @@ nodes do: it is there also when all of them were replaced.
 configuration declares it. What counts is the clock of this process, since it leads: another one
 counts anew, so nobody expires early. A word is any commit, also one that is repeated, which a
 consumer does every second while it lives. What is written down says that it has expired, and where
-it was. From then on its name is refused, and it is told so, until an operator forgets it.
+it was. When that is on disk its name is refused, and it is told so, until an operator forgets it.
+An expiry that is not on disk has not happened: nobody hears of it, and who leads next does not
+know it. One that is on disk is undone by nothing that the consumer said before or says since.
 """
 
 from __future__ import annotations
@@ -63,6 +65,10 @@ class Registrations:
         self._expected, self._expires = frozenset(expected), expires
         self._heard: dict[str, float] = {}
         """When each consumer was heard, or this began to listen."""
+        self._expiring: list[str] = []
+        """Those that expire as soon as that is on disk."""
+        self._expired: list[str] = []
+        """Those of which it is, and that nobody was told."""
         for one in saved:
             self.consumers.commit(one)
             self.consumers.on_process_gone(one.consumer)
@@ -76,7 +82,8 @@ class Registrations:
         """A consumer spoke; return what to tell when it was away, or has expired."""
         self._heard[commit.consumer] = now
         if self._has_expired(commit.consumer) and not commit.ended:
-            return self.consumers.copy(commit.consumer, BALANCER)
+            told = commit.consumer not in self._expiring
+            return self.consumers.copy(commit.consumer, BALANCER) if told else None
         returned = self.consumers.is_away(commit.consumer)
         before = self.consumers.newest(commit.consumer)
         if not self.consumers.commit(commit):
@@ -94,30 +101,39 @@ class Registrations:
             self._unsaved = True
 
     def adopt(self, before: Registrations) -> None:
-        """Know of every consumer at least what was known before, and who of them is here."""
+        """Know of every consumer at least what was known before, and who of them is here.
+
+        Who has expired is on disk.
+        """
         for name in before.consumers.everybody():
             newest, saved = before.consumers.newest(name), self.consumers.newest(name)
-            if newest is None or (saved is not None and saved.number > newest.number):
-                continue  # another balancer has heard more of it
+            if newest is None or not self._counts(newest):
+                continue
             self.consumers.commit(newest)
             if before.consumers.is_away(name):
                 self.consumers.on_process_gone(name)
             if newest != saved:
                 self._unsaved = self._urgent = True
 
+    def _counts(self, said: ConsumerCommit) -> bool:
+        """Whether a consumer said this no earlier than what is on disk."""
+        known = self.consumers.newest(said.consumer)
+        if is_expired(said) or (known is not None and is_expired(known) and not said.ended):
+            return False
+        return known is None or said.number >= known.number
+
     def on_gone(self, name: str) -> CommitCopy | None:
         """A consumer's process is gone; return what to keep of it for its next one."""
         self.consumers.on_process_gone(name)
-        return self.consumers.copy(name, BALANCER)
+        return None if name in self._expiring else self.consumers.copy(name, BALANCER)
 
     def expire(self, now: float, wall: float) -> list[CommitCopy]:
-        """Release whom nobody has heard for too long; return what to tell of them.
+        """Release whom nobody has heard for too long; return what to tell of those on disk.
 
         Args:
             now: The time.
             wall: The time of day in seconds, which is only told.
         """
-        found = []
         for name, number in self._numbers.items() if self._expires is not None else ():
             silent = now - self._heard.setdefault(name, now)
             newest = self.consumers.newest(name)
@@ -125,12 +141,14 @@ class Registrations:
                 continue
             if silent >= (self._expires or 0.0):
                 self._release(newest, max(newest.number + 1, int(wall * 1e9)))
-                found.append(self.consumers.copy(name, BALANCER))
+                self._expiring.append(name)
                 _LOG.warning(
                     "consumer %s of topic %s was not heard for %d s (consumer.expires): it is"
                     " forgotten, and what was kept for it alone", name, newest.topic, silent,
                 )  # fmt: skip
-        return [copy for copy in found if copy is not None]
+        told, self._expired = self._expired, []
+        copies = [self.consumers.copy(name, BALANCER) for name in told if self._has_expired(name)]
+        return [copy for copy in copies if copy is not None]
 
     def _release(self, newest: ConsumerCommit, number: int) -> None:
         """Write down that a consumer has expired, and where it was."""
@@ -208,6 +226,8 @@ class Registrations:
             numbers.pop(name, None)
         self.changed = self.changed or numbers != self._numbers
         self._numbers = numbers
+        self._expired += self._expiring
+        self._expiring = []
         self._unsaved = self._urgent = False
         self._next_save = now + SAVE_EVERY
 

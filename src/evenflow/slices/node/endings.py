@@ -47,10 +47,11 @@ class Endings:
 
     def on_ledger(self, ledger: Ledger) -> None:
         """The balancer tells who is being ended."""
-        if self.view.on_ledger(ledger):
+        news, serving = self.view.on_ledger(ledger), self._writers.serving
+        if serving is not None and ledger.version == self.view.version:
+            serving.on_listed(ledger.consumers)
+        if news:
             self._next_answer = 0.0
-            if self._writers.serving is not None:
-                self._writers.serving.on_listed(ledger.consumers)
             self._apply()
 
     def on_cut(self, cut: WriterCut) -> None:

@@ -308,7 +308,7 @@ class PublisherCore:
             # Of others' ends only this one's own matter here.
             if self._addressed(message.writer) and max((0, *message.slices)) < self.slice_count:
                 self.ledger.on_cut(message)
-        elif self.ledger.on_ledger(message):
+        elif self.ledger.on_ledger(message) or message.version == self.ledger.version:
             reactions += self.forgetting.on_listed(message.consumers, self._exchange, now)
         reactions += self.formers.forget_cleared(self.ledger, self.counts)
         ending, has_journal = self._ending, self.sealing.has_journal

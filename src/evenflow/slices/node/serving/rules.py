@@ -309,7 +309,7 @@ class ServingRules:
             self.address,
             tuple(whole),
             tuple(whole.values()),
-            self.consumers.names(),
+            self.consumers.named(),
         )
         if progress == self._told and now < self._next_repeat:
             return None
