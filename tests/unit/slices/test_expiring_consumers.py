@@ -203,7 +203,7 @@ def test_what_one_says_that_does_not_know_it_registers_it_nowhere() -> None:
 
 
 def test_nobody_is_told_before_it_is_on_disk() -> None:
-    """The disk is full, and the balancer dies: the next one knows of no expiry, nor does anybody."""
+    """The disk is full, and the balancer dies: nobody knows of an expiry, nor does the next one."""
     cluster = lapsing_cluster()
     cluster.consumers["query-0"].die()
     cluster.network.stop("query-0")

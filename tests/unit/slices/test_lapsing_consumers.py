@@ -59,9 +59,10 @@ def test_who_is_named_by_others_alone_is_dropped_when_they_do_so_no_more() -> No
     consumers.release_unlisted(["audit"])
     consumers.learn(["audit", "adhoc"])
     consumers.release_unlisted(["audit"])
-    assert consumers.names() == ("adhoc", "audit"), "the ledger may be late: it was just named"
-    consumers.learn(["audit"])
-    consumers.release_unlisted(["audit"])
+    for _ in range(2):
+        assert consumers.names() == ("adhoc", "audit"), "the ledger may be late: it was just named"
+        consumers.learn(["audit"])
+        consumers.release_unlisted(["audit"])
     assert consumers.names() == ("audit",)
 
 
@@ -80,7 +81,8 @@ def test_one_that_is_about_to_register_is_kept_for_while_it_says_so() -> None:
     for _ in range(3):
         consumers.commit(said(3))
         consumers.release_unlisted(["audit"])
-        assert "adhoc" in consumers.names()
+        consumers.release_unlisted(["audit"])
+        assert "adhoc" in consumers.names(), "a word may be a little late"
     consumers.release_unlisted(["audit"])
     assert "adhoc" not in consumers.names()
     consumers.commit(said(9))

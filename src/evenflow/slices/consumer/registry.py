@@ -81,6 +81,8 @@ class Consumers:
         """Those whom it named once and names no more: what they still say registers nobody."""
         self._heard_of: set[str] = set()
         """Those whom anybody named since the ledger was last heard."""
+        self._heard_before: set[str] = set()
+        """Those whom anybody named between the last two."""
 
     def commit(self, commit: ConsumerCommit) -> bool:
         """Take a commit in; False when a newer one of this consumer is known."""
@@ -147,9 +149,9 @@ class Consumers:
     def release_unlisted(self, listed: Iterable[str]) -> None:
         """The ledger names these; others whom it named before are released. Call it for each one.
 
-        Who is here by word of others, or by its own, and was not named again since the ledger was
-        heard before, is released too: it is about to register, and says so every second; or it was
-        released before this process came, and somebody did not know that yet.
+        Who is here by word of others, or by its own, and was not named again while the ledger came
+        twice, is released too. One that is about to register says so every second, as often as the
+        ledger comes; of any other somebody spoke who did not know yet that it was released.
 
         One that was released and that it names anew is registered from now on, and not before: one
         that is cut off from the balancer alone may not know yet that it was released, and speak.
@@ -163,9 +165,10 @@ class Consumers:
             known = self._known.get(name)
             if known is not None and known.ended:
                 self._register_anew(name, known)
-        for name in self._known.keys() - names - self._heard_of:
+        for name in self._known.keys() - names - self._heard_of - self._heard_before:
             self._known[name].ended = True
-        self._listed, self._heard_of = names, set()
+        self._heard_before, self._heard_of = self._heard_of, set()
+        self._listed = names
 
     def _register_anew(self, name: str, known: _Consumer) -> None:
         """A released consumer is registered again: where it was, unless it was to begin anew."""

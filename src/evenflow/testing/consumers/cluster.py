@@ -32,7 +32,10 @@ from evenflow.testing.publishers import TOPIC
 from evenflow.testing.serving_cluster import ServingCluster
 
 if TYPE_CHECKING:
+    from evenflow.config.spans import Keep
+    from evenflow.slices.balancer.core import BalancerSettings
     from evenflow.slices.consumer.counts import Run
+    from evenflow.slices.node.settings import NodeSettings
     from evenflow.testing.balancer import SimBalancer
     from evenflow.testing.consumer import SimConsumer
     from evenflow.testing.node import SimNode
@@ -43,30 +46,43 @@ OPERATOR = "operator"
 class LapsingCluster(ServingCluster):
     """Serving nodes, and consumers that come, lapse and come back."""
 
+    def __init__(
+        self,
+        slice_count: int = 6,
+        *,
+        consumers: int = 2,
+        node_settings: NodeSettings,
+        balancer_settings: BalancerSettings,
+        keep: Keep | None = None,
+    ) -> None:
+        self._lost: set[tuple[str, str]] = set()
+        """Consumers, and those that were told that they are gone."""
+        self._kept_copies: dict[tuple[str, str], CommitCopy] = {}
+        """The newest copy that each process has told of each consumer."""
+        self._given: set[tuple[str, int]] = set()
+        """Lives of consumers that were given the copies."""
+        self._heard: dict[tuple[str, str], float] = {}
+        """When a consumer was heard by a balancer."""
+        self._leads_since: dict[str, float] = {}
+        """Since when a balancer leads and has not stood still."""
+        self._forgiven: set[str] = set()
+        """Consumers that an operator has forgotten, and that have not expired since."""
+        self.expired_at: dict[str, int] = {}
+        """Consumers that have expired, with the version of the ledger that released them."""
+        super().__init__(
+            slice_count,
+            consumers=consumers,
+            node_settings=node_settings,
+            balancer_settings=balancer_settings,
+            keep=keep,
+        )
+
     def add_consumer(self, name: str) -> SimConsumer:
         """A query is started for the first time."""
         self.consumers[name] = consumer = ReturningConsumer(name, lambda: self.now, WALL)
         consumer.since = self.checker.published
         consumer.start()
         return consumer
-
-    def _prepare(self) -> None:
-        self._lost: set[tuple[str, str]] = set()
-        """Consumers, and those that were told that they are gone."""
-        self._kept_copies: dict[tuple[str, str], CommitCopy] = {}
-        """The newest copy that each process has told of each consumer."""
-        self._given: set[tuple[str, int]] = set()
-        self._heard: dict[tuple[str, str], float] = {}
-        """When a consumer was heard by a balancer."""
-        self._leads_since: dict[str, float] = {}
-        self._forgiven: set[str] = set()
-        """Consumers that an operator has forgotten, and that have not expired since."""
-        self.expired_at: dict[str, int] = {}
-        """Consumers that have expired, with the version of the ledger that released them."""
-
-    def __init__(self, *args: object, **options: object) -> None:
-        self._prepare()
-        super().__init__(*args, **options)  # type: ignore[arg-type]
 
     # -- what an operator does --------------------------------------------------------------------
 
