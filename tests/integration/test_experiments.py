@@ -69,3 +69,13 @@ def test_a_real_publisher_is_measured_until_everything_is_committed(domain_id):
         assert published.audit() == (0, 0)
         published._count += 5
         assert published.audit() == (5, 0)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_a_quick_pipeline_has_batches_enough_for_a_rate(domain_id, tmp_path):
+    """However short its turns are beside a micro-batch."""
+    code, figures = run(domain_id, tmp_path, "pipeline", "--bytes", "100", "--seconds", "0.5")
+    assert code == 0
+    assert [row["path"] for row in figures["rows"]] == ["evenflow", "ceiling"]
+    assert all(row["items_per_s"] > 0 for row in figures["rows"])

@@ -127,8 +127,7 @@ SHELLS: Final = frozenset(
     slices.assignment slices.assignment.at_random slices.control_writers slices.spill
     slices.balancer.balancer slices.ending.disk
     slices.consumer.follower slices.consumer.following slices.consumer.idle_limit
-    slices.consumer.near slices.consumer.planning slices.consumer.reading
-    slices.consumer.finding
+    slices.consumer.planning slices.consumer.reading slices.consumer.finding
     slices.consumer.watching
     slices.dead_letters.office slices.dead_letters.reading
     slices.node.application.replying slices.node.loop slices.node.node slices.node.sensors

@@ -26,7 +26,6 @@ from evenflow.model.ids import Position
 from evenflow.slices.consumer.counts import Run, decode_runs
 from evenflow.slices.consumer.finding import find_addresses
 from evenflow.slices.consumer.idle_limit import streamed
-from evenflow.slices.consumer.near import near_location
 from evenflow.slices.consumer.row_numbers import Reached, decode_spans, numbered
 from evenflow.slices.consumer.ticket import (
     COUNTS,
@@ -264,8 +263,7 @@ class _Clients:
     def get(self, address: str) -> Any:
         client = self._open.get(address)
         if client is None:
-            client = flight.FlightClient(near_location(address) or address)
-            self._open[address] = client
+            client = self._open[address] = flight.FlightClient(address)
         return client
 
     def drop(self, address: str) -> None:

@@ -20,9 +20,6 @@ that may take only so many.
 ``do_action("count")`` tells how many items of a ticket are here, for who asks how far somebody is
 behind.
 
-The same service is at a socket file, for readers on this machine
-(:mod:`evenflow.slices.consumer.near`).
-
 A refusal is an error whose ``extra_info`` is the reason (``moved``, ``later``, ``forgotten``,
 ``wrong``). After ``forgotten`` there is no use in asking anybody.
 """
@@ -43,7 +40,6 @@ from evenflow.errors import DecodeError, DomainError
 from evenflow.model.messages import SliceReads
 from evenflow.slices.consumer.arrow_batches import SCHEMA, record_batches
 from evenflow.slices.consumer.counts import encode_runs
-from evenflow.slices.consumer.near import location, prepared_file
 from evenflow.slices.consumer.row_numbers import spans_of
 from evenflow.slices.consumer.ticket import (
     COUNTS,
@@ -59,7 +55,6 @@ from evenflow.slices.consumer.ticket import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from evenflow.model.batch import Batch
     from evenflow.model.ids import Position
@@ -120,13 +115,6 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         self._held = held
         self._directory = directory
         self._tell = tell
-        self._near = _opened_near(self)
-
-    def shutdown(self) -> None:
-        """Answer nobody any more."""
-        if self._near is not None:
-            self._near.shutdown()
-        super().shutdown()
 
     def do_get(self, context: Any, ticket: Any) -> Any:  # noqa: ARG002 - Flight calls it so
         """Stream what a ticket asks for."""
@@ -192,40 +180,6 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         _LOG.warning("refused a reader: %s", reason)
         error: Exception = flight.FlightServerError(reason, WRONG.encode())
         return error
-
-
-class _NearServer(flight.FlightServerBase):  # type: ignore[misc]
-    """The same service at a socket file: a Flight server has one place to listen."""
-
-    def __init__(self, service: FlightServer, file: Path) -> None:
-        super().__init__(location(file))
-        self._service = service
-        self._file = file
-
-    def do_get(self, context: Any, ticket: Any) -> Any:
-        return self._service.do_get(context, ticket)
-
-    def get_flight_info(self, context: Any, descriptor: Any) -> Any:
-        return self._service.get_flight_info(context, descriptor)
-
-    def do_action(self, context: Any, action: Any) -> list[bytes]:
-        return self._service.do_action(context, action)
-
-    def shutdown(self) -> None:
-        super().shutdown()
-        self._file.unlink(missing_ok=True)
-
-
-def _opened_near(service: FlightServer) -> _NearServer | None:
-    """Listen on a socket file, if there can be one; who cannot is reached by the address alone."""
-    file = prepared_file(service.address)
-    if file is None:
-        return None
-    try:
-        return _NearServer(service, file)
-    except (flight.FlightError, ArrowException, OSError) as error:
-        _LOG.warning("no socket file for readers on this machine: %s", error)
-        return None
 
 
 def _unavailable(refusal: Refusal) -> Exception:
