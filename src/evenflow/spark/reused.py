@@ -7,9 +7,7 @@ small micro-batch asks of the task, 70 ms of CPU in all:
   archive on it anew. One is always there: Spark's core JAR, 6,000 classes and no Python module.
 * After a task, garbage is collected, among all that was ever imported.
 
-So the JAR is taken off the path, and what is there once everything is imported is set aside: when
-the first task begins to read, and once more at the second, because Spark imports more while the
-first one runs (pandas above all).
+So the JAR is taken off the path, and what is there once everything is imported is set aside.
 
 And of a large one: every record batch comes into memory of its own, which the C library would give
 back to the system and ask for anew, page by page. It keeps some of it instead.
@@ -21,7 +19,6 @@ import ctypes
 import gc
 import os
 import sys
-from collections import Counter
 from typing import Final
 
 REUSED: Final = "SPARK_REUSE_WORKER"
@@ -30,16 +27,14 @@ KEPT_BYTES: Final = 64 << 20
 """Memory that a process keeps at most, when what it was needed for is gone."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """Parameters of glibc's ``mallopt``."""
-TASKS: Final = 2
-"""So many tasks of a kind import something."""
-_settled: Final[Counter[str]] = Counter()
+_settled: Final[set[str]] = set()
 
 
 def settle(work: str) -> None:
-    """Call when a task has imported what its kind of work needs: at first it is set aside."""
-    if REUSED not in os.environ or _settled[work] >= TASKS:
+    """Call when all that some kind of work needs is imported: the first time, set it aside."""
+    if REUSED not in os.environ or work in _settled:
         return
-    _settled[work] += 1
+    _settled.add(work)
     leave_jars()
     keep_memory()
     gc.collect()
