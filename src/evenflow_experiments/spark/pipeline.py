@@ -9,9 +9,10 @@ of the machine for more than half a minute, and whoever comes later would meet a
 files* is Spark's own file source on the same items as JSON lines, in a session of its own.
 
 *Delay*: at a modest, steady rate, the time from an item's publication until the micro-batch with it
-has ended; a batch's items are spread evenly between its first and its last. Beside it the duration
-of an empty micro-batch, in the same Spark session with the same stream flowing, in turns: a query
-whose batches have one row for each partition.
+has ended; a batch's items are spread evenly between its first and its last. Epochs are short
+(``publisher.epoch_ms`` of 20 unless it is set), as for any query that shall answer soon. Beside it
+the duration of an empty micro-batch, in the same Spark session with the same stream flowing, in
+turns: a query whose batches have one row for each partition.
 
 *Skew*: :mod:`evenflow_experiments.spark.pipeline_skew`.
 
@@ -59,6 +60,8 @@ WARM_S, QUICK_WARM_S = 20.0, 5.0
 SECONDS, QUICK_SECONDS = 30.0, 5.0
 """How long each path is measured."""
 DELAY_OCTETS = 100
+DELAY_EPOCH_MS = 20
+"""Epochs in the part on delay: short beside a micro-batch, because an item waits for the end."""
 TURNS = 4
 """Of items, and of empty micro-batches, in the part on delay."""
 FILE_ROWS = 100_000
@@ -102,7 +105,7 @@ def pipeline(
                 row for octets in sizes for row in bench.throughput(octets, with_files=with_files)
             ]
         if "delay" in parts:
-            figures |= bench.delay()
+            figures |= bench.delay(_config(given, {"publisher.epoch_ms": DELAY_EPOCH_MS}))
         if "skew" in parts:
             batches = QUICK_SKEW_BATCHES if given.quick else SKEW_BATCHES
             figures["skew"] = measure_skew(_config(given), Path(name), batches, progress)
@@ -113,9 +116,10 @@ def pipeline(
     return 0
 
 
-def _config(given: Given) -> Config:
+def _config(given: Given, more: Mapping[str, Any] | None = None) -> Config:
     return given.config(
         {
+            **(more or {}),
             "domain.id": own_domain(),
             "topics": {TOPIC: {"slices": 32, "served": True, "assignment": "hash:sender"}},
             "publisher.retention_bytes": 256 << 20,
@@ -175,14 +179,14 @@ class Bench:
             for path, batches in turns.items()
         ]
 
-    def delay(self) -> dict[str, Any]:
+    def delay(self, config: Config) -> dict[str, Any]:
         """Delay through Spark at a modest rate, and the duration of an empty micro-batch."""
         self._tell(f"delay at {DELAY_RATE:,} items/s")
         empty = [
             "--format", "evenflow-generator", "--option", "rows", str(self._nodes),
             "--option", "bytes", "1", "--option", "partitions", str(self._nodes),
         ]  # fmt: skip
-        with ServedDomain(self._config, self._folder, self._nodes) as domain:
+        with ServedDomain(config, self._folder, self._nodes) as domain:
             source = Stream(domain.publisher, DELAY_OCTETS, DELAY_RATE)
             try:
                 turns = self._in_turns({"items": domain.options(), "empty": empty}, "--observe")
@@ -191,6 +195,7 @@ class Bench:
         batches, empties = (list(chain.from_iterable(found)) for found in turns.values())
         delays = delays_of(batches)
         return {
+            "epoch_ms": config.publisher.epoch_ms,
             "delay_ms": {
                 "p50": round(float(np.percentile(delays, 50))),
                 "p99": round(float(np.percentile(delays, 99))),

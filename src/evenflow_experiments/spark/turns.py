@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FIRST_BATCHES = 3
 """Of every turn; they do not count."""
+FEWEST_BATCHES = FIRST_BATCHES + 2
+"""Of every turn, however long they take: a rate is told from the end of one to that of another."""
 ROWS = "{rows}"
 POLL_S = 0.05
 
@@ -44,7 +46,7 @@ def in_turns(
         queries: Arguments of each query, by its name. In them `ROWS` stands for the rows of a mean
             batch in the turn before.
         turns: How many turns of each count.
-        turn_s: How long a turn is, from its first batch.
+        turn_s: How long a turn is, from its first batch; longer until `FEWEST_BATCHES` have ended.
         log: Where what Spark says goes.
         within_s: How long a batch may take to come.
         warm_s: How long the first turn of each is; by default as long as the others.
@@ -89,13 +91,18 @@ def _turn(
     found: list[dict[str, Any]] = []
     end = None
     try:
-        while not closed.wait(POLL_S) and (end is None or time.monotonic() < end):
+        while not closed.wait(POLL_S) and not is_over(len(found), end, time.monotonic()):
             found += batches_of(query, found[-1]["batch"] if found else -1)
             if found and end is None:
                 end = time.monotonic() + turn_s
     finally:
         query.stop()
     return found
+
+
+def is_over(batches: int, end: float | None, now: float) -> bool:
+    """Whether a turn has had its time, and batches enough to tell a rate."""
+    return end is not None and now >= end and batches >= FEWEST_BATCHES
 
 
 if __name__ == "__main__":

@@ -88,8 +88,7 @@ class HashAssignment:
         words = _clean_words(column)
         if words is None:
             return assign_rows(self, columns, slice_count)
-        distinct = words.dictionary.to_pylist()
-        slices = np.array([stable_hash(word) % slice_count for word in distinct], np.int32)
+        slices = (_hash_words(words.dictionary) % np.uint64(slice_count)).astype(np.int32)
         found: Int32s = slices[words.indices.to_numpy()]
         return found
 
@@ -97,6 +96,17 @@ class HashAssignment:
 def parse_hash(argument: str) -> HashAssignment:
     """Make the assignment that ``hash:argument`` stands for."""
     return HashAssignment(field_name(argument, "hash:FIELD"))
+
+
+def _hash_words(words: Any) -> npt.NDArray[np.uint64]:
+    """The `stable_hash` of each word of an Arrow array; their checksums alone are made one by one.
+
+    It is made for every table that is published, and a dictionary may have thousands of words.
+    """
+    octets = [word.encode() if isinstance(word, str) else word for word in words.to_pylist()]
+    sums = np.array([crc32(word) for word in octets], np.uint64)
+    lengths = np.array([len(word) for word in octets], np.uint64)
+    return mix_all(sums + (lengths << np.uint64(32)))
 
 
 def _clean_words(column: Any) -> Any:

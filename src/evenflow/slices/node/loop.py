@@ -138,7 +138,10 @@ class NodeLoop:
         if self._core.cache.has_work:
             # More items cannot be processed sooner by being taken sooner: let them gather.
             return self._control_waiter.wait(BUSY_S)
-        self._waiter.wait(TICK_S)
+        serving = self._core.serving
+        due = None if serving is None else serving.look_due
+        pause = TICK_S if due is None else min(TICK_S, max(0.0, due - time.monotonic()))
+        self._waiter.wait(pause)
         return self._control_waiter.wait(0)
 
     def _turn(self, *, called: bool) -> None:

@@ -17,6 +17,7 @@ from evenflow_experiments.spark.pipeline_skew import (
     skew_config,
     zipf_ids,
 )
+from evenflow_experiments.spark.turns import FEWEST_BATCHES, FIRST_BATCHES, is_over
 
 CASES = ("off", "on")
 
@@ -35,6 +36,17 @@ def test_the_rate_is_of_what_ended_after_the_first_batch_of_each_turn() -> None:
 def test_too_few_batches_have_no_rate() -> None:
     with pytest.raises(ExperimentError, match="too few"):
         rate([[batch(10.0, 999)]])
+
+
+def test_a_turn_lasts_until_it_has_batches_enough_for_a_rate() -> None:
+    """One that ended with its time had, of batches of a second, none that count."""
+    end = 10.0
+    assert not is_over(0, None, 11.0)
+    assert not is_over(FIRST_BATCHES + 1, end, 11.0)
+    assert is_over(FEWEST_BATCHES, end, 11.0)
+    assert not is_over(100, end, 9.0)
+    batches = [batch(float(number), 100) for number in range(FEWEST_BATCHES)]
+    assert rate([batches[FIRST_BATCHES:]]) == 100.0
 
 
 def test_reading_off_a_backlog_does_not_count() -> None:

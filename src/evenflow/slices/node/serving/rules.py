@@ -92,6 +92,8 @@ class ServingRules:
         self._wanted: dict[int, int] = {}
         """Up to which epoch something is lacking that would come in always, by writer."""
         self._next_look = self._next_repeat = 0.0
+        self.look_due: float | None = None
+        """When a look is due that came too soon after another; None when none was put off."""
         self.keeps = False
         """Whether the topic keeps more than what is not committed."""
         self._next_want = 0.0
@@ -287,7 +289,10 @@ class ServingRules:
     def poll(self, now: float) -> Progress | None:
         """What to tell everybody now."""
         if now < self._next_look:
+            # A close follows its samples closely: whoever calls must not wait for the next event.
+            self.look_due = self._next_look
             return None
+        self.look_due = None
         self._next_look = now + PROGRESS_EVERY
         self._look_at_own()
         found = {writer: self._whole_and_next(writer) for writer in sorted(self._closes)}

@@ -22,7 +22,7 @@ from evenflow.model.sample import Sample
 from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.node.cache import SliceCache
-from evenflow.slices.node.serving.rules import PROGRESS_REPEAT, ServingRules
+from evenflow.slices.node.serving.rules import PROGRESS_EVERY, PROGRESS_REPEAT, ServingRules
 from evenflow.slices.publisher.core import Committed, PublisherCore
 from evenflow.slices.publisher.sealing import Limits
 from evenflow.testing.publishers import no_assignment
@@ -235,6 +235,21 @@ class TestForgetting:
 
 
 class TestProgress:
+    def test_a_close_right_behind_its_samples_is_told_when_the_next_look_is_due(
+        self, serving: ServingRules
+    ) -> None:
+        """It comes within the pause after the look at the samples, and no event follows it."""
+        serving.poll(10.0)
+        assert serving.look_due is None
+        serving.on_epoch_closed(close(1, {2: 5}))
+        assert serving.poll(10.001) is None
+        due = serving.look_due
+        assert due == 10.0 + PROGRESS_EVERY
+        told = serving.poll(due)
+        assert told is not None
+        assert told.epochs == (1,)
+        assert serving.look_due is None
+
     def test_is_told_when_it_changes_and_now_and_then(
         self, serving: ServingRules, cache: SliceCache
     ) -> None:
