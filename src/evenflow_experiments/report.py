@@ -107,7 +107,9 @@ def print_table(
     """
     table = Table(title=title, caption=note or None)
     for column in columns:
-        table.add_column(column, justify="right", style="dim" if column.startswith(PAPER) else "")
+        style = "dim" if column.startswith(PAPER) else ""
+        word = max(map(len, column.split()), default=0)  # titles are wrapped, words never cut
+        table.add_column(column, justify="right", style=style, min_width=word, overflow="fold")
     for row in rows:
         table.add_row(*(cell(value) for value in row))
     (console or _stdout()).print(table)

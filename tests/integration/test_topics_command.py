@@ -81,6 +81,9 @@ def test_tail_of_a_served_topic_shows_what_is_kept_and_registers_nobody(config, 
             "consumers": [],
         }
         assert rows["items"]["kind"] == "processed"
+        assert main(["topics", "--topic", "fleet", "--json"]) == 0
+        (row,) = json.loads(capsys.readouterr().out)["topics"]
+        assert row["topic"] == "fleet"
         assert main(["topics"]) == 0
         assert all(len(line) <= 80 for line in capsys.readouterr().out.splitlines())
         with pytest.raises(DeliveryTimeout, match="uncommitted"):

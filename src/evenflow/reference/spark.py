@@ -63,7 +63,7 @@ def explained(text: str) -> list[Explained]:
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if not line.startswith("|"):
             rows = None
-        elif cells[0] == "option":
+        elif cells[0].startswith("option"):
             found.append(rows := {})
         elif rows is not None and len(cells) >= 3:
             told = (cells[1], " ".join(cells[2:]))

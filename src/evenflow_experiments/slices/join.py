@@ -262,8 +262,8 @@ def show(rows: list[dict[str, Any]]) -> None:
         "endpoints": "endpoints",
         "items/s": "items_per_s",
         "lost": "lost",
-        "unfinished": "unfinished",
-        "repeated": "repeated",
+        "not done": "unfinished",
+        "twice": "repeated",
         "dead": "taken_for_dead",
     }
     print_table(
@@ -271,7 +271,8 @@ def show(rows: list[dict[str, Any]]) -> None:
         list(columns),
         [[row[key] for key in columns.values()] for row in rows],
         note="; ".join(row["finding"] for row in rows if row["finding"])
-        or "dead: how often a node was taken for dead",
+        or "not done: published and not processed at the end; twice: processed again; dead: how"
+        " often a node was taken for dead",
     )
 
 

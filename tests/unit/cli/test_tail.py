@@ -50,3 +50,9 @@ def test_an_item_is_a_line_whatever_is_in_it() -> None:
 def test_of_a_topic_that_nobody_keeps_there_is_no_past(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tail", "items", "--from", "10m"]) == 2
     assert "not served" in capsys.readouterr().err
+
+
+def test_a_time_in_the_future_is_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    served = ("--set", "topics.items.served=true")
+    assert main(["tail", "items", "--from", "2130-05-01", *served]) == 2
+    assert "--from 2130-05-01 00:00:00 UTC is in the future" in capsys.readouterr().err

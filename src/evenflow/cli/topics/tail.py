@@ -94,6 +94,11 @@ def tail(
     served = config.topic(topic).served
     if since is not None and not served:
         raise UsageError(f"topic {topic} is not served: nobody keeps items, leave --from out")
+    if since is not None and since > time.time():
+        when = datetime.fromtimestamp(since, UTC)
+        raise UsageError(
+            f"--from {when:%Y-%m-%d %H:%M:%S} UTC is in the future: leave it out to see what comes"
+        )
     wanted = Wanted(sender, slice_id, since or 0.0)
     stop = StopSignal()
     found = _kept(topic, config, since, stop) if served else _passing(topic, config, wanted, stop)

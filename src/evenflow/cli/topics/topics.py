@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
   evenflow topics           all that are configured, and all that are seen
-  evenflow topics --json
+  evenflow topics --topic fleet --json
 
 A topic is processed by an application at its nodes, or served: then consumers
 read it, and each is shown with the items it is behind. The rate is that of
@@ -36,11 +36,13 @@ RATE_S = 2.0
 
 
 @command("topics", examples=EXAMPLES)
+@click.option("--topic", metavar="T", help="one topic (all)")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
-def topics(shared: Shared, *, as_json: bool) -> int:
+def topics(shared: Shared, *, topic: str | None, as_json: bool) -> int:
     """List the topics and who reads them: rates, lag, nodes, consumers."""
     config = shared.config()
-    configured = {one.name: one for one in config.all_topics}
+    wanted = config.all_topics if topic is None else (config.topic(topic),)
+    configured = {one.name: one for one in wanted}
     consumers = {name: ConsumersView(name) for name, one in configured.items() if one.served}
 
     def hear(message: Any) -> None:
@@ -55,7 +57,8 @@ def topics(shared: Shared, *, as_json: bool) -> int:
         before = {name: _published(view) for name, view in observer.topics.items()}
         observer.look(RATE_S)
         listener.listen(0.1)
-    names = [*configured, *sorted(name for name in observer.topics if name not in configured)]
+    others = sorted(name for name in observer.topics if name not in configured)
+    names = [*configured, *(others if topic is None else [])]
     rows = [
         as_row(
             name,

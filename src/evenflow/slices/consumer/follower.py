@@ -104,8 +104,7 @@ class Follower:
             alone: Whether nobody else may have this name: it is to be registered.
 
         Raises:
-            DomainError: Nobody serves the topic.
-            NameTaken: Another consumer that runs has this name.
+            DomainError: Nobody serves the topic; `NameTaken`: another that runs has this name.
         """
         try:
             self.wait_until_served()

@@ -10,6 +10,7 @@ import pytest
 from evenflow.domain.observer import TopicView
 from evenflow.model.messages import MapPage
 from evenflow.model.slice_map import SliceMap
+from evenflow_experiments.report import FILE_WIDTH
 from evenflow_experiments.slices.arrivals import Arrivals
 from evenflow_experiments.slices.join import Case, first_times, show
 from evenflow_experiments.slices.load import Sent, books, streams
@@ -86,3 +87,18 @@ def test_a_case_without_an_end_is_shown_with_what_was_reached(
 def test_deaths_are_told_from_the_log() -> None:
     log = "event node-joined-items raised at a~1\nevent node-died-items raised at a~1\n"
     assert taken_for_dead(log) == 1
+
+
+def test_no_title_of_the_table_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {
+        "publishers": 10, "slices": 10_000, "joined_s": 2.71, "owned_s": 2.69, "ready_s": 1.02,
+        "share": 3_333, "node_mib": 123.4, "publisher_mib": 123.4, "endpoints": 12,
+        "items_per_s": 5_000, "lost": 0, "unfinished": 0, "repeated": 0, "taken_for_dead": 0,
+        "finding": "",
+    }  # fmt: skip
+    show([row])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= FILE_WIDTH
+    words = {word for line in lines for word in line.replace("┃", " ").split()}
+    assert {"slices", "joined", "endpoints", "items/s", "twice", "done", "MiB"} <= words
+    assert not any("…" in line for line in lines)
