@@ -64,14 +64,15 @@ MOST_MESSAGES = 400.0
 """Messages a second of each process, on average over a schedule."""
 
 
-def application_schedule(seed: int, steps: int = 120) -> SimCluster:
-    """Run one schedule of a topic that nodes process."""
+def application_schedule(seed: int, steps: int = 120, *, stateful: bool = False) -> SimCluster:
+    """Run one schedule of a topic that nodes process, perhaps with state for each slice."""
     rng = random.Random(seed)
     settings = NodeSettings(
         deliver_items=2,
         cache_bytes=rng.choice([1_000, 1 << 20, 1 << 20]),
         writer_silence=SILENCE,
         lease=6.0,
+        stateful=stateful,
     )
     cluster = SimCluster(4, node_settings=settings, balancer_settings=PATIENCE)
     _run(cluster, rng, steps, thinning_of(seed))
@@ -79,6 +80,11 @@ def application_schedule(seed: int, steps: int = 120) -> SimCluster:
     check_thinned(cluster)
     _check_traffic(cluster)
     return cluster
+
+
+def stateful_schedule(seed: int) -> SimCluster:
+    """Run one schedule of a topic that nodes process with state for each slice."""
+    return application_schedule(seed, stateful=True)
 
 
 def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
@@ -311,4 +317,4 @@ def _check_traffic(cluster: SimCluster) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run_seeds(application_schedule, served_schedule))
+    sys.exit(run_seeds(application_schedule, stateful_schedule, served_schedule))

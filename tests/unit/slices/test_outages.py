@@ -14,7 +14,13 @@ from evenflow.model.sample import Sample
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import SimCluster
 from evenflow.testing.network import Parcel
-from evenflow.testing.outages import PATIENCE, SILENCE, application_schedule, served_schedule
+from evenflow.testing.outages import (
+    PATIENCE,
+    SILENCE,
+    application_schedule,
+    served_schedule,
+    stateful_schedule,
+)
 from evenflow.testing.schedules import processes
 from evenflow.testing.serving_cluster import ServingCluster
 
@@ -267,6 +273,13 @@ def test_anything_at_any_time(block: int) -> None:
             except Exception as error:
                 error.add_note(f"{schedule.__name__}({seed})")
                 raise
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_state_moves_with_its_slice_whatever_breaks(block: int) -> None:
+    count = 20 if THOROUGH else 4
+    for seed in range(block * count, (block + 1) * count):
+        stateful_schedule(seed)
 
 
 def test_who_takes_a_slice_over_after_a_cut_learns_where_its_numbers_start():

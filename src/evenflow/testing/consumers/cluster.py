@@ -206,9 +206,12 @@ class LapsingCluster(ServingCluster):
             self.publishers[to].on_consumer_gone(TOPIC, what.consumer)
             return
         super()._arrive(parcel)
-        if isinstance(what, ConsumerCommit) and parcel.sender == OPERATOR:
-            if (what.consumer, to) in self._lost:
-                self._tell_gone(what.consumer, to)
+        if (
+            isinstance(what, ConsumerCommit)
+            and parcel.sender == OPERATOR
+            and (what.consumer, to) in self._lost
+        ):
+            self._tell_gone(what.consumer, to)  # the operator's command ends, too
 
     def _at_node(self, node: str, sim: SimNode, parcel: Parcel) -> None:
         what, serving = parcel.what, sim.core.serving
