@@ -271,11 +271,13 @@ class TestProgress:
         assert told is not None
         assert told.writers == ()
 
-    def test_spreads_the_word_of_consumers(self, serving: ServingRules) -> None:
-        serving.on_consumer_message(Progress("items", "node-2", "", (), (), ("b",)))
+    def test_passes_on_consumers_that_it_knows_itself(self, serving: ServingRules) -> None:
+        serving.on_consumer_message(Progress("items", "node-2", "", (), (), ("rumour",)))
+        serving.on_consumer_message(ConsumerCommit("items", "spoke", 1, (), (), False))
+        serving.on_listed(["listed"])
         told = serving.poll(0.0)
         assert told is not None
-        assert told.consumers == ("b",)
+        assert told.consumers == ("listed", "spoke")
 
 
 def test_a_full_node_still_takes_what_the_next_epoch_lacks() -> None:
