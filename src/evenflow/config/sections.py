@@ -212,6 +212,9 @@ class NodeConfig(Section):
     """How long such an item waits at first; each time twice as long, at most 10 s."""
     state_bytes: int = integer(MIB, 1, 256 * MIB)
     """How large the state of a slice may be that an application gives when the slice moves."""
+    snapshot_ms: int = integer(1_000, 50, 3_600_000)
+    """How often the states of slices are stored, of a durable topic with an application. What is
+    not stored is not committed."""
     dead_dir: str = text("evenflow-dead", r".+", "a folder")
     """Where nodes keep what they put aside until it is replayed or dropped, in a folder for each
     domain; relative to that of the configuration file, else to the working folder."""

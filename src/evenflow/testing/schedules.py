@@ -15,6 +15,7 @@ from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import TICK, SimCluster
 from evenflow.testing.consumer import SimConsumer
+from evenflow.testing.durable_cluster import STORE, DurableCluster
 from evenflow.testing.network import Parcel
 from evenflow.testing.serving_cluster import ServingCluster
 
@@ -35,6 +36,30 @@ def random_schedule(seed: int, steps: int = 250, *, stateful: bool = False) -> S
         node_settings=NodeSettings(deliver_items=2, cache_bytes=cache_bytes, stateful=stateful),
         balancer_settings=PATIENCE,
     )
+    _disturb_everything(cluster, rng, steps)
+    cluster.settle(120.0)
+    return cluster
+
+
+def random_durable_schedule(seed: int, steps: int = 250) -> DurableCluster:
+    """Run one random schedule with states that are stored, settle, and check the states."""
+    rng = random.Random(seed)
+    settings = NodeSettings(
+        deliver_items=2,
+        cache_bytes=rng.choice([1_000, 1 << 20, 1 << 20]),
+        stateful=True,
+        durable=True,
+        snapshot_every=rng.choice([0.05, 0.3, 1.0]),
+    )
+    cluster = DurableCluster(4, node_settings=settings, balancer_settings=PATIENCE)
+    _disturb_everything(cluster, rng, steps)
+    cluster.settle(120.0)
+    cluster.check_states()
+    return cluster
+
+
+def _disturb_everything(cluster: SimCluster, rng: random.Random, steps: int) -> None:
+    """Start a cluster, and let anything happen to it."""
     cluster.start_balancer()
     for _ in range(rng.randint(1, 3)):
         cluster.start_node()
@@ -56,8 +81,6 @@ def random_schedule(seed: int, steps: int = 250, *, stateful: bool = False) -> S
         else:
             one_random_step(cluster, rng)
     cluster.network.parcels += late
-    cluster.settle(120.0)
-    return cluster
 
 
 def one_random_step(cluster: SimCluster, rng: random.Random) -> None:
@@ -159,7 +182,8 @@ def _disturb_paths(cluster: SimCluster, rng: random.Random) -> None:
     if rng.random() < 0.4:
         cluster.network.heal()
         return
-    one, other = rng.sample([*cluster.nodes, *cluster.publishers, *cluster.running], 2)
+    store = [STORE] if isinstance(cluster, DurableCluster) else []
+    one, other = rng.sample([*cluster.nodes, *cluster.publishers, *cluster.running, *store], 2)
     cluster.network.cut(one, other, both=rng.random() < 0.5)
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import (
-    Commit,
     EpochClose,
     ReplayAnswer,
     ReplayRequest,
@@ -21,8 +20,10 @@ from evenflow.model.messages.stream import ANY
 from evenflow.slices.actions import Send
 from evenflow.slices.foreign_writers import ForeignWriters
 from evenflow.slices.ledger_view import LedgerView
+from evenflow.slices.node.application.snapshots import Snapshots
 from evenflow.slices.node.application.states import States
 from evenflow.slices.node.cache import SliceCache
+from evenflow.slices.node.commits import Commits
 from evenflow.slices.node.replay_requests import ReplayRequests
 from evenflow.slices.node.serving.rules import ServingRules
 
@@ -57,7 +58,12 @@ class Writers:
         self.serving = (
             ServingRules(topic, node, self.cache, self.ledger) if settings.serving else None
         )
-        self.states = States(settings.state_bytes) if settings.stateful else None
+        self.snapshots = (
+            Snapshots(node, settings.snapshot_every, settings.state_bytes)
+            if settings.stateful and settings.durable
+            else None
+        )
+        self.states = States(settings.state_bytes, self.snapshots) if settings.stateful else None
         self.replay_requests = ReplayRequests(settings.ask_grace, settings.ask_retry)
         self.misfits: dict[int, int] = {}
         """Writers that cut the topic into another number of slices, with that number."""
@@ -72,8 +78,7 @@ class Writers:
         """Items that came by replay and were needed."""
         self.lost = 0
         """Items that nobody has any more."""
-        self.dirty: set[tuple[int, int]] = set()
-        """(slice, writer) processed further than committed."""
+        self.commits = Commits(topic, node, self.cache, self.gone_since, self.snapshots)
         self._topic = topic
         self._node = node
         self._slice_count = slice_count
@@ -131,9 +136,9 @@ class Writers:
                 continue
             if not track.known or track.lacks:
                 self.replay_requests.soon(writer, slice_id, now)
-            elif track.done >= last:
+            elif self.commits.upto(track) >= last:
                 # Committed here but still kept there: the commit was lost.
-                self.dirty.add((slice_id, writer))
+                self.commits.dirty.add((slice_id, writer))
         if self.serving is not None:
             self._ask_up_to_cut(writer, now)
             self.serving.on_epoch_closed(close)
@@ -289,27 +294,9 @@ class Writers:
     def commit(self, only: frozenset[int] | None = None) -> list[Send]:
         """Tell publishers what is processed, of all slices or of some."""
         if self.serving is not None:
-            self.dirty.clear()
+            self.commits.dirty.clear()
             return []
-        ready: dict[int, list[tuple[int, int, int]]] = {}
-        for key in [key for key in self.dirty if only is None or key[0] in only]:
-            slice_id, writer = key
-            held = self.cache.held.get(slice_id)
-            track = held.tracks.get(writer) if held else None
-            if held is not None and track and self.gone_since.get(writer, 0.0) is not None:
-                continue  # it is told when it is heard again
-            self.dirty.discard(key)
-            if held is None or track is None or not track.known:
-                continue
-            if held.state is SliceState.TAKING:
-                continue
-            ready.setdefault(writer, []).append((slice_id, held.term, track.done))
-        commits: list[Send] = []
-        for writer, rows in ready.items():
-            slices, terms, upto = zip(*rows, strict=True)
-            commit = Commit(self._topic, writer, self._node, "", slices, terms, upto)
-            commits.append(Send(commit, to=WriterId.text(writer)))
-        return commits
+        return self.commits.take(only)
 
     # -- writers that end -------------------------------------------------------------------------
 
@@ -319,7 +306,6 @@ class Writers:
         self.replay_requests.forget_writer(writer)
         if self.serving is not None:
             self.serving.on_cut(cut)
-        if self.serving is not None:
             self.cache.last_epochs[writer] = cut.epoch
         else:
             self.cache.limits[writer] = limits
