@@ -130,8 +130,8 @@ SHELLS: Final = frozenset(
     slices.consumer.planning slices.consumer.reading slices.consumer.finding
     slices.consumer.watching
     slices.dead_letters.office slices.dead_letters.reading
-    slices.node.application.replying slices.node.loop slices.node.node slices.node.sensors
-    slices.node.worker
+    slices.node.application.replying slices.node.application.snapshotting
+    slices.node.loop slices.node.node slices.node.sensors slices.node.worker
     slices.node.serving.flight_server slices.node.serving.shell
     slices.outbox.files slices.outbox.outbox
     slices.publisher.aio slices.publisher.intake slices.publisher.outlet

@@ -100,6 +100,10 @@ class DurableCluster(SimCluster):
                 asked = Asked(node, job, customer.read)
                 self.network.post(Parcel(STORE, asked, sender=node))
 
+    def _settled(self) -> bool:
+        held = (one for sim in self.nodes.values() for one in sim.core.cache.held.values())
+        return super()._settled() and not any(one.loading for one in held)
+
     def _arrive(self, parcel: Parcel) -> None:
         if isinstance(parcel.what, Asked):
             answer = self.store.handle(parcel.what)
@@ -125,9 +129,9 @@ class DurableCluster(SimCluster):
             sim.core.keeping.on_states(answer.job, answer.rows, self.now)
 
     def check_states(self) -> None:
-        """Whether the state of every slice is made of all its items, each once."""
+        """Whether the state of every slice has all that was committed of it, each item once."""
         expected: dict[int, dict[int, tuple[int, int]]] = {}
-        for writer, slice_id, number in sorted(self.checker.finished):
+        for writer, slice_id, number in sorted(self.checker.commit_terms):
             expected.setdefault(slice_id, {})[writer] = (1, number)
         for node, sim in self.nodes.items():
             sim.tend_state()

@@ -7,6 +7,7 @@ processed. A writer that is silent is waited for; it ends when the ledger says s
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from evenflow.model.ids import WriterId
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 LEAST_ROOM: Final = 256 << 10
 """Bytes that a publisher is asked for at least, if the cache has four times that: a sample."""
+MOST_ENDED: Final = 100
+"""Writers that have ended whose positions are kept."""
 RETURNED: Final = 2.0
 """A writer that is heard after so long a silence was away."""
 
@@ -83,6 +86,8 @@ class Writers:
         self._node = node
         self._slice_count = slice_count
         self._requests = 0
+        self._ended: deque[int] = deque()
+        """Writers that have ended, and whose positions are still kept with the states."""
 
     # -- what arrives -----------------------------------------------------------------------------
 
@@ -320,13 +325,28 @@ class Writers:
     def forget(self, writer: int) -> None:
         """All of a writer that counts is committed by everybody: nothing of it is needed."""
         self.close(writer)
-        self.cache.drop_writer(writer)
+        if self.states is None:
+            self.cache.drop_writer(writer)
+        else:
+            self._keep_positions(writer)
         if self.serving is not None:
             self.serving.forget_writer(writer)
         for known in (self.gone_since, self.heard):
             known.pop(writer, None)
         self.goodbyes.discard(writer)
         self.foreign.forget(writer)
+
+    def _keep_positions(self, writer: int) -> None:
+        """Keep how far a state has come of a writer that has ended, for the newest of them.
+
+        Who gets the state may not have heard of the end, and takes a late word of the writer to be
+        about items that the state lacks.
+        """
+        for _, track in self.cache.tracks_of(writer):
+            track.clear()
+        self._ended.append(writer)
+        while len(self._ended) > MOST_ENDED:
+            self.cache.drop_writer(self._ended.popleft())
 
     def close(self, writer: int) -> None:
         """Nothing more of a writer comes in; what is here stays until it is processed."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evenflow.slices.node.writers import Writers
 
 REFRESH_S: Final = 60.0
-"""How often slices are stored that have not changed, so that the log need not reach far back."""
+"""How often slices are stored that have not changed: brokers may let old snapshots expire."""
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class StateKeeping:
         self._writers, self._ownership, self._orders = writers, ownership, orders
         self._cache = writers.cache
         self._states, self._snapshots = writers.states, writers.snapshots
-        self._next_refresh = REFRESH_S
+        self._next_refresh = 0.0
         self._told: set[int] = set()
         """Slices of which it was said that their states cannot be stored."""
 
@@ -62,9 +62,12 @@ class StateKeeping:
 
     def next_task(self) -> Task | None:
         """What the application, which has nothing in hand, shall do with states now."""
-        task = self._states.next() if self._states is not None else None
+        if self._states is None:
+            return None
+        task = self._states.next()
         if isinstance(task, SnapshotState) and self._snapshots is not None:
-            held = (self._cache.held.get(slice_id) for slice_id in task.slices)
+            agreeing = self._states.agreeing(task.slices)
+            held = (self._cache.held.get(slice_id) for slice_id in agreeing)
             usable = {one.slice: one for one in held if one is not None and one.usable}
             self._snapshots.begin(
                 {one: (each.term, positions_of(each)) for one, each in usable.items()}

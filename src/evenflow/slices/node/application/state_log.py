@@ -12,10 +12,7 @@ not replace what the same node wrote afterwards.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import NamedTuple
 
 
 class StateRecord(NamedTuple):
@@ -67,9 +64,3 @@ class StateLog:
     def newest(self, slice_id: int) -> Found | None:
         """The newest snapshot of a slice that counts."""
         return self._newest.get(slice_id)
-
-    def needed(self, slices: Iterable[int]) -> list[StateRecord] | None:
-        """The records that who comes new must find; None: some slice has no snapshot yet."""
-        found = [self._newest.get(slice_id) for slice_id in slices]
-        records = [one.record for one in found if one is not None]
-        return records if len(records) == len(found) else None

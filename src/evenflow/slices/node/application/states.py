@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from evenflow.slices.node.application.snapshots import Snapshots
 
@@ -190,6 +190,14 @@ class States:
             self._in_hand = self._tasks.popleft()
             return self._in_hand
         return None
+
+    def agreeing(self, slices: Iterable[int]) -> tuple[int, ...]:
+        """Those slices whose state at the application is that of what is held here now.
+
+        A slice may have gone, and have come again, since the application was told last.
+        """
+        changing = {one.slice for one in self._tasks if isinstance(one, TakeState | ForgetState)}
+        return tuple(one for one in slices if one in self._began and one not in changing)
 
     def finish(self) -> None:
         """The application is through with its task."""
