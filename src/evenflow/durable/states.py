@@ -110,7 +110,7 @@ class StateSnapshots(Closing):
             )
             self._client.publish_all(self._states, map(_ENCODE, stored), level=self._level)
             until = self._client.now(self._states, level=self._level)
-        placed = _Record(*record._replace(since=since, until=until))
+        placed = _Record(*record._replace(node=str(record.node), since=since, until=until))
         self._client.publish(self._log, _ENCODE(placed), level=self._level)
 
     def read_on(self) -> list[StateRecord]:

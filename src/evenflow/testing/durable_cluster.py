@@ -51,6 +51,8 @@ class SimStore:
 
     records: list[StateRecord] = field(default_factory=list)
     bundles: dict[str, tuple[Row, ...]] = field(default_factory=dict)
+    fetched: int = 0
+    """Times that states were read."""
 
     def handle(self, asked: Asked) -> Answered:
         """Do what a node wants done."""
@@ -65,6 +67,7 @@ class SimStore:
                 slices, terms = zip(*((row.slice, row.term) for row in states), strict=True)
                 self.records.append(StateRecord(node, number, slices, terms, bundle))
             case Fetch(record, slices):
+                self.fetched += 1
                 rows = tuple(row for row in self.bundles[record.bundle] if row.slice in slices)
         return Answered(job, asked.after, tuple(self.records[asked.after :]), rows)
 
