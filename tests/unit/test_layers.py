@@ -90,7 +90,8 @@ SHELLS: Final = frozenset(
     access.keys access.register access.revocation
     autonomic.agent autonomic.execute.launching autonomic.execute.node_starter
     autonomic.execute.operator_order autonomic.execute.service
-    autonomic.monitor.sensors autonomic.rates autonomic.rates.station
+    autonomic.monitor.ping_station autonomic.monitor.sensors autonomic.rates
+    autonomic.rates.station
     autonomic.knowledge.history autonomic.knowledge.journal
     bridge.shell.bridge bridge.shell.counting bridge.shell.domain_port bridge.shell.entities
     bridge.shell.handing bridge.shell.items bridge.shell.keys bridge.shell.orders
