@@ -49,6 +49,17 @@ def test_a_join_that_does_not_end_is_a_finding(domain_id, tmp_path, monkeypatch)
     assert (row["lost"], row["repeated"]) == (0, 0)
 
 
+def test_takeover_loses_nothing_and_works_once_where_replicas_work_twice(domain_id, tmp_path):
+    code, figures = run(domain_id, tmp_path, "replicas", "--rate", "100")
+    rows = {row["way"]: row for row in figures["rows"]}
+    assert code == 0, figures
+    assert rows["takeover"]["lost"] == 0
+    for row in rows.values():
+        assert row["published"] > 300
+        assert row["gap_s"] > 0
+        assert row["cpu_ms_item"] > 0
+
+
 def test_what_many_slices_cost(domain_id, tmp_path):
     options = ("--slices", "50", "--rate", "500", "--window", "1")
     code, figures = run(domain_id, tmp_path, "many-slices", *options)

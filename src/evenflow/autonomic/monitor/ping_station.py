@@ -53,11 +53,12 @@ class PingStation(Closing):
     def _run(self) -> None:
         while not self._stop.is_set():
             self._waiter.wait(TICK_S)
-            answers = []
             with self._lock:
-                for ping in self._pings.take():
-                    if not isinstance(ping, Gone):
-                        answers.append(self._latencies.hear(ping, time.monotonic()))
+                answers = [
+                    self._latencies.hear(ping, time.monotonic())
+                    for ping in self._pings.take()
+                    if not isinstance(ping, Gone)
+                ]
                 for report in self._reports.take():
                     self._note(report)
                 asked = self._latencies.poll(time.monotonic())
