@@ -15,7 +15,6 @@ from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import TICK, SimCluster
 from evenflow.testing.consumer import SimConsumer
-from evenflow.testing.durable_cluster import STORE, DurableCluster
 from evenflow.testing.network import Parcel
 from evenflow.testing.serving_cluster import ServingCluster
 
@@ -36,92 +35,6 @@ def random_schedule(seed: int, steps: int = 250, *, stateful: bool = False) -> S
         node_settings=NodeSettings(deliver_items=2, cache_bytes=cache_bytes, stateful=stateful),
         balancer_settings=PATIENCE,
     )
-    _disturb_everything(cluster, rng, steps)
-    cluster.settle(120.0)
-    return cluster
-
-
-def random_durable_schedule(seed: int, steps: int = 120) -> DurableCluster:
-    """Run one random schedule with states that are stored, settle, and check the states.
-
-    Nodes die, or live on behind a broken path while others take their slices; what is on its way to
-    and from the store is held back and comes later, again, or not at all.
-    """
-    rng = random.Random(seed)
-    settings = NodeSettings(
-        deliver_items=2,
-        cache_bytes=rng.choice([1_000, 1 << 20, 1 << 20]),
-        stateful=True,
-        durable=True,
-        snapshot_every=rng.choice([0.05, 0.3, 1.0]),
-    )
-    cluster = DurableCluster(3, node_settings=settings, balancer_settings=PATIENCE)
-    cluster.start_balancer()
-    for _ in range(3):
-        cluster.start_node()
-    calm(cluster, 1.0)
-    late: list[Parcel] = []
-    for _ in range(steps):
-        choice = rng.random()
-        if choice < 0.12:
-            _disturb_owners(cluster, rng)
-        elif choice < 0.3:
-            _disturb_store(cluster, rng, late)
-        elif choice < 0.5:
-            one_random_step(cluster, rng)
-        elif choice < 0.7:
-            calm(cluster, rng.choice([0.04, 0.12, 0.4]), working=rng.random() < 0.8)
-        else:
-            writer = rng.choice(list(cluster.publishers))
-            cluster.publish(writer, rng.randrange(cluster.slice_count))
-    cluster.network.parcels += late
-    cluster.settle(120.0)
-    cluster.check_states()
-    return cluster
-
-
-def _disturb_owners(cluster: DurableCluster, rng: random.Random) -> None:
-    """Kill a node, start one, or let one live on that is taken for dead."""
-    running, balancers = _running(cluster), list(cluster.running)
-    choice = rng.random()
-    if choice < 0.3 and len(running) > 1:
-        cluster.kill_node(rng.choice(running))
-    elif choice < 0.7 and len(running) > 1 and balancers:
-        node = rng.choice(running)
-        for balancer in balancers:
-            cluster.network.cut(node, balancer)
-        if rng.random() < 0.5:
-            others = [*cluster.publishers, STORE, *running]
-            cluster.network.cut(*rng.sample(others, 2))
-        cluster.lose_sight_of(node)
-    elif choice < 0.85:
-        cluster.network.heal()
-    elif len(cluster.nodes) < 4:
-        cluster.start_node()
-
-
-def _disturb_store(cluster: DurableCluster, rng: random.Random, late: list[Parcel]) -> None:
-    """Hold back, lose or repeat what is on its way to or from the store; or let it come."""
-    network = cluster.network
-    if late and rng.random() < 0.5:
-        rng.shuffle(late)
-        network.parcels += late
-        late.clear()
-        return
-    mail = [one for one in network.parcels if STORE in (one.to, one.sender)]
-    if not mail:
-        cluster.advance(TICK)
-        return
-    chosen = rng.sample(mail, rng.randint(1, len(mail)))
-    fate = rng.random()
-    if fate < 0.5:  # some of it twice
-        late += chosen
-    if fate < 0.35 or fate > 0.8:
-        network.parcels[:] = [one for one in network.parcels if one not in chosen]
-
-
-def _disturb_everything(cluster: SimCluster, rng: random.Random, steps: int) -> None:
-    """Start a cluster, and let anything happen to it."""
     cluster.start_balancer()
     for _ in range(rng.randint(1, 3)):
         cluster.start_node()
@@ -143,6 +56,8 @@ def _disturb_everything(cluster: SimCluster, rng: random.Random, steps: int) -> 
         else:
             one_random_step(cluster, rng)
     cluster.network.parcels += late
+    cluster.settle(120.0)
+    return cluster
 
 
 def one_random_step(cluster: SimCluster, rng: random.Random) -> None:
@@ -244,8 +159,7 @@ def _disturb_paths(cluster: SimCluster, rng: random.Random) -> None:
     if rng.random() < 0.4:
         cluster.network.heal()
         return
-    store = [STORE] if isinstance(cluster, DurableCluster) else []
-    one, other = rng.sample([*cluster.nodes, *cluster.publishers, *cluster.running, *store], 2)
+    one, other = rng.sample([*cluster.nodes, *cluster.publishers, *cluster.running], 2)
     cluster.network.cut(one, other, both=rng.random() < 0.5)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
-from evenflow.testing.schedules import random_durable_schedule
+from evenflow.testing.durable_cluster import random_durable_schedule
 
 THOROUGH = settings().max_examples >= 200
 SEEDS = range(2_000 if THOROUGH else 40)

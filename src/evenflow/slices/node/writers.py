@@ -21,7 +21,7 @@ from evenflow.model.messages.stream import ANY
 from evenflow.slices.actions import Send
 from evenflow.slices.foreign_writers import ForeignWriters
 from evenflow.slices.ledger_view import LedgerView
-from evenflow.slices.node.application.snapshots import Snapshots
+from evenflow.slices.node.application.snapshots import snapshots_of
 from evenflow.slices.node.application.states import States
 from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.commits import Commits
@@ -61,11 +61,7 @@ class Writers:
         self.serving = (
             ServingRules(topic, node, self.cache, self.ledger) if settings.serving else None
         )
-        self.snapshots = (
-            Snapshots(node, settings.snapshot_every, settings.state_bytes)
-            if settings.stateful and settings.durable
-            else None
-        )
+        self.snapshots = snapshots_of(node, settings)
         self.states = States(settings.state_bytes, self.snapshots) if settings.stateful else None
         self.replay_requests = ReplayRequests(settings.ask_grace, settings.ask_retry)
         self.misfits: dict[int, int] = {}
@@ -337,10 +333,9 @@ class Writers:
         self.foreign.forget(writer)
 
     def _keep_positions(self, writer: int) -> None:
-        """Keep how far a state has come of a writer that has ended, for the newest of them.
+        """Keep how far states have come of a writer that has ended, of the newest of them.
 
-        Who gets the state may not have heard of the end, and takes a late word of the writer to be
-        about items that the state lacks.
+        Who gets a state next may not know of the end, and hear of the writer's floors late.
         """
         for _, track in self.cache.tracks_of(writer):
             track.clear()

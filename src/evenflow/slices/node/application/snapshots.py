@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from evenflow.slices.node.application.state_log import StateRecord
+    from evenflow.slices.node.settings import NodeSettings
 
 MOST_SLICES: Final = 256
 """Slices in one round; others come in the next, which follows at once."""
@@ -268,3 +269,10 @@ class Snapshots:
             source = Source.LOST if row is None else Source.SNAPSHOT
             begun.append(Begun(slice_id, term, source, row))
         return begun
+
+
+def snapshots_of(node: str, settings: NodeSettings) -> Snapshots | None:
+    """The snapshots of a node; None when its states are not stored."""
+    if not (settings.stateful and settings.durable):
+        return None
+    return Snapshots(node, settings.snapshot_every, settings.state_bytes)
