@@ -141,7 +141,7 @@ SHELLS: Final = frozenset(
     slices.subscriber.aio slices.subscriber.reception slices.subscriber.replies
     slices.subscriber.subscriber
     testing.balancer testing.bridge.schedules testing.bridge.world testing.cluster
-    testing.knowledge testing.schedules
+    testing.durable_cluster testing.knowledge testing.schedules
     testing.serving_cluster testing.outages testing.planning testing.silences testing.loss.relay
     spark spark.cost_follower spark.metering spark.options spark.process spark.query_watch
     spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.table_sink
