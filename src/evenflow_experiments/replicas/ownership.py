@@ -12,6 +12,7 @@ import os
 import signal
 import time
 from contextlib import ExitStack
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from cyclonedds.core import InstanceState, ReadCondition, SampleState, ViewState
@@ -146,7 +147,7 @@ def figures(
 ) -> dict[str, Any]:
     """The longest time in which nothing came out, and what became of the items."""
     times = sorted(arrived.values())
-    gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in pairwise(times)]
     return {
         "published": published,
         "gap_s": round(max(gaps, default=0.0), 3),
