@@ -111,7 +111,7 @@ SHELLS: Final = frozenset(
     domain.cyclone domain.endpoints domain.flow domain.listener domain.observer
     domain.quality domain.settings domain.typed domain.types
     qos.plain qos.plain.reader qos.plain.writer
-    durable.archive durable.archiver durable.live durable.reader
+    durable.archive durable.archiver durable.live durable.reader durable.states
     durable.spark durable.spark.filters durable.spark.joined durable.spark.options
     durable.spark.reading
     durable.spark.sink durable.spark.source durable.spark.streaming

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evenflow import Publisher
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
+from evenflow.errors import ExperimentError
 from evenflow.processes import LocalCluster, wait_until
 from evenflow_experiments.replicas.ownership import figures
 from evenflow_experiments.replicas.work import APP
@@ -37,7 +38,7 @@ def measure(config: Config, rate: float, seconds: float, folder: Path) -> dict[s
             cluster.start_node(name, APP, env=env)
         observer = Observer(participant)
         await_owners(observer, "replicas", slices, len(NODES), PATIENCE_S)
-        doomed = set(owned_by(observer.view("items"), NODES[0]))
+        doomed = _owned(observer, slices // len(NODES))
         published, used, killed = 0, 0.0, False
         pids = [cluster.processes[name].pid for name in NODES]
         before, began = cpu_s(pids), time.monotonic()
@@ -58,3 +59,13 @@ def measure(config: Config, rate: float, seconds: float, folder: Path) -> dict[s
     # Of the slices that the dead node had alone: the other half went on all the time.
     theirs = {n: when for n, when in times.items() if n % slices in doomed}
     return row | {"gap_s": figures(len(theirs), theirs, 0, 0.0)["gap_s"]}
+
+
+def _owned(observer: Observer, count: int) -> frozenset[int]:
+    """The slices of the node that will be killed, when the map says so, too."""
+    deadline = time.monotonic() + PATIENCE_S
+    while len(found := owned_by(observer.view("items"), NODES[0])) < count:
+        if time.monotonic() > deadline:
+            raise ExperimentError("replicas", f"{NODES[0]} owns {len(found)} slices, not {count}")
+        observer.look(0.05)
+    return frozenset(found)
