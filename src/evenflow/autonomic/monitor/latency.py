@@ -77,7 +77,7 @@ class Latencies:
                 break
             del self._under_way[number]
             self.unanswered += 1
-        if now < self._next:
+        if now < self._next or not self._peers:
             return []
         self._next = now + PING_S
         pings = [self._ask(peer, now) for peer in self.targets()]
