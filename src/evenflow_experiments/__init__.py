@@ -81,6 +81,10 @@ EXPERIMENTS: Registry[click.Command] = Registry(
             "evenflow_experiments.qos.experiment:qos",
             "adaptive QoS: controller, loss, missed events (Figures 8, 9)",
         ),
+        "replicas": Later(
+            "evenflow_experiments.replicas.experiment:replicas",
+            "replicas by DDS Ownership, or takeover (MAPE-SDDL, VII)",
+        ),
         "skew": Later(
             "evenflow_experiments.balance.skew:skew",
             "all balancing algorithms on uneven loads (simulated)",

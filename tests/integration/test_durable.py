@@ -11,6 +11,7 @@ import pytest
 
 import evenflow
 from evenflow.config import Config
+from evenflow.durable.archiver import Archiver
 from evenflow.errors import ConfigError, EvenflowError
 from evenflow.overlay.broker.local import LocalBrokers
 from evenflow.overlay.space.coordinate import Coordinate
@@ -170,10 +171,10 @@ def test_a_reading_is_closed_while_it_waits(config: Config, cluster: LocalCluste
 
 
 def test_what_a_durable_topic_needs_is_said() -> None:
-    with pytest.raises(ConfigError, match="must be true for a durable topic"):
-        Config.load(None, {"topics.items.durable": True})
+    with pytest.raises(ConfigError, match="must be true, and served too, to archive it"):
+        Archiver("items", Config.load(None, {"topics.items.durable": True}))
     served = Config.load(None, {"topics.items.served": True})
-    with pytest.raises(ConfigError, match="must be true to read it from the store"):
+    with pytest.raises(ConfigError, match="must be true, and served too, to read it"):
         next(evenflow.read_from("items", 0, config=served))
     plain = Config.load(None, {"topics.items.served": True, "topics.items.durable": True})
     with pytest.raises(ConfigError, match="must be a datetime with a zone"):

@@ -63,6 +63,17 @@ def test_of_two_balancers_one_leads_and_the_other_takes_over(domain_id, tmp_path
     assert row["orders_most_a_second"] >= 1
 
 
+def test_takeover_loses_nothing_and_works_once_where_replicas_work_twice(domain_id, tmp_path):
+    code, figures = run(domain_id, tmp_path, "replicas", "--rate", "100")
+    rows = {row["way"]: row for row in figures["rows"]}
+    assert code == 0, figures
+    assert rows["takeover"]["lost"] == 0
+    for row in rows.values():
+        assert row["published"] > 300
+        assert row["gap_s"] > 0
+        assert row["cpu_ms_item"] > 0
+
+
 def test_what_many_slices_cost(domain_id, tmp_path):
     options = ("--slices", "50", "--rate", "500", "--window", "1")
     code, figures = run(domain_id, tmp_path, "many-slices", *options)

@@ -90,7 +90,8 @@ SHELLS: Final = frozenset(
     access.keys access.register access.revocation
     autonomic.agent autonomic.execute.launching autonomic.execute.node_starter
     autonomic.execute.operator_order autonomic.execute.service
-    autonomic.monitor.sensors autonomic.rates autonomic.rates.station
+    autonomic.monitor.ping_station autonomic.monitor.sensors autonomic.rates
+    autonomic.rates.station
     autonomic.knowledge.history autonomic.knowledge.journal
     bridge.shell.bridge bridge.shell.counting bridge.shell.domain_port bridge.shell.entities
     bridge.shell.handing bridge.shell.items bridge.shell.keys bridge.shell.orders
@@ -110,7 +111,7 @@ SHELLS: Final = frozenset(
     domain.cyclone domain.endpoints domain.flow domain.listener domain.observer
     domain.quality domain.settings domain.typed domain.types
     qos.plain qos.plain.reader qos.plain.writer
-    durable.archive durable.archiver durable.live durable.reader
+    durable.archive durable.archiver durable.live durable.reader durable.states
     durable.spark durable.spark.filters durable.spark.joined durable.spark.options
     durable.spark.reading
     durable.spark.sink durable.spark.source durable.spark.streaming
@@ -130,8 +131,8 @@ SHELLS: Final = frozenset(
     slices.consumer.planning slices.consumer.reading slices.consumer.finding
     slices.consumer.watching
     slices.dead_letters.office slices.dead_letters.reading
-    slices.node.application.replying slices.node.loop slices.node.node slices.node.sensors
-    slices.node.worker
+    slices.node.application.replying slices.node.application.snapshotting
+    slices.node.loop slices.node.node slices.node.sensors slices.node.worker
     slices.node.serving.flight_server slices.node.serving.shell
     slices.outbox.files slices.outbox.outbox
     slices.publisher.aio slices.publisher.intake slices.publisher.outlet
@@ -140,7 +141,8 @@ SHELLS: Final = frozenset(
     slices.subscriber.aio slices.subscriber.reception slices.subscriber.replies
     slices.subscriber.subscriber
     testing.balancer testing.bridge.schedules testing.bridge.world testing.cluster
-    testing.consumers.cluster testing.consumers.lapses testing.knowledge testing.schedules
+    testing.consumers.cluster testing.consumers.lapses testing.durable_cluster testing.knowledge
+    testing.schedules
     testing.serving_cluster testing.outages testing.planning testing.silences testing.loss.relay
     spark.cost_follower spark.metering spark.options spark.process spark.query_watch
     spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.table_sink

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from evenflow.autonomic.analyze.local_events import Phase
 from evenflow.autonomic.design import Design, design
 from evenflow.autonomic.monitor.monitors import MonitoringService
+from evenflow.autonomic.monitor.ping_station import PingStation
 from evenflow.autonomic.monitor.sensors import Sensors
 from evenflow.closing import Closing
 from evenflow.domain.channels import EVENTS, PROPERTIES
@@ -113,6 +114,7 @@ class Agent(Closing):
             PropertyReport: participant.writer(PROPERTIES),
             EventNotice: participant.writer(EVENTS),
         }
+        self._pings = PingStation(source, participant)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"{source} agent", daemon=True)
         self._thread.start()
@@ -120,7 +122,8 @@ class Agent(Closing):
     def _run(self) -> None:
         while not self._stop.is_set():
             now = time.monotonic()
-            for message in self._observations.look(self.sensors.read(now), now, time.time()):
+            readings = {**self.sensors.read(now), **self._pings.readings()}
+            for message in self._observations.look(readings, now, time.time()):
                 if isinstance(message, EventNotice):
                     _LOG.info("event %s %s", message.event, "begins" if message.raised else "ends")
                 self._writers[type(message)].write(message)
@@ -130,3 +133,4 @@ class Agent(Closing):
         """Stop watching; call it before the participant is closed."""
         self._stop.set()
         self._thread.join()
+        self._pings.close()

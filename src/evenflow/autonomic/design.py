@@ -29,6 +29,7 @@ from evenflow.autonomic.monitor.properties import (
     MACHINE,
     MAILBOX,
     NODE,
+    PATHS,
     QUERY,
     RATE,
 )
@@ -87,7 +88,7 @@ def design(config: Config, companions: Iterable[Companion] = ()) -> Design:
     """
     others = tuple(companions)
     given = {name: place for companion in others for name, place in companion.places.items()}
-    known = (*MACHINE, *NODE, *BROKER, *QUERY, *GATEWAY, *MAILBOX, *BRIDGE, *RATE)
+    known = (*MACHINE, *PATHS, *NODE, *BROKER, *QUERY, *GATEWAY, *MAILBOX, *BRIDGE, *RATE)
     properties = tuple(dict.fromkeys((*known, *config.monitor.ranges)))
     bounds = {**DEFAULT_RANGES, **config.monitor.ranges}
     groups = {EVERYBODY: "*", **{group.name: group.nodes for group in config.groups}}

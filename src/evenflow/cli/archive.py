@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evenflow.config import Config
 
 EXAMPLES = """\
-  evenflow archive                  every topic configured with durable = true
+  evenflow archive                  every served topic with durable = true
   evenflow archive --topic fleet
   evenflow archive --set 'store.brokers=["127.0.0.1:7400"]'
 
@@ -38,7 +38,7 @@ goes on where the archive ends. To read, in Python:
 def archive(shared: Shared, topics: tuple[str, ...], metrics: str | None) -> int:
     """Keep durable topics in the overlay store, until a signal or a fault."""
     config = shared.config()
-    topics = topics or tuple(topic.name for topic in config.topics if topic.durable)
+    topics = topics or tuple(topic.name for topic in config.topics if topic.archived)
     if not topics:
         raise ConfigError(
             "topics",

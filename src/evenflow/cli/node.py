@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from evenflow.config import Config
     from evenflow.model.messages import NodeReport
     from evenflow.slices.node.application.replying import SendsMany
+    from evenflow.slices.node.application.snapshotting import StateStore
 
 EXAMPLES = """\
   evenflow node --app myapp:on_new_data              the first configured topic
@@ -97,6 +98,7 @@ def node(
                 config=_with_port_of(config, number),
                 participant=participant,
                 messenger=_messenger(config, topic, participant),
+                snapshots=_snapshots(config, topic),
             )
             for number, topic in enumerate(served)
         ]
@@ -158,6 +160,15 @@ def _messenger(config: Config, topic: str, participant: Participant) -> SendsMan
     from evenflow.mobile import Messenger  # noqa: PLC0415 - an extra
 
     return Messenger(topic, config=config, participant=participant)
+
+
+def _snapshots(config: Config, topic: str) -> StateStore | None:
+    """Where the application's states are kept, of a topic that keeps them."""
+    if not config.topic(topic).keeps_state:
+        return None
+    from evenflow.durable.states import StateSnapshots  # noqa: PLC0415 - few topics need a store
+
+    return StateSnapshots(topic, config)
 
 
 def _leave(node: Node, within_s: float) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
 
+from evenflow.autonomic.monitor.properties import PATHS
 from evenflow.cli.options import Shared, command
 from evenflow.cli.output.log import say
 from evenflow.cli.output.tables import Column, number, print_table, print_text
@@ -65,7 +66,11 @@ def nodes(shared: Shared, topic: str | None, *, as_json: bool) -> int:
     topics = [topic] if topic else _topics(config, observer)
     rows = {name: rows_of(observer.view(name)) for name in topics}
     if as_json:
-        listed = [{"topic": name, **row} for name, some in rows.items() for row in some]
+        listed = [
+            {"topic": name, **row, **_paths(observer, row["node"])}
+            for name, some in rows.items()
+            for row in some
+        ]
         print(json.dumps({"topic": topic, "balancer": balancer, "nodes": listed}, indent=2))
         return 0
     for name, some in rows.items():
@@ -81,6 +86,12 @@ def nodes(shared: Shared, topic: str | None, *, as_json: bool) -> int:
     if balancer is None:
         say("no balancer is running in this domain")
     return 0
+
+
+def _paths(observer: Observer, node: str) -> dict[str, float | None]:
+    """What the node's monitors say of the paths to others; None: nothing was measured yet."""
+    read = observer.properties.get(node, {})
+    return {name: round(read[name], 3) if name in read else None for name in PATHS}
 
 
 def _topics(config: Config, observer: Observer) -> list[str]:

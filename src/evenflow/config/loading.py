@@ -118,10 +118,6 @@ class Config:
                 raise ConfigError(
                     topic.key("served"), topic.served, "must be true for a topic of dead letters"
                 )
-            if topic.durable and not topic.served:
-                raise ConfigError(
-                    topic.key("served"), topic.served, "must be true for a durable topic"
-                )
             for needs in ("consumers", "keep"):
                 if getattr(topic, needs) and not topic.served:
                     raise ConfigError(

@@ -91,7 +91,8 @@ class TopicConfig(Section):
     avro_schema: str = text("", r"[^\n]*", "a file beside this one")
     """File with the schema of Avro payloads."""
     durable: bool = yes_or_no(False)  # noqa: FBT003
-    """Whether the items are also kept in the overlay store, by ``evenflow archive``."""
+    """Whether the overlay store keeps it: the items of a served topic (``evenflow archive``), the
+    state of its application otherwise."""
     on_error: str = text("stop", "stop|dead|skip", "'stop', 'dead' or 'skip'")
     """What becomes of an item that the application cannot process, after ``node.retries``: the
     node stops and leaves it uncommitted; it is put aside in the topic ``NAME.dead``; or it is
@@ -114,6 +115,16 @@ class TopicConfig(Section):
         return f"topics.{self.name}.{name}"
 
     @property
+    def archived(self) -> bool:
+        """Whether the items are kept in the overlay store."""
+        return self.durable and self.served
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether the state of the application is kept in the overlay store."""
+        return self.durable and not self.served
+
+    @property
     def kept(self) -> Keep | None:
         """What is kept beyond what is committed; None for nothing."""
         return keep_of(self.keep)
@@ -132,6 +143,7 @@ class TopicConfig(Section):
     def layout(self) -> str:
         """What all processes of a domain must agree on, in words."""
         kind = "served" if self.served else "processed at the nodes"
+        kind += ", with state at the store" if self.keeps_state else ""
         return f"{self.slices} slices by {self.assignment}, {kind}"
 
 
@@ -212,6 +224,9 @@ class NodeConfig(Section):
     """How long such an item waits at first; each time twice as long, at most 10 s."""
     state_bytes: int = integer(MIB, 1, 256 * MIB)
     """How large the state of a slice may be that an application gives when the slice moves."""
+    snapshot_ms: int = integer(1_000, 50, 3_600_000)
+    """How often the states of slices are stored, of a durable topic with an application. What is
+    not stored is not committed."""
     dead_dir: str = text("evenflow-dead", r".+", "a folder")
     """Where nodes keep what they put aside until it is replayed or dropped, in a folder for each
     domain; relative to that of the configuration file, else to the working folder."""

@@ -130,6 +130,8 @@ RECEIPTS: Final = _kept("receipts", messages.Receipt, 1_000)
 MOVES: Final = _kept("moves", messages.MoveRequest, 64)
 REPLIES: Final = _kept("replies", messages.MoveReply, 64)
 PROPERTIES: Final = _kept("properties", messages.PropertyReport, 1, liveliness=True)
+PINGS: Final = Channel("evenflow/pings", messages.Ping, blocking_s=0.05)
+"""Partition: the process that is asked, or answered."""
 EVENTS: Final = _kept("events", messages.EventNotice, 1)
 ACTION_PLANS: Final = _kept("action-plans", messages.ActionOrder, 64)
 """Partition: the executor that shall do it."""
@@ -171,7 +173,7 @@ DEVICE_COUNTS: Final = Channel("evenflow/device-counts", messages.DeviceCounts)
 CONTROL: Final = (
     EPOCHS, COMMITS, ITEM_REPLIES, CONSUMERS, COPIES, PROGRESS, ROOM, REQUESTS, ANSWERS, ORDERS,
     ACKS, CACHE, REPORTS, REFUSALS, LOADS, READS, COSTS, BEATS, MAPS, RECEIPTS, MOVES, REPLIES,
-    PROPERTIES, EVENTS, ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS,
+    PROPERTIES, PINGS, EVENTS, ACTION_PLANS, ACTION_OUTCOMES, SILENCES, LEDGERS, CUT_ANSWERS, CUTS,
     PENDING_CUTS, WRITER_REQUESTS, GATEWAYS, ATTACHMENTS, POSITIONS, SETTLE_REQUESTS,
     SETTLE_ANSWERS, NODE_OUTCOMES, MAIL, MAIL_RECEIPTS, SEND_REQUESTS, SEND_REPLIES, MAILBOXES,
     GROUP_REQUESTS, GROUP_MEMBERS, REVOCATIONS, USES, SEPARATIONS, BRIDGES, ARCS, DEVICES,

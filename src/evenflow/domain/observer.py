@@ -10,9 +10,26 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evenflow.domain.channels import BEATS, EPOCHS, MAPS, RECEIPTS, REFUSALS, REPORTS, Gone
+from evenflow.domain.channels import (
+    BEATS,
+    EPOCHS,
+    MAPS,
+    PROPERTIES,
+    RECEIPTS,
+    REFUSALS,
+    REPORTS,
+    Gone,
+)
 from evenflow.domain.listener import Listener
-from evenflow.model.messages import Beat, EpochClose, MapPage, NodeReport, Receipt, Refusal
+from evenflow.model.messages import (
+    Beat,
+    EpochClose,
+    MapPage,
+    NodeReport,
+    PropertyReport,
+    Receipt,
+    Refusal,
+)
 from evenflow.model.slice_map import SliceMap
 
 if TYPE_CHECKING:
@@ -43,7 +60,9 @@ class Observer:
 
     def __init__(self, participant: Participant) -> None:
         self.topics: dict[str, TopicView] = {}
-        channels = (REPORTS, REFUSALS, MAPS, BEATS, RECEIPTS, EPOCHS)
+        self.properties: dict[str, dict[str, float]] = {}
+        """What the monitors of each process read."""
+        channels = (REPORTS, REFUSALS, MAPS, BEATS, RECEIPTS, EPOCHS, PROPERTIES)
         self._listener = Listener(participant, channels, self._see)
         self._writer_topics: dict[int, str] = {}
         self._maps: dict[str, SliceMap] = {}
@@ -82,6 +101,9 @@ class Observer:
                 receipts = self.view(message.topic).receipts
                 receipts.append(message)
                 del receipts[:-MOST_RECEIPTS]
+            case PropertyReport():
+                read = dict(zip(message.names, message.values, strict=True))
+                self.properties[message.source] = read
             case Gone():
                 self._see_gone(message)
 
@@ -97,6 +119,8 @@ class Observer:
         elif gone.message_type is Refusal:
             topic, node = gone.key
             self.view(topic).refused.pop(node, None)
+        elif gone.message_type is PropertyReport:
+            self.properties.pop(gone.key[0], None)
         elif gone.message_type is Beat:
             self.view(gone.key[0]).balancer = None
         elif gone.message_type is EpochClose:

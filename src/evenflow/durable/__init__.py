@@ -15,6 +15,7 @@ declared durable (``[topics.NAME] durable = true``) is kept by the overlay store
 `joining`       from the archive into the live stream: where the two are joined; pure
 `live`          the newest items from the serving nodes, for those who read along
 `archiver`      writes a topic to the store; a registered consumer of the topic
+`states`        states of an application at the store, for its nodes
 `reader`        `read_from`: the past, then what comes, each item once
 `spark`         ``format("evenflow-store")``: tables, streams, and a sink
 ==============  ===============================================================================

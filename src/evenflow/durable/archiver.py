@@ -55,8 +55,10 @@ class Archiver(Closing):
 
     def __init__(self, topic: str, config: Config) -> None:
         found = config.topic(topic)
-        if not found.durable:
-            raise ConfigError(found.key("durable"), found.durable, "must be true to archive it")
+        if not found.archived:
+            raise ConfigError(
+                found.key("durable"), found.durable, "must be true, and served too, to archive it"
+            )
         self._client = Client(brokers_of(config))
         self._archive = Archive(self._client, topic, config.store.level)
         self._unsure = False

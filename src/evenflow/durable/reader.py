@@ -80,9 +80,11 @@ def read_rows(
     """Yield the same as Arrow tables: writer, number, slice, sender, id, time, payload."""
     found = config or Config.load()
     section = found.topic(topic)
-    if not section.durable:
+    if not section.archived:
         raise ConfigError(
-            section.key("durable"), section.durable, "must be true to read it from the store"
+            section.key("durable"),
+            section.durable,
+            "must be true, and served too, to read it from the store",
         )
     begin = max(1, round(_seconds_of(start) * 1e9))
     with Client(brokers_of(found)) as client:

@@ -12,7 +12,12 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evenflow.slices.node.application.states import ForgetState, GiveState, TakeState
+from evenflow.slices.node.application.states import (
+    ForgetState,
+    GiveState,
+    SnapshotState,
+    TakeState,
+)
 from evenflow.testing.invariants import Violation
 
 if TYPE_CHECKING:
@@ -49,7 +54,7 @@ class Folding:
     def do(self, task: Task, terms: Mapping[int, int]) -> dict[int, bytes]:
         """Give, take or forget; the node holds its slices under these terms."""
         match task:
-            case GiveState(_, slices):
+            case GiveState(slices=slices) | SnapshotState(slices):
                 return {one: self._give(self.states[one]) for one in slices}
             case TakeState(slice_id, None):
                 self.emptied += 1

@@ -5,6 +5,9 @@ from __future__ import annotations
 MACHINE = ("cpu", "memory", "network_bytes", "process_cpu", "process_memory_bytes")
 """Properties of the machine and the process: percent of all cores, percent of the memory, bytes per
 second in and out; percent of one core, bytes."""
+PATHS = ("latency_ms",)
+"""Properties of the paths to other processes: milliseconds there and back, the median over those
+that were asked."""
 
 NODE = (
     "items",

@@ -56,7 +56,7 @@ class JoinedSource(EvenflowSource):
         given, time = _split(self.options)
         options, plain = Options.of(given), source_with_times(self.times_at)
         topic = next((value for name, value in given.items() if name.lower() == "topic"), "")
-        durable = any(one.name == topic and one.durable for one in options.config.topics)
+        durable = any(one.name == topic and one.archived for one in options.config.topics)
         if not durable or options.starting != EARLIEST:
             return plain(self.options).streamReader(schema)
         oldest = None if time is None else _micros(time)

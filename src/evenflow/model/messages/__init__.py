@@ -77,6 +77,7 @@ from evenflow.model.messages.autonomic import (
     ActionOrder,
     ActionOutcome,
     EventNotice,
+    Ping,
     PropertyReport,
 )
 from evenflow.model.messages.balancing import (
@@ -165,6 +166,7 @@ __all__ = [
     "NodeReport",
     "Order",
     "PendingCuts",
+    "Ping",
     "Positions",
     "Progress",
     "PropertyReport",

@@ -43,6 +43,20 @@ class EventNotice:
 
 
 @dataclass(frozen=True, slots=True)
+class Ping:
+    """A small message that is answered at once, to measure how long that takes."""
+
+    source: Text
+    """Id of the process that sends it."""
+    target: Text
+    """Id of the process that it is for."""
+    number: U32
+    """Counted by who asks; the answer carries the same."""
+    answer: Bool
+    """Whether this is an answer."""
+
+
+@dataclass(frozen=True, slots=True)
 class ActionOrder:
     """One action of a plan, to the executor that shall do or undo it (MAPE-SDDL, Listing 2).
 

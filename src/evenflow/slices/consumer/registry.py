@@ -47,7 +47,7 @@ def is_expired(said: ConsumerCommit | CommitCopy) -> bool:
 
 def expected_consumers(topic: TopicConfig) -> tuple[str, ...]:
     """The consumers of a topic that follow from what it is."""
-    return (ARCHIVE,) * topic.durable + (DEAD,) * topic.is_dead
+    return (ARCHIVE,) * topic.archived + (DEAD,) * topic.is_dead
 
 
 def declared_consumers(topic: TopicConfig) -> tuple[str, ...]:

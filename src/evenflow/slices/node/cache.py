@@ -44,19 +44,8 @@ class HeldSlice:
         kept: Counts what all slices of the node keep.
     """
 
-    __slots__ = (
-        "_kept",
-        "arrived",
-        "asked_before",
-        "busy",
-        "items",
-        "payload_bytes",
-        "session",
-        "slice",
-        "state",
-        "term",
-        "tracks",
-    )
+    __slots__ = ("_kept", "arrived", "asked_before", "busy", "items", "loading", "payload_bytes",
+                 "session", "slice", "state", "term", "tracks")  # fmt: skip
 
     def __init__(
         self, slice_id: int, state: SliceState, term: int, kept: KeptSamples | None = None
@@ -67,6 +56,8 @@ class HeldSlice:
         self.term = term
         self.session = 0
         """Term of the session in which the slice is being given away; 0 when it is not."""
+        self.loading = False
+        """Whether the state of the slice is still to be found at the store."""
         self.tracks: dict[int, Track] = {}
         self.items = self.payload_bytes = 0
         """What the slice has brought since it is held: items, and payload bytes."""
@@ -76,6 +67,11 @@ class HeldSlice:
         """Items that have arrived for it since it is held under its term (:meth:`announce`)."""
         self.asked_before = 0
         """The newest replay request that was sent before it was held under its term."""
+
+    @property
+    def usable(self) -> bool:
+        """Whether the application may have items of it."""
+        return self.state is SliceState.AVAILABLE and not self.loading
 
     def track(self, writer: int) -> Track:
         """The track of a writer, made when there is none."""
@@ -236,7 +232,7 @@ class SliceCache:
         return sample, {
             batch.slice
             for held, track, batch in needed
-            if held.state is SliceState.AVAILABLE and track.known and batch.first <= track.next
+            if held.usable and track.known and batch.first <= track.next
         }
 
     def start(self, held: HeldSlice, writer: int, floor: int, *, known: bool = True) -> int:
@@ -256,7 +252,7 @@ class SliceCache:
         """Queue a track whose items the application may have now."""
         if self._serving:
             return
-        if held.state is SliceState.AVAILABLE and track.known and track.ready:
+        if held.usable and track.known and track.ready:
             key = (held.slice, writer)
             if key not in self._queued and key not in self.resting:
                 self._queued.add(key)
@@ -276,7 +272,7 @@ class SliceCache:
             self._queued.discard(key)
             slice_id, writer = key
             held = self.held.get(slice_id)
-            if held is None or held.state is not SliceState.AVAILABLE or key in self.resting:
+            if held is None or not held.usable or key in self.resting:
                 continue
             track = held.tracks.get(writer)
             if track is None:

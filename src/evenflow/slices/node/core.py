@@ -22,7 +22,8 @@ puts them together and adds what concerns the node as a whole: its lease, its re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from evenflow.model.messages import (
     Beat,
@@ -38,7 +39,7 @@ from evenflow.model.messages import (
 )
 from evenflow.model.slice_map import page_count, page_slices
 from evenflow.slices.actions import Send, WriterGone
-from evenflow.slices.node.application.states import GiveState
+from evenflow.slices.node.application.keeping import StateKeeping
 from evenflow.slices.node.condition import Condition
 from evenflow.slices.node.delivery import Delivery
 from evenflow.slices.node.endings import Endings
@@ -51,12 +52,15 @@ from evenflow.slices.node.writers import Writers
 from evenflow.slices.terms import balancer_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evenflow.model.batch import Batch
     from evenflow.model.sample import Sample
     from evenflow.slices.ledger_view import KnownCuts
     from evenflow.slices.node.application.states import Task
     from evenflow.slices.spill import Spill
 
+NO_FAULTS: Final[Mapping[int, str]] = MappingProxyType({})
 BALANCER_SILENT = 2.0
 """Seconds without a beat after which a leaving node no longer waits for the balancer."""
 FOLLOWS = 1.0
@@ -102,6 +106,7 @@ class NodeCore:
             delivery=self.delivery,
             states=self.states,
         )
+        self.keeping = StateKeeping(self.writers, self.ownership, self.orders)
         self.endings = Endings(topic, node, self.writers, settings.writer_silence)
         self.condition = condition or Condition()
         self.lease = Lease(settings.lease, settings.stall, now)
@@ -129,7 +134,7 @@ class NodeCore:
 
     def next_delivery(self, now: float) -> Batch | None:
         """What the application shall process now; it says :meth:`delivered` when it has."""
-        if self.states is not None and self.states.pending:
+        if self.keeping.pending:
             return None
         return self.delivery.begin(now) if self.holds_lease(now) else None
 
@@ -139,18 +144,13 @@ class NodeCore:
 
     def next_task(self) -> Task | None:
         """What the application shall do with states now; then :meth:`task_done`."""
-        if self.states is None or self.delivery.in_hand is not None:
-            return None
-        return self.states.next()
+        return self.keeping.next_task() if self.delivery.in_hand is None else None
 
-    def task_done(self, task: Task, given: dict[int, bytes], fault: str = "") -> list[Send]:
+    def task_done(
+        self, task: Task, given: Mapping[int, bytes], faults: Mapping[int, str] = NO_FAULTS
+    ) -> list[Send]:
         """The application is through with a task; it gave these states, or cannot and why."""
-        assert self.states is not None
-        self.states.finish()
-        if not isinstance(task, GiveState):
-            return []
-        fault = fault or self.states.fault_of(given)
-        return self.orders.on_states_given(task.term, given, fault)
+        return self.keeping.task_done(task, given, faults)
 
     def delivered(self, seconds: float, *, ok: bool = True) -> list[Send]:
         """The application is through with what it had in hand."""
@@ -158,7 +158,7 @@ class NodeCore:
         if further is None:
             return []
         held, batch = further
-        self.writers.dirty.add((batch.slice, batch.writer))
+        self.writers.commits.on_processed(batch.slice, batch.writer)
         return self.orders.on_processed(held, batch.count)
 
     def failed(
@@ -175,7 +175,7 @@ class NodeCore:
             return failed.exhausted, []
         done = failed.processed
         if done is not None:
-            self.writers.dirty.add((done.slice, done.writer))
+            self.writers.commits.on_processed(done.slice, done.writer)
         return False, self.orders.on_processed(failed.held, done.count if done else 0)
 
     # -- messages and events --------------------------------------------------------------------
@@ -271,6 +271,7 @@ class NodeCore:
         if now >= self._next_commit:
             self._next_commit = now + self.settings.commit_every
             actions += self.writers.commit()
+        self.keeping.poll(now)
         if stalled:
             self.endings.on_stall(now)
         actions += self.endings.poll(now)

@@ -29,6 +29,7 @@ from evenflow.model.ids import NodeId
 from evenflow.slices.consumer.registry import expected_consumers
 from evenflow.slices.dead_letters.office import DeadLetterOffice
 from evenflow.slices.node.application.replying import Replying
+from evenflow.slices.node.application.snapshotting import Snapshotting, check_state
 from evenflow.slices.node.condition import Condition, bounds_in
 from evenflow.slices.node.core import NodeCore
 from evenflow.slices.node.loop import TICK_S, NodeLoop
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from evenflow.model.batch import Batch
     from evenflow.model.messages import NodeReport
     from evenflow.slices.node.application.replying import SendsMany
+    from evenflow.slices.node.application.snapshotting import StateStore
     from evenflow.slices.node.worker import OnNewData
 
 _LOG = logging.getLogger(__name__)
@@ -66,6 +68,8 @@ class Node(Closing):
         participant: Shared with other parts of the process; by default the node opens its own.
         messenger: Takes replies (``batch.reply``) to mobile nodes; by default replies go to the
             publishers of the items.
+        snapshots: Where states are kept, of a durable topic with an application:
+            ``evenflow.durable.states.StateSnapshots(topic, config)``. The node closes it.
     """
 
     def __init__(
@@ -77,10 +81,12 @@ class Node(Closing):
         config: Config | None = None,
         participant: Participant | None = None,
         messenger: SendsMany | None = None,
+        snapshots: StateStore | None = None,
     ) -> None:
         self.config = config or Config.load()
         self.topic = self.config.topic(topic)
         check_served(self.topic, serving=on_new_data is None)
+        check_state(self.topic, stateful(on_new_data), snapshots)
         name = node_partition(name or f"{socket.gethostname()}-{os.getpid()}")
         self.id = NodeId.of(name, secrets.token_hex(3))
         self.error: BaseException | None = None
@@ -101,6 +107,7 @@ class Node(Closing):
                 self.config.node,
                 serving=on_new_data is None,
                 stateful=stateful(on_new_data) is not None,
+                durable=snapshots is not None,
             ),
             time.monotonic(),
             host=socket.gethostname(),
@@ -123,6 +130,7 @@ class Node(Closing):
         self._dead = self._put_aside_in(on_new_data)
         self._replying = Replying(topic, self.id, self._loop.control_writers, messenger)
         self._worker = self._work_with(on_new_data)
+        self._snapshotting = self._snapshot_at(snapshots)
         self._part = self._take_part()
         self._threads = self._start_threads(name)
 
@@ -168,6 +176,11 @@ class Node(Closing):
             state=stateful(on_new_data),
         )
 
+    def _snapshot_at(self, store: StateStore | None) -> Snapshotting | None:
+        if store is None:
+            return None
+        return Snapshotting(self.id, self._core.keeping, store, self._work, self._stopping)
+
     def _put_aside_in(self, on_new_data: OnNewData | None) -> DeadLetterOffice | None:
         """Where items go that the application cannot process."""
         if on_new_data is None or self.topic.on_error != "dead":
@@ -194,6 +207,8 @@ class Node(Closing):
         runs = [("loop", self._loop.run)]
         if self._worker is not None:
             runs.append(("worker", self._worker.run))
+        if self._snapshotting is not None:
+            runs.append(("snapshots", self._snapshotting.run))
         threads = [
             threading.Thread(target=self._guarded, args=(run,), name=f"{name} {what}", daemon=True)
             for what, run in runs
@@ -264,6 +279,11 @@ class Node(Closing):
         return self._core.states.lost if self._core.states is not None else 0
 
     @property
+    def states_unsaved(self) -> int:
+        """Slices whose state could not be stored the last time: nothing of them is committed."""
+        return len(self._core.writers.snapshots.unsaved) if self._core.writers.snapshots else 0
+
+    @property
     def unheard(self) -> int:
         """Replies of the application that nobody listens to, or for which there was no room."""
         return self._replying.unheard
@@ -311,6 +331,8 @@ class Node(Closing):
         """End at once: finish what the application has in hand, commit, leave the domain."""
         self._stop_threads()
         self._loop.wake()
+        if self._snapshotting is not None:
+            self._snapshotting.close()
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()

@@ -116,7 +116,7 @@ class Orders:
                 outdated = self._ownership.is_outdated(slices, term)
                 return "a newer term is known here" if outdated else ""
             case Step.FREEZE:
-                free = all(h and h.state is SliceState.AVAILABLE and h.term < term for h in held)
+                free = all(h and h.usable and h.term < term for h in held)
                 return "" if free else "not all of these slices are available here"
             case Step.ADD:
                 return "some of these slices are here already" if any(held) else ""
@@ -269,7 +269,7 @@ class Orders:
             self._writers.gone_since.setdefault(writer, now)
             self._cache.start(self._cache.held[slice_id], writer, done, known=bool(known))
             if done:
-                self._writers.dirty.add((slice_id, writer))
+                self._writers.commits.on_processed(slice_id, writer)
 
     def _take(self, term: int, slices: frozenset[int], now: float) -> list[Send]:
         """Own slices under a new term; publishers will say where their numbers start."""
@@ -280,12 +280,13 @@ class Orders:
                 mine = self._cache.held.get(slice_id) or self._cache.hold(
                     slice_id, SliceState.AVAILABLE, term
                 )
+                before = mine.term
                 mine.state, mine.term, mine.session = SliceState.AVAILABLE, term, 0
                 mine.arrived = 0
                 for track in mine.tracks.values():
                     track.known = track.fresh = False
                 if self._states is not None:
-                    self._states.own(slice_id, term)
+                    mine.loading = self._states.own(slice_id, term, before)
             self._ownership.begin(slices, term, now)
         return [self._ack(term, Step.TAKE)]
 

@@ -40,11 +40,16 @@ class NodeSettings:
     """Bytes that the state of a slice may have when it moves."""
     stateful: bool = False
     """Whether the application has state for each slice."""
+    durable: bool = False
+    """Whether that state is stored, and nothing is committed before it is."""
+    snapshot_every: float = _DEFAULT.snapshot_ms / 1000
     serving: bool = False
     """No application: items are kept for consumers, who read them and say when to forget them."""
 
     @classmethod
-    def from_config(cls, config: NodeConfig, *, serving: bool, stateful: bool = False) -> Self:
+    def from_config(
+        cls, config: NodeConfig, *, serving: bool, stateful: bool = False, durable: bool = False
+    ) -> Self:
         """The settings that a configuration asks for."""
         return cls(
             deliver_items=config.deliver_items,
@@ -58,5 +63,7 @@ class NodeSettings:
             retry_pause=config.retry_ms / 1000,
             state_bytes=config.state_bytes,
             stateful=stateful,
+            durable=durable,
+            snapshot_every=config.snapshot_ms / 1000,
             serving=serving,
         )

@@ -44,11 +44,14 @@ class Track:
         kept: Counts what the tracks of the node keep.
     """
 
-    __slots__ = ("_kept", "done", "fresh", "known", "last", "next", "out_of_order", "ready")
+    __slots__ = ("_kept", "done", "fresh", "known", "last", "next", "out_of_order", "ready",
+                 "saved")  # fmt: skip
 
     def __init__(self, kept: KeptSamples) -> None:
         self._kept = kept
         self.done = 0
+        self.saved = 0
+        """Up to where they are in a snapshot that counts, of a topic that has such."""
         self.next = 1
         self.last = 0
         """Newest number that the publisher has announced or sent."""

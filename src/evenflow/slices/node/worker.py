@@ -21,7 +21,12 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from evenflow.errors import ItemFailed
 from evenflow.model.batch import Batch
-from evenflow.slices.node.application.states import ForgetState, GiveState, TakeState
+from evenflow.slices.node.application.states import (
+    ForgetState,
+    GiveState,
+    SnapshotState,
+    TakeState,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,6 +121,8 @@ class Worker:
         self._reply = reply
         self._give_up = give_up
         self._state = state
+        self._failing: set[int] = set()
+        """Slices whose states the application could not give the last time."""
 
     def run(self) -> None:
         """Process what there is until the node stops."""
@@ -188,23 +195,37 @@ class Worker:
         """
         assert self._state is not None
         given: dict[int, bytes] = {}
-        fault = ""
+        faults: dict[int, str] = {}
         try:
             match task:
-                case GiveState(_, slices):
-                    given = {slice_id: bytes(self._state.give(slice_id)) for slice_id in slices}
+                case GiveState(slices=slices) | SnapshotState(slices):
+                    given, faults = self._ask_for(self._state, slices)
                 case TakeState(slice_id, state):
                     self._state.take(slice_id, state)
                 case ForgetState(slice_id):
                     self._state.forget(slice_id)
         except Exception as error:  # noqa: BLE001 - whatever an application may raise
             _LOG.exception("the application failed on %s", type(task).__name__)
-            fault = f"the application cannot give its state: {error!r}"
-            if not isinstance(task, GiveState):
-                self.error = error
-                self._stopping.set()
+            self.error = error
+            self._stopping.set()
         with self._work:
-            return self._core.task_done(task, given, fault)
+            return self._core.task_done(task, given, faults)
+
+    def _ask_for(
+        self, application: Stateful, slices: tuple[int, ...]
+    ) -> tuple[dict[int, bytes], dict[int, str]]:
+        """The states of slices, and of others why they cannot be given."""
+        given: dict[int, bytes] = {}
+        faults: dict[int, str] = {}
+        for slice_id in slices:
+            try:
+                given[slice_id] = bytes(application.give(slice_id))
+            except Exception as error:  # noqa: BLE001 - whatever it may raise
+                if slice_id not in self._failing:  # once: it is asked again and again
+                    _LOG.exception("the application cannot give the state of slice %d", slice_id)
+                faults[slice_id] = f"the application cannot give its state: {error!r}"
+        self._failing = (self._failing - given.keys()) | faults.keys()
+        return given, faults
 
     def _process(self, batch: Batch) -> tuple[Exception | None, float]:
         """Let the application process a batch; return what it raised, and how long it took."""

@@ -7,11 +7,11 @@ processed. A writer that is silent is waited for; it ends when the ledger says s
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import (
-    Commit,
     EpochClose,
     ReplayAnswer,
     ReplayRequest,
@@ -21,8 +21,10 @@ from evenflow.model.messages.stream import ANY
 from evenflow.slices.actions import Send
 from evenflow.slices.foreign_writers import ForeignWriters
 from evenflow.slices.ledger_view import LedgerView
+from evenflow.slices.node.application.snapshots import snapshots_of
 from evenflow.slices.node.application.states import States
 from evenflow.slices.node.cache import SliceCache
+from evenflow.slices.node.commits import Commits
 from evenflow.slices.node.replay_requests import ReplayRequests
 from evenflow.slices.node.serving.rules import ServingRules
 
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 LEAST_ROOM: Final = 256 << 10
 """Bytes that a publisher is asked for at least, if the cache has four times that: a sample."""
+MOST_ENDED: Final = 100
+"""Writers that have ended whose positions are kept."""
 RETURNED: Final = 2.0
 """A writer that is heard after so long a silence was away."""
 
@@ -57,7 +61,8 @@ class Writers:
         self.serving = (
             ServingRules(topic, node, self.cache, self.ledger) if settings.serving else None
         )
-        self.states = States(settings.state_bytes) if settings.stateful else None
+        self.snapshots = snapshots_of(node, settings)
+        self.states = States(settings.state_bytes, self.snapshots) if settings.stateful else None
         self.replay_requests = ReplayRequests(settings.ask_grace, settings.ask_retry)
         self.misfits: dict[int, int] = {}
         """Writers that cut the topic into another number of slices, with that number."""
@@ -72,12 +77,13 @@ class Writers:
         """Items that came by replay and were needed."""
         self.lost = 0
         """Items that nobody has any more."""
-        self.dirty: set[tuple[int, int]] = set()
-        """(slice, writer) processed further than committed."""
+        self.commits = Commits(topic, node, self.cache, self.gone_since, self.snapshots)
         self._topic = topic
         self._node = node
         self._slice_count = slice_count
         self._requests = 0
+        self._ended: deque[int] = deque()
+        """Writers that have ended, and whose positions are still kept with the states."""
 
     # -- what arrives -----------------------------------------------------------------------------
 
@@ -131,9 +137,9 @@ class Writers:
                 continue
             if not track.known or track.lacks:
                 self.replay_requests.soon(writer, slice_id, now)
-            elif track.done >= last:
+            elif self.commits.upto(track) >= last:
                 # Committed here but still kept there: the commit was lost.
-                self.dirty.add((slice_id, writer))
+                self.commits.dirty.add((slice_id, writer))
         if self.serving is not None:
             self._ask_up_to_cut(writer, now)
             self.serving.on_epoch_closed(close)
@@ -289,27 +295,9 @@ class Writers:
     def commit(self, only: frozenset[int] | None = None) -> list[Send]:
         """Tell publishers what is processed, of all slices or of some."""
         if self.serving is not None:
-            self.dirty.clear()
+            self.commits.dirty.clear()
             return []
-        ready: dict[int, list[tuple[int, int, int]]] = {}
-        for key in [key for key in self.dirty if only is None or key[0] in only]:
-            slice_id, writer = key
-            held = self.cache.held.get(slice_id)
-            track = held.tracks.get(writer) if held else None
-            if held is not None and track and self.gone_since.get(writer, 0.0) is not None:
-                continue  # it is told when it is heard again
-            self.dirty.discard(key)
-            if held is None or track is None or not track.known:
-                continue
-            if held.state is SliceState.TAKING:
-                continue
-            ready.setdefault(writer, []).append((slice_id, held.term, track.done))
-        commits: list[Send] = []
-        for writer, rows in ready.items():
-            slices, terms, upto = zip(*rows, strict=True)
-            commit = Commit(self._topic, writer, self._node, "", slices, terms, upto)
-            commits.append(Send(commit, to=WriterId.text(writer)))
-        return commits
+        return self.commits.take(only)
 
     # -- writers that end -------------------------------------------------------------------------
 
@@ -319,7 +307,6 @@ class Writers:
         self.replay_requests.forget_writer(writer)
         if self.serving is not None:
             self.serving.on_cut(cut)
-        if self.serving is not None:
             self.cache.last_epochs[writer] = cut.epoch
         else:
             self.cache.limits[writer] = limits
@@ -334,13 +321,27 @@ class Writers:
     def forget(self, writer: int) -> None:
         """All of a writer that counts is committed by everybody: nothing of it is needed."""
         self.close(writer)
-        self.cache.drop_writer(writer)
+        if self.states is None:
+            self.cache.drop_writer(writer)
+        else:
+            self._keep_positions(writer)
         if self.serving is not None:
             self.serving.forget_writer(writer)
         for known in (self.gone_since, self.heard):
             known.pop(writer, None)
         self.goodbyes.discard(writer)
         self.foreign.forget(writer)
+
+    def _keep_positions(self, writer: int) -> None:
+        """Keep how far states have come of a writer that has ended, of the newest of them.
+
+        Who gets a state next may not know of the end, and hear of the writer's floors late.
+        """
+        for _, track in self.cache.tracks_of(writer):
+            track.clear()
+        self._ended.append(writer)
+        while len(self._ended) > MOST_ENDED:
+            self.cache.drop_writer(self._ended.popleft())
 
     def close(self, writer: int) -> None:
         """Nothing more of a writer comes in; what is here stays until it is processed."""

@@ -192,7 +192,7 @@ def test_a_state_that_cannot_be_taken_ends_the_worker_but_not_one_that_cannot_be
     assert stateful(application.on_new_data) is application
     assert stateful(refuse) is None
     running.worker._state = stateful(application)
-    running.node.core.states = States(10)
+    running.node.core.states = running.node.core.keeping._states = States(10)
     running.node.core.states.ask(1, frozenset({0}))
     assert wait_until(lambda: not running.node.core.states.pending, 10)
     assert running.worker.error is None

@@ -60,7 +60,7 @@ def work(writers: Writers, slice_id: int = 0) -> None:
     track = writers.cache.held[slice_id].track(WRITER)
     while (taken := track.take(100)) is not None:
         track.complete(taken)
-    writers.dirty.add((slice_id, WRITER))
+    writers.commits.dirty.add((slice_id, WRITER))
 
 
 def test_a_writer_is_asked_at_first_sight_where_its_numbers_start(writers: Writers) -> None:

@@ -1,0 +1,148 @@
+"""States of applications in the store, for the nodes of a durable topic.
+
+Two topics of the store. ``states/NAME`` has the states, one message for each slice of a snapshot,
+with the positions that it agrees with. ``state-log/NAME`` has the records, claims and snapshots; a
+record says between which times of the store its states lie. A record is written when its states
+are stored, so whoever reads it finds them. Which records count, nodes find out by themselves
+(:mod:`evenflow.slices.node.application.state_log`).
+
+The log is read whole by a node that comes new, and from there on what was added. Nodes store every
+slice again every minute, also without a change; so brokers may let both topics expire after some
+minutes (``evenflow broker --keep-for``), and a node that comes new has little to read.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+
+import msgspec
+
+from evenflow.closing import Closing
+from evenflow.durable.archiver import brokers_of
+from evenflow.errors import ConfigError
+from evenflow.overlay.client.blocking import Client
+from evenflow.slices.node.application.snapshots import Row
+from evenflow.slices.node.application.state_log import StateRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenflow.config import Config
+    from evenflow.overlay.protocol.messages import Message
+
+MOST_BYTES: Final = 3 << 20
+"""Largest state; the store takes messages of 4 MiB, and positions come with it."""
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Number = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class _Stored(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The state of a slice, as a message of the store."""
+
+    bundle: str
+    slice: Number
+    term: Number
+    positions: dict[Number, Number]
+    state: bytes
+
+
+class _Record(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A record of the log, as a message of the store."""
+
+    node: str
+    number: Number
+    slices: tuple[Number, ...]
+    terms: tuple[Number, ...]
+    bundle: str
+    since: Number
+    until: Number
+
+    def __post_init__(self) -> None:
+        if len(self.slices) != len(self.terms):
+            raise ValueError("as many slices as terms")
+
+
+_STORED: Final = msgspec.msgpack.Decoder(_Stored)
+_RECORD: Final = msgspec.msgpack.Decoder(_Record)
+_ENCODE: Final = msgspec.msgpack.Encoder().encode
+
+
+class StateSnapshots(Closing):
+    """Keeps the states of one topic's application in the store, for one node.
+
+    Args:
+        topic: The topic.
+        config: The configuration; its topic must be durable, and processed at the nodes.
+    """
+
+    def __init__(self, topic: str, config: Config) -> None:
+        found = config.topic(topic)
+        if not found.keeps_state:
+            raise ConfigError(
+                found.key("durable"), found.durable, "must be true, and served false, to keep state"
+            )
+        if config.node.state_bytes > MOST_BYTES:
+            raise ConfigError(
+                "node.state_bytes",
+                config.node.state_bytes,
+                f"must not be above {MOST_BYTES} for a durable topic: the store takes no more",
+            )
+        self._states, self._log = f"states/{topic}", f"state-log/{topic}"
+        self._level = config.store.level
+        self._seen = 1
+        """Up to which time of the store the log was read."""
+        self.damaged = 0
+        """Messages in these topics that are none of theirs."""
+        self._client = Client(brokers_of(config))
+
+    def append(self, record: StateRecord, rows: Sequence[Row]) -> None:
+        """Store states, and a record that names them; return when both are safe."""
+        since = until = 0
+        if rows:
+            since = self._client.now(self._states, level=self._level)
+            stored = (
+                _Stored(record.bundle, row.slice, row.term, dict(row.positions), row.state)
+                for row in rows
+            )
+            self._client.publish_all(self._states, map(_ENCODE, stored), level=self._level)
+            until = self._client.now(self._states, level=self._level)
+        placed = _Record(*record._replace(node=str(record.node), since=since, until=until))
+        self._client.publish(self._log, _ENCODE(placed), level=self._level)
+
+    def read_on(self) -> list[StateRecord]:
+        """The records behind those that were read before, up to now."""
+        now = self._client.now(self._log, level=self._level)
+        found = []
+        for message in self._client.read(self._log, self._seen, now):
+            record = self._decoded(_RECORD, message, self._log)
+            if record is not None:
+                found.append(StateRecord(*msgspec.structs.astuple(record)))
+        self._seen = now
+        return found
+
+    def fetch(self, record: StateRecord, slices: Sequence[int]) -> list[Row]:
+        """The states of some slices of a snapshot, as far as they are there."""
+        rows = []
+        for message in self._client.read(self._states, record.since, record.until):
+            one = self._decoded(_STORED, message, self._states)
+            if one is not None and one.bundle == record.bundle and one.slice in slices:
+                rows.append(Row(one.slice, one.term, one.positions, one.state))
+        return rows
+
+    def _decoded(
+        self, decoder: msgspec.msgpack.Decoder[T], message: Message, topic: str
+    ) -> T | None:
+        try:
+            return decoder.decode(message.payload)
+        except msgspec.DecodeError as error:
+            self.damaged += 1
+            _log.warning("%s has a message that is none of its: %s", topic, error)
+            return None
+
+    def close(self) -> None:
+        """End, at once: who waits in another thread is told so."""
+        self._client.close()

@@ -1,0 +1,66 @@
+"""The log of snapshots: whose records count, in the order in which the store keeps them.
+
+Of a durable topic every node writes into one log at the store: *claims*, when it has been given
+slices, and *snapshots* of the states of its slices. The states themselves lie beside it; a record
+names where. All who read the log fold it in the same order by the same rule, so they agree.
+
+**What counts.** A record counts for a slice when no record before it names a newer term for the
+slice, or the same term and a later round of its node. So a claim fences: nothing of an older term
+counts behind it, whenever it was written. And what a node wrote and the network brought late does
+not replace what the same node wrote afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class StateRecord(NamedTuple):
+    """A claim, or a snapshot of some slices."""
+
+    node: str
+    """Who wrote it."""
+    number: int
+    """Its round: claims and snapshots of a node are counted together."""
+    slices: tuple[int, ...]
+    terms: tuple[int, ...]
+    """Under which term the node owned each."""
+    bundle: str = ""
+    """Names the states; empty: it is a claim."""
+    since: int = 0
+    """None of the states was stored before this time of the store."""
+    until: int = 0
+    """None of them was stored at this time or later."""
+
+
+class Found(NamedTuple):
+    """The newest snapshot of a slice that counts."""
+
+    term: int
+    record: StateRecord
+
+
+class StateLog:
+    """The log of one topic, as far as it was read."""
+
+    def __init__(self) -> None:
+        self._newest: dict[int, Found] = {}
+        self._fences: dict[int, tuple[int, int]] = {}
+        """Of each slice the newest term, and the latest round under it."""
+
+    def add(self, record: StateRecord) -> frozenset[int]:
+        """Read on; return the slices for which the record counts."""
+        counting = set()
+        for slice_id, term in zip(record.slices, record.terms, strict=True):
+            fence = (term, record.number)
+            if fence < self._fences.get(slice_id, (0, 0)):
+                continue
+            counting.add(slice_id)
+            self._fences[slice_id] = fence
+            if record.bundle:
+                self._newest[slice_id] = Found(term, record)
+        return frozenset(counting)
+
+    def newest(self, slice_id: int) -> Found | None:
+        """The newest snapshot of a slice that counts."""
+        return self._newest.get(slice_id)

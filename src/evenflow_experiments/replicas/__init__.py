@@ -1,0 +1,1 @@
+"""Replicas by DDS Ownership against takeover (MAPE-SDDL, section VII)."""

@@ -1,0 +1,135 @@
+"""Which snapshots count, and what a node does about them, one rule at a time."""
+
+from __future__ import annotations
+
+from evenflow.slices.node.application.snapshots import (
+    Begun,
+    Claim,
+    Fetch,
+    Row,
+    Saved,
+    Snapshots,
+    Source,
+    Write,
+)
+from evenflow.slices.node.application.state_log import StateLog, StateRecord
+
+ME, OTHER = "me~1", "other~2"
+
+
+def claim(node: str, number: int, term: int) -> StateRecord:
+    return StateRecord(node, number, (3,), (term,))
+
+
+def stored(node: str, number: int, term: int) -> StateRecord:
+    return StateRecord(node, number, (3,), (term,), f"{node}/{number}")
+
+
+def newest(*records: StateRecord) -> str:
+    """The bundle of the snapshot of slice 3 that counts, after a log."""
+    log = StateLog()
+    for record in records:
+        log.add(record)
+    found = log.newest(3)
+    return found.record.bundle if found is not None else ""
+
+
+def test_nothing_of_an_older_term_counts_behind_a_claim() -> None:
+    first, late = stored(OTHER, 1, 5), stored(OTHER, 2, 5)
+    assert newest(first, late) == f"{OTHER}/2"
+    assert newest(first, claim(ME, 1, 7), late) == f"{OTHER}/1"
+    assert newest(first, claim(ME, 1, 7), late, stored(ME, 2, 7)) == f"{ME}/2"
+
+
+def test_what_a_node_wrote_before_does_not_replace_what_it_wrote_after() -> None:
+    assert newest(stored(ME, 2, 5), stored(ME, 1, 5)) == f"{ME}/2"
+
+
+def saving() -> Snapshots:
+    """A node that has changed slice 3, up to number 9 of writer 1, and given its state."""
+    snapshots = Snapshots(ME, 1.0, 10)
+    snapshots.change(3)
+    assert snapshots.due(5.0) == (3,)
+    snapshots.begin({3: (5, {1: 9})})
+    snapshots.end({3: b"state"}, {})
+    return snapshots
+
+
+def test_a_job_is_the_same_until_the_log_shows_it() -> None:
+    snapshots = saving()
+    row = Row(3, 5, {1: 9}, b"state")
+    assert snapshots.next_job() == snapshots.next_job() == Write(1, (row,))
+    snapshots.change(3)
+    assert snapshots.due(99.0) == (), "one round at a time"
+    assert snapshots.on_records([stored(OTHER, 1, 2)]) == []
+    assert snapshots.on_records([stored(ME, 1, 5)]) == [Saved((row,))]
+    assert snapshots.next_job() is None
+    assert snapshots.due(99.0) == (3,)
+
+
+def test_what_does_not_count_is_not_saved() -> None:
+    snapshots = saving()
+    assert snapshots.next_job() is not None
+    assert snapshots.on_records([claim(OTHER, 1, 6), stored(ME, 1, 5)]) == [Saved(())]
+
+
+def test_what_is_too_large_or_not_given_is_tried_again() -> None:
+    snapshots = Snapshots(ME, 1.0, 4)
+    snapshots.change(3)
+    snapshots.change(4)
+    assert snapshots.due(0.0) == (3, 4)
+    snapshots.begin({3: (5, {}), 4: (5, {})})
+    snapshots.end({3: b"large"}, {4: "no"})
+    assert snapshots.unsaved == {3: "it has 5 bytes, more than node.state_bytes = 4", 4: "no"}
+    assert snapshots.next_job() is None
+    assert snapshots.due(1.0) == (3, 4)
+    snapshots.begin({3: (5, {}), 4: (5, {})})
+    snapshots.end({3: b"", 4: b""}, {})
+    assert snapshots.unsaved == {}
+
+
+def test_a_slice_begins_as_the_log_says() -> None:
+    snapshots = Snapshots(ME, 1.0, 10)
+    snapshots.claim(3, 7, own=0)
+    assert snapshots.next_job() == Claim(1, (3,), (7,))
+    assert snapshots.on_records([stored(OTHER, 4, 5), claim(ME, 1, 7), stored(OTHER, 5, 5)]) == []
+    fetch = Fetch(stored(OTHER, 4, 5), (3,), (7,))
+    assert snapshots.next_job() == fetch
+    row = Row(3, 5, {1: 9}, b"state")
+    assert snapshots.on_states(fetch, [row]) == [Begun(3, 7, Source.SNAPSHOT, row)]
+    assert snapshots.next_job() is None
+
+
+def test_a_snapshot_that_is_gone_is_lost_and_none_is_nothing() -> None:
+    snapshots = Snapshots(ME, 1.0, 10)
+    snapshots.claim(3, 7, own=0)
+    snapshots.next_job()
+    snapshots.on_records([stored(OTHER, 4, 5), claim(ME, 1, 7)])
+    fetch = snapshots.next_job()
+    assert isinstance(fetch, Fetch)
+    assert snapshots.on_states(fetch, []) == [Begun(3, 7, Source.LOST)]
+    fresh = Snapshots(ME, 1.0, 10)
+    fresh.claim(3, 7, own=0)
+    fresh.next_job()
+    assert fresh.on_records([claim(ME, 1, 7)]) == [Begun(3, 7, Source.NOTHING)]
+
+
+def test_who_gets_its_own_slice_back_keeps_it_unless_another_has_stored_more() -> None:
+    for others, source in ((4, Source.OWN), (6, None)):
+        snapshots = Snapshots(ME, 1.0, 10)
+        snapshots.claim(3, 7, own=5)
+        snapshots.next_job()
+        begun = snapshots.on_records([stored(OTHER, 4, others), claim(ME, 1, 7)])
+        assert begun == ([Begun(3, 7, source)] if source is not None else [])
+        assert isinstance(snapshots.next_job(), Fetch) == (source is None)
+
+
+def test_a_claim_that_came_too_late_begins_nothing() -> None:
+    snapshots = Snapshots(ME, 1.0, 10)
+    snapshots.claim(3, 7, own=0)
+    snapshots.next_job()
+    assert snapshots.on_records([claim(OTHER, 1, 8), claim(ME, 1, 7)]) == []
+    assert snapshots.next_job() is None
+    snapshots.claim(3, 9, own=0)
+    snapshots.drop([3])
+    assert snapshots.next_job() is None
