@@ -142,6 +142,8 @@ class Broker:
         except BaseException:
             self._server.close()
             raise
+        # Never one of an earlier life of ours: subscriptions that others keep may name it.
+        self._numbers = count(1 + (self.core.members.me.incarnation % (1 << 41) << 20))
 
     async def close(self) -> None:
         """Stop; what was acknowledged is on disk already."""

@@ -64,7 +64,13 @@ class Delegate:
                 )
             elsewhere = max(0, adopt.load - copy.host.store.size(copy.shelf))
             self._replication.relabel(
-                replace(label, ticket=adopt.ticket, ticket_term=adopt.term, inherited=elsewhere),
+                replace(
+                    label,
+                    ticket=adopt.ticket,
+                    ticket_term=adopt.term,
+                    inherited=elsewhere,
+                    subscriptions=adopt.subscriptions,
+                ),
                 adopt.publishers,
             )
         self._adopting = (envelope, adopt)
@@ -83,8 +89,15 @@ class Delegate:
             return True
         if found.version > label.version or label.ticket:
             newest = found if found.version > label.version else label
+            here = newest.delegates.current == copy.shelf.coordinate
             self._replication.relabel(
-                replace(label, version=newest.version, delegates=newest.delegates, ticket=0)
+                replace(
+                    label,
+                    version=newest.version,
+                    delegates=newest.delegates,
+                    ticket=0,
+                    subscriptions=label.subscriptions if here else (),
+                )
             )
         return False
 
@@ -114,7 +127,10 @@ class Delegate:
             self._freezing = None
             if freeze.ticket == copy.label.ticket:
                 publishers = tuple(copy.publishers.values())
-                frozen = Frozen(copy.shelf, freeze.ticket, copy.last, publishers, copy.topic_load())
+                frozen = Frozen(
+                    copy.shelf, freeze.ticket, copy.last, publishers, copy.topic_load(),
+                    copy.label.subscriptions,
+                )  # fmt: skip
                 self._host.mail.reply(envelope, frozen)
         if self._adopting is not None:
             envelope, adopt = self._adopting

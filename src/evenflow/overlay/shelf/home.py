@@ -41,6 +41,7 @@ from evenflow.overlay.protocol.messages import (
     PublisherState,
     Relieve,
     ShelfId,
+    Subscription,
 )
 from evenflow.overlay.replica.copy import RETRY_S
 
@@ -83,6 +84,8 @@ class OngoingMove:
     publishers: tuple[PublisherState, ...] = ()
     load: int = 0
     """Bytes of the topic, as its old delegate says."""
+    subscriptions: tuple[Subscription, ...] = ()
+    """Who is subscribed to the topic, as its old delegate says."""
 
 
 class Home:
@@ -153,6 +156,7 @@ class Home:
             self._end(Failed(error.reason))
             return
         ongoing.publishers, ongoing.load = frozen.publishers, frozen.load
+        ongoing.subscriptions = frozen.subscriptions
         ongoing.stage, ongoing.asked = Stage.ADOPTING, -1.0
         self.progress()
 
@@ -173,6 +177,7 @@ class Home:
                 version=ongoing.ticket,
                 delegates=ongoing.delegates,
                 ticket=0 if ours else label.ticket,
+                subscriptions=label.subscriptions if ongoing.new.at_home else (),
             )
         )
         self.progress()
@@ -226,7 +231,7 @@ class Home:
         else:
             adopt = Adopt(
                 ongoing.new, ongoing.ticket, ongoing.term, self._copy.label, ongoing.publishers,
-                ongoing.load,
+                ongoing.load, ongoing.subscriptions,
             )  # fmt: skip
             # One broker alone makes a new shelf: with two there would be two of it.
             if ongoing.adopter:

@@ -31,12 +31,15 @@ from evenflow.overlay.protocol.messages import (
     Replicate,
     Replicated,
     ShelfId,
+    Subscribe,
     Sync,
     Synced,
+    Taken,
+    Unsubscribe,
     Waiting,
 )
 from evenflow.overlay.replica.replica import Replica
-from evenflow.overlay.shelf.clients import Clients
+from evenflow.overlay.shelf.clients import ClientRequest, Clients
 from evenflow.overlay.shelf.delegate import Delegate
 from evenflow.overlay.shelf.home import Home
 
@@ -59,8 +62,8 @@ class Shelf:
 
     FOR_PRIMARY: ClassVar[frozenset[type]] = frozenset(
         {
-            Join, Publish, Fetch, MoveTopic, Relieve, Freeze, Adopt, AskList, ListIs, Frozen,
-            Adopted, Emptied,
+            Join, Publish, Fetch, Subscribe, Taken, Unsubscribe, MoveTopic, Relieve, Freeze, Adopt,
+            AskList, ListIs, Frozen, Adopted, Emptied,
         }
     )  # fmt: skip
 
@@ -130,7 +133,7 @@ class Shelf:
         if type(body) in self.FOR_PRIMARY and not copy.leading:
             self._pass_on(envelope, body)
             return
-        if isinstance(body, Join | Publish | Fetch):
+        if isinstance(body, ClientRequest):
             self._serve(envelope, body)
             return
         if type(body) in self.TO_HOME and self.home is None:
@@ -151,7 +154,7 @@ class Shelf:
         if len(self._postponed) < MOST_POSTPONED:
             self._postponed.append((envelope, body))
 
-    def _serve(self, envelope: Envelope, body: Join | Publish | Fetch) -> None:
+    def _serve(self, envelope: Envelope, body: ClientRequest) -> None:
         copy = self.replica.copy
         if isinstance(body, Join) and self.home is not None and not copy.delegated_here:
             # Home sends clients that join on to the delegate.

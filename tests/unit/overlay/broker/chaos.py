@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.testing.overlay.cluster import OverlayCluster
+from evenflow.testing.overlay.subscribers import check_all_pushed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,7 @@ class Chaos:
         ]
         for topic in TOPICS:
             self.cluster.reader(topic, level=level)
+        self.subscribers = [self.cluster.clients.subscriber(topic, level) for topic in TOPICS]
 
     def busy(self, most: float) -> None:
         """Publish for some time."""
@@ -89,6 +91,7 @@ class Chaos:
         )
         self.cluster.settle()
         self.cluster.check_all_readable(TOPICS, publishers=self.publishers)
+        check_all_pushed(self.cluster, self.subscribers, self.publishers)
 
 
 def chaos(seed: int, level: int, rounds: int = 4) -> OverlayCluster:

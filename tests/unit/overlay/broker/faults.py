@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 from evenflow.overlay.broker.disk import SqliteStore
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.testing.overlay.cluster import OverlayCluster
+from evenflow.testing.overlay.subscribers import check_all_pushed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from evenflow.overlay.client.core import Publishing
+    from evenflow.overlay.client.following import Following
 
 TOPICS = ["meters", "phasors", "breakers"]
 SKEW_S = 90.0
@@ -39,10 +41,12 @@ class Faults:
         self.dead: list[str] = []
         self.log: list[str] = []
         self.publishers: list[Publishing] = []
+        self.subscribers: list[Following] = []
         for topic in TOPICS:
             level = self.rng.choice((1, 2, 2, 3))
             self.publishers += [self.cluster.publisher(topic, level) for _ in range(2)]
             self.cluster.reader(topic, level=level)
+            self.subscribers += [self.cluster.clients.subscriber(topic, level) for _ in range(2)]
         for name in self.cluster.names():
             self.cluster.step_clock(name, self.rng.choice((0, 0, 1)) * self.rng.uniform(-2, 60))
 
@@ -145,6 +149,7 @@ class Faults:
         )
         cluster.settle()
         cluster.check_all_readable(TOPICS, publishers=self.publishers)
+        check_all_pushed(cluster, self.subscribers, self.publishers)
         cluster.clients.check_kept(cluster.stores)
 
 

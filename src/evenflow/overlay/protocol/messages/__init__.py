@@ -32,6 +32,10 @@ on a connection                          from -> to                   meaning
 ``Publish`` ``Published``                client -> delegate           store it; it is stored
 ``Fetch`` ``Fetched``                    client -> responsible        what came after this time?
 ``Redirect``                             broker -> client             ask there; here is the list
+``Subscribe`` ``Subscribed``             client -> delegate           push what comes; it is kept
+``Pushed`` ``Taken``                     delegate -> client           here it is; go on
+``Resubscribe`` ``FetchInstead``         delegate -> client           kept here now; you are behind
+``Unsubscribe``                          client -> delegate           no more
 ``MoveTopic`` ``MoveDone`` ``Failed``    operator -> home             move a topic
 ``AskStatus`` ``BrokerStatus``           operator -> any broker       what it holds and knows
 =======================================  ===========================  ============================
@@ -98,6 +102,15 @@ from evenflow.overlay.protocol.messages.replication import (
     Sync,
     Synced,
 )
+from evenflow.overlay.protocol.messages.subscriptions import (
+    FetchInstead,
+    Pushed,
+    Resubscribe,
+    Subscribe,
+    Subscribed,
+    Taken,
+    Unsubscribe,
+)
 from evenflow.overlay.protocol.messages.vocabulary import (
     LONGEST_PAYLOAD,
     Ballot,
@@ -107,6 +120,7 @@ from evenflow.overlay.protocol.messages.vocabulary import (
     Message,
     PublisherState,
     ShelfId,
+    Subscription,
     TermStart,
 )
 
@@ -129,6 +143,7 @@ __all__ = [
     "Envelope",
     "Failed",
     "Fetch",
+    "FetchInstead",
     "Fetched",
     "Freeze",
     "Frozen",
@@ -155,6 +170,7 @@ __all__ = [
     "PublisherState",
     "Pull",
     "Pulled",
+    "Pushed",
     "Reach",
     "Reached",
     "Redirect",
@@ -162,12 +178,18 @@ __all__ = [
     "Relieve",
     "Replicate",
     "Replicated",
+    "Resubscribe",
     "Share",
     "ShelfId",
     "SpotLoad",
+    "Subscribe",
+    "Subscribed",
+    "Subscription",
     "Sync",
     "Synced",
+    "Taken",
     "TermStart",
+    "Unsubscribe",
     "Waiting",
     "Welcome",
 ]

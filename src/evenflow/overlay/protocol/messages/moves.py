@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from evenflow.overlay.protocol.messages.vocabulary import Label, PublisherState, ShelfId
+from evenflow.overlay.protocol.messages.vocabulary import (
+    Label,
+    PublisherState,
+    ShelfId,
+    Subscription,
+)
 from evenflow.overlay.space.delegation import DelegateList
 from evenflow.overlay.values import Natural, Sendable
 
@@ -25,6 +30,7 @@ class Frozen(Sendable, frozen=True):
     publishers: tuple[PublisherState, ...]
     load: Natural
     """Bytes of the topic, here and at earlier delegates."""
+    subscriptions: tuple[Subscription, ...] = ()
 
 
 class Adopt(Sendable, frozen=True):
@@ -37,6 +43,7 @@ class Adopt(Sendable, frozen=True):
     publishers: tuple[PublisherState, ...]
     load: Natural
     """Bytes of the topic so far."""
+    subscriptions: tuple[Subscription, ...] = ()
 
 
 class Adopted(Sendable, frozen=True):
