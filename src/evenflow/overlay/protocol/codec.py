@@ -50,6 +50,7 @@ BODY = Codec(
     m.Frozen, m.Adopt, m.Adopted, m.AskList, m.ListIs, m.Emptied, m.Offer, m.OfferReply, m.Relieve,
     m.Join, m.Joined, m.Publish, m.Published, m.Fetch, m.Fetched, m.Redirect, m.MoveTopic,
     m.MoveDone, m.Failed, m.Waiting, m.AskStatus, m.BrokerStatus, m.Subscribe, m.Subscribed,
-    m.Pushed, m.Taken, m.Resubscribe, m.FetchInstead, m.Unsubscribe,
+    m.Pushed, m.Taken, m.Resubscribe, m.FetchInstead, m.Unsubscribe, m.HandOn, m.HandedOn,
+    m.Keep, m.Kept, m.Shifted,
 )  # fmt: skip
 """What is inside an envelope."""

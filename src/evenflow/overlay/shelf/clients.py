@@ -202,6 +202,7 @@ class Clients:
         """
         copy, delegates = self._copy, self._copy.label.delegates
         if delegates.responsible(fetch.after + 1) != copy.shelf.coordinate:
+            copy.doubted = not copy.shelf.at_home
             self._host.mail.reply(envelope, Redirect(delegates))
             return True
         ends = [delegates.tenures(fetch.after + 1)[0].end, fetch.until or None]

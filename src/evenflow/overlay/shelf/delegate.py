@@ -83,7 +83,7 @@ class Delegate:
             return False
         if label.ticket and found.ticket != label.ticket:
             return False
-        copy.verified = True
+        copy.verified, copy.doubted = True, False
         ours = found.delegates.birth(copy.shelf.coordinate) == copy.record.birth
         if found.version >= label.version and not ours:
             return True
@@ -109,7 +109,7 @@ class Delegate:
             return
         self._report()
         label, shelf, emptied = copy.label, copy.shelf, self._emptied()
-        pending = bool(label.ticket) or not copy.verified or emptied
+        pending = bool(label.ticket) or not copy.verified or emptied or copy.doubted
         if pending and (self._asked < 0 or self._host.now >= self._asked + RETRY_S):
             self._asked = self._host.now
             if emptied and copy.verified and not label.ticket:

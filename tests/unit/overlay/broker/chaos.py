@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.testing.overlay.cluster import OverlayCluster
 from evenflow.testing.overlay.subscribers import check_all_pushed
@@ -18,7 +19,9 @@ class Chaos:
     """Kills, restarts, stops, joins and moves while two topics are written and read."""
 
     def __init__(self, seed: int, level: int) -> None:
-        self.cluster = OverlayCluster(seed, brokers=5, loss=0.02)
+        self.cluster = OverlayCluster(
+            seed, brokers=5, loss=0.02, settings=Settings(shift_bytes=seed % 2 * 10)
+        )
         self.rng = self.cluster.rng
         self.level = level
         self.dead = ""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenflow.overlay.broker.disk import SqliteStore
+from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.testing.overlay.cluster import OverlayCluster
 from evenflow.testing.overlay.subscribers import check_all_pushed
@@ -36,7 +37,10 @@ class Faults:
             return SqliteStore(disks / f"{name}.sqlite", sync=False)
 
         disk = real if disks is not None else None
-        self.cluster = OverlayCluster(seed, brokers=brokers, loss=0.01, disk=disk)
+        settings = Settings(shift_bytes=seed % 3 * 4)  # messages have one byte
+        self.cluster = OverlayCluster(
+            seed, brokers=brokers, loss=0.01, disk=disk, settings=settings
+        )
         self.rng = self.cluster.rng
         self.dead: list[str] = []
         self.log: list[str] = []

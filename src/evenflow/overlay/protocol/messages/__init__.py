@@ -25,6 +25,9 @@ on a connection                          from -> to                   meaning
 ``Adopt`` ``Adopted``                    home -> new delegate         be ready to take over
 ``AskList`` ``ListIs``                   delegate -> home             which list is in force?
 ``Emptied``                              old delegate -> home         all of it has expired
+``HandOn`` ``HandedOn``                  old delegate -> the next     take my newest; all have it
+``Keep`` ``Kept``                        primary -> member            of a past delegate; on disk
+``Shifted``                              old delegate -> home         the next has it: say so
 ``Offer`` ``OfferReply``                 broker -> possible delegate  would you take this topic?
 ``Relieve`` ``MoveDone`` ``Failed``      broker -> home               move it, if it is still there
 ---------------------------------------  ---------------------------  ----------------------------
@@ -88,7 +91,12 @@ from evenflow.overlay.protocol.messages.moves import (
     Emptied,
     Freeze,
     Frozen,
+    HandedOn,
+    HandOn,
+    Keep,
+    Kept,
     ListIs,
+    Shifted,
 )
 from evenflow.overlay.protocol.messages.replication import (
     Check,
@@ -147,10 +155,14 @@ __all__ = [
     "Fetched",
     "Freeze",
     "Frozen",
+    "HandOn",
+    "HandedOn",
     "Heartbeat",
     "Hello",
     "Join",
     "Joined",
+    "Keep",
+    "Kept",
     "Label",
     "Lead",
     "ListIs",
@@ -181,6 +193,7 @@ __all__ = [
     "Resubscribe",
     "Share",
     "ShelfId",
+    "Shifted",
     "SpotLoad",
     "Subscribe",
     "Subscribed",
