@@ -1,9 +1,10 @@
 """``evenflow experiment overlay``: the experiments of the SeDAX load balancing paper, and beyond.
 
 Every table and figure of the paper's sections VII and VIII, run anew by our simulation, with the
-paper's figures beside ours; our own selections and rules (``better``); the speed and size of a
-run (``scale``); what selections cost in messages (``messages``), and what the paper's rule for a
-returning primary would save (``returns``). The repetitions and the parameter grid are spread over Spark.
+paper's figures beside ours; our own selections and rules (``better``); the speed and size of a run
+(``scale``); what selections cost in messages (``messages``), and what the paper's rule for a
+returning primary would save (``returns``). The repetitions and the parameter grid are spread over
+Spark.
 
 What the paper leaves open are options, and the defaults are the readings that reproduce it; see
 docs/overlay.md.

@@ -79,7 +79,7 @@ class Links:
     def around(self, node: int) -> int:
         """Return the messages by which a node asks its region and is answered."""
         distances = self.distances(node)
-        return 2 * sum(distances[near] for near in self._regions[node].tolist())
+        return 2 * sum(distances[int(near)] for near in self._regions[node])
 
 
 def decision(links: Links, selection: str, start: int, queried: np.ndarray[Any, Any]) -> int:
