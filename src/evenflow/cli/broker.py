@@ -114,12 +114,18 @@ def others_of(brokers: tuple[str, ...], listen: str) -> tuple[str, ...]:
     type=INDEX,
     help="a topic counts at least this, and a new one is placed by load (store.topic_bytes)",
 )
+@click.option(
+    "--shift-bytes",
+    metavar="N",
+    type=INDEX,
+    help="bytes a second that a past delegate hands on; 0: they expire there (store.shift_bytes)",
+)
 @click.option("--monitor", is_flag=True, help="join the domain and report load, bytes and topics")
 @metrics_option
 def broker(
     shared: Shared, *, name: str, at: Coordinate | None, listen: str, contacts: tuple[str, ...],
     data: Path, silence: float, keep_for: float, keep_bytes: int, balance_every: float | None,
-    topic_bytes: int | None, monitor: bool, metrics: str | None,
+    topic_bytes: int | None, shift_bytes: int | None, monitor: bool, metrics: str | None,
 ) -> int:  # fmt: skip
     """Store topics as part of the overlay, until a signal."""
     config = shared.config()
@@ -133,6 +139,7 @@ def broker(
         age_s=keep_for,
         shelf_bytes=keep_bytes,
         balance_s=config.store.balance_s if balance_every is None else balance_every,
+        shift_bytes=config.store.shift_bytes if shift_bytes is None else shift_bytes,
         topic_bytes=config.store.topic_bytes if topic_bytes is None else topic_bytes,
     )
     with contextlib.ExitStack() as stack:

@@ -281,6 +281,9 @@ class StoreConfig(Section):
     """Resilience level of durable topics."""
     balance_s: float = number(0.0, 0.0, 86_400.0)
     """How often a broker gives a topic away if that makes loads more even; 0: never."""
+    shift_bytes: int = integer(0, 0, TIB)
+    """Bytes a second of a topic that a broker hands on to the one that has taken it over; 0: what
+    came before a move stays where it is until it expires."""
     topic_bytes: int = integer(0, 0, TIB)
     """What a topic is expected to take; brokers that balance then place new ones by load. 0: new
     topics stay where their names put them until they are given away."""

@@ -161,6 +161,7 @@ BROKER: Final = Panel(
         gauge("broker_unsettled_topics", "unsettled", "Topics still to be copied or given away."),
         gauge("broker_waiting_topics", "waiting", "Topics that take nothing for now."),
         gauge("broker_stored_bytes", "stored_bytes", "Payload it keeps."),
+        gauge("broker_subscriptions", "subscriptions", "Subscriptions to topics it leads."),
         gauge("broker_load_bytes", "load", "Room it must have, its worst failure included."),
         counter("broker_damaged_messages", "damaged", "Messages that could not be read."),
         counter("broker_lost_envelopes", "lost", "Envelopes without a route."),

@@ -61,6 +61,12 @@ class Store(Protocol):
         """Return messages from a time up to another, in order; at least one when there is one."""
         ...
 
+    def newest(
+        self, shelf: ShelfId, start: int, end: int, limit: int, max_bytes: int
+    ) -> list[Message]:
+        """Return the newest messages of a time range, in order; at least one if there is one."""
+        ...
+
     def last(self, shelf: ShelfId) -> int:
         """Return the time of the newest message, 0 when there is none."""
         ...

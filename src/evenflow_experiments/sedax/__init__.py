@@ -1,8 +1,10 @@
 """``evenflow experiment overlay``: the experiments of the SeDAX load balancing paper, and beyond.
 
 Every table and figure of the paper's sections VII and VIII, run anew by our simulation, with the
-paper's figures beside ours; our own selections and rules (``better``); and the speed and size of a
-run (``scale``). The repetitions and the parameter grid are spread over Spark.
+paper's figures beside ours; our own selections and rules (``better``); the speed and size of a run
+(``scale``); what selections cost in messages (``messages``), and what the paper's rule for a
+returning primary would save (``returns``). The repetitions and the parameter grid are spread over
+Spark.
 
 What the paper leaves open are options, and the defaults are the readings that reproduce it; see
 docs/overlay.md.
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -21,8 +23,10 @@ from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, print_table, write_json, write_plot
 from evenflow_experiments.sedax.engine import engine_named
 from evenflow_experiments.sedax.filling import Filled, derived, figures, fill
+from evenflow_experiments.sedax.messages import rows as message_rows
 from evenflow_experiments.sedax.plots import plot
 from evenflow_experiments.sedax.printing import print_rows
+from evenflow_experiments.sedax.returns import holders
 from evenflow_experiments.sedax.scale import measure
 from evenflow_experiments.sedax.simulation import Ties
 from evenflow_experiments.sedax.statistics import Reading
@@ -37,6 +41,14 @@ paper's figures beside ours; our own coordinate selections and balancing rules; 
 Runs are spread over Spark. The defaults are the readings that reproduce the paper."""
 
 SCALE = "scale"
+MESSAGES = "messages"
+RETURNS = "returns"
+ASIDE = {
+    SCALE: "Time and memory of a run",
+    MESSAGES: "Messages and loads of each selection",
+    RETURNS: "Who would keep what came while a primary was away",
+}
+"""Tables of their own: no runs on Spark, and not among all."""
 QUICK_RUNS = 2
 OPEN = "Readings of what the paper leaves open"
 
@@ -59,8 +71,8 @@ class Effort:
 
 @experiment("overlay", HELP)
 @click.option(
-    "--table", metavar="NAME", type=click.Choice([*TABLES, SCALE, "all"]), default="all",
-    help=f"what to run: {', '.join(TABLES)}, {SCALE}, or all but {SCALE} (all)",
+    "--table", metavar="NAME", type=click.Choice([*TABLES, *ASIDE, "all"]), default="all",
+    help=f"what to run: {', '.join((*TABLES, *ASIDE))}, or all but the last three (all)",
 )  # fmt: skip
 @click.option(
     "--runs",
@@ -112,10 +124,10 @@ def overlay(
 ) -> int:  # fmt: skip
     """Run the tables asked for; returns 1 if equation 11 was ever violated."""
     progress = Progress("overlay")
-    if table == SCALE:
-        rows = measure(nodes, topics, progress, quick=given.quick)
-        print_rows("Time and memory of a run", rows)
-        write_json(given.json, {"table": SCALE, "rows": rows})
+    if table in ASIDE:
+        rows = _aside(table, nodes, topics, progress, quick=given.quick)
+        print_rows(ASIDE[table], rows)
+        write_json(given.json, {"table": table, "rows": rows})
         return 0
     readings = Readings(Ties(ties), own_cell == "counts", growth_order == "random")
     reading = Reading(quantile)
@@ -136,6 +148,17 @@ def overlay(
         print_table("What the paper's text derives", ["", "ours", "paper"], lines)
     write_json(given.json, {"table": table, "rows": rows, "derived": text})
     return int(any(row.get("violations") for row in rows))
+
+
+def _aside(
+    table: str, nodes: int, topics: int, progress: Progress, *, quick: bool
+) -> list[dict[str, Any]]:
+    runs = QUICK_RUNS if quick else 30
+    if table == MESSAGES:
+        return list(message_rows((10, 30) if quick else (10, 100), runs, progress))
+    if table == RETURNS:
+        return [holders(count, runs) for count in (10, 100)]
+    return measure(nodes, topics, progress, quick=quick)
 
 
 def _run_tables(

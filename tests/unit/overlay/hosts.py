@@ -34,6 +34,7 @@ class RecordingMail:
         self.replies: list[tuple[Envelope, Any]] = []
         self.forwarded: list[tuple[Envelope, str]] = []
         self.readdressed: list[tuple[Envelope, Any]] = []
+        self.told: list[tuple[str, int, Any]] = []
 
     def send(self, node: str, body: Any) -> None:
         self.sent.append((node, body))
@@ -43,6 +44,9 @@ class RecordingMail:
 
     def reply(self, envelope: Envelope, body: Any) -> None:
         self.replies.append((envelope, body))
+
+    def tell(self, broker: str, client: int, body: Any) -> None:
+        self.told.append((broker, client, body))
 
     def forward(self, envelope: Envelope, node: str) -> None:
         self.forwarded.append((envelope, node))

@@ -154,6 +154,8 @@ class Broker:
         except BaseException:
             self._server.close()
             raise
+        # Never one of an earlier life of ours: subscriptions that others keep may name it.
+        self._numbers = count(1 + (self.core.members.me.incarnation % (1 << 41) << 20))
 
     async def close(self) -> None:
         """Say goodbye and stop; what was acknowledged is on disk already."""

@@ -340,6 +340,7 @@ class BrokerCore:
             lost=self.counters.lost,
             refused=self.counters.refused,
             skewed=self.counters.skewed,
+            subscriptions=sum(len(c.label.subscriptions) for c in copies if c.leading),
         )
 
 

@@ -175,6 +175,23 @@ class SqliteStore:
             found.append(Message(*row))
         return found
 
+    def newest(
+        self, shelf: ShelfId, start: int, end: int, limit: int, max_bytes: int
+    ) -> list[Message]:
+        """Return the newest messages of a time range, in order; at least one if there is one."""
+        rows = self._run(
+            "SELECT time, publisher, sequence, payload FROM messages"
+            " WHERE shelf = ? AND time >= ? AND time < ? ORDER BY time DESC LIMIT ?",
+            (self._ids[shelf], start, end, limit),
+        )
+        found: list[Message] = []
+        for row in rows:
+            max_bytes -= len(row[3])
+            if found and max_bytes < 0:
+                break
+            found.append(Message(*row))
+        return found[::-1]
+
     def last(self, shelf: ShelfId) -> int:
         """Return the time of the newest message, 0 when there is none."""
         (time,) = self._run(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from evenflow.errors import OverlayError, StoreTimeout, UnknownTopic
 from evenflow.overlay.client.core import NOW, Publishing, Reading, Requester
+from evenflow.overlay.client.following import Following
 from evenflow.overlay.client.link import BEAT_S, ClientLink
 from evenflow.overlay.protocol.messages import (
     LONGEST_PAYLOAD,
@@ -132,10 +133,19 @@ class AsyncClient(ClientLink):
     async def subscribe(
         self, topic: str, *, start: int | None = None, level: int = DEFAULT_LEVEL
     ) -> AsyncGenerator[Message, None]:
-        """Yield every message from a time on (now, unless told), each once, without end."""
-        reading = Reading(topic, level, NOW if start is None else max(1, start))
-        async for message in self._read(reading):
-            yield message
+        """Yield every message from a time on (now, unless told), each once, without end.
+
+        The topic's broker keeps the subscription and pushes what comes, wherever the topic goes.
+        """
+        number = self._rng.getrandbits(61) + 1
+        following = Following(topic, level, NOW if start is None else max(1, start), number)
+        self._following[number] = following
+        try:
+            async for message in self._read(following):
+                yield message
+        finally:
+            del self._following[number]
+            self._tell(following.leave())
 
     async def read(
         self, topic: str, start: int = 0, end: int | None = None
@@ -218,6 +228,8 @@ class AsyncClient(ClientLink):
                     yield reading.found.popleft()
                     if len(reading.found) == 0:
                         self._request(reading)
+                        if isinstance(reading, Following):
+                            self._tell(reading.acknowledge())
                 if reading.done:
                     return
                 if reading.failure:

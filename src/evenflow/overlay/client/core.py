@@ -240,7 +240,7 @@ class Reading(Requester):
         if not super().on_reply(number, body, now):
             return False
         if isinstance(body, Fetched):
-            self.found.extend(body.messages)
+            self.found.extend(message for message in body.messages if message.time > self.cursor)
             if body.cursor > self.cursor:
                 self.cursor, self._redirects = body.cursor, 0
             self._renew()

@@ -17,12 +17,23 @@ from typing import TYPE_CHECKING, Any
 from evenflow.errors import ClosedError, OverlayError, StoreTimeout
 from evenflow.overlay.protocol.codec import BODY
 from evenflow.overlay.protocol.connection import Connection, parse_address
-from evenflow.overlay.protocol.messages import AskStatus, Envelope, Hello, Member, Waiting, Welcome
+from evenflow.overlay.protocol.messages import (
+    AskStatus,
+    Envelope,
+    FetchInstead,
+    Hello,
+    Member,
+    Pushed,
+    Resubscribe,
+    Waiting,
+    Welcome,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenflow.overlay.client.core import Requester
+    from evenflow.overlay.client.core import Request, Requester
+    from evenflow.overlay.client.following import Following
     from evenflow.overlay.space.coordinate import Coordinate
 
 SILENCE_S = 3.0
@@ -53,6 +64,8 @@ class ClientLink(ABC):
         self._open: dict[int, tuple[Requester, int]] = {}
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self._due: set[Requester] = set()
+        self._following: dict[int, Following] = {}
+        """Subscribers, by their numbers."""
         self._closed = False
         self._rng = random.SystemRandom()
         self.reconnections = -1
@@ -103,6 +116,11 @@ class ClientLink(ABC):
         number = next(self._numbers)
         self._open[number] = (requester, request.number)
         self._send(request.target, "", request.body, number)
+
+    def _tell(self, request: Request | None) -> None:
+        """Send something that has no reply."""
+        if request is not None:
+            self._send(request.target, "", request.body, request.number)
 
     def _send(self, target: Coordinate, node: str, body: Any, number: int) -> None:
         if self._connection is not None:
@@ -170,6 +188,13 @@ class ClientLink(ABC):
 
     def _on_reply(self, envelope: Envelope) -> None:
         body = BODY.decode(envelope.body)
+        if isinstance(body, Pushed | Resubscribe | FetchInstead):
+            following = self._following.get(body.subscriber)
+            if following is not None:
+                following.on_push(body, time.monotonic())
+                self._tell(following.acknowledge())
+                self._on_answered(following)
+            return
         call = self._calls.get(envelope.correlation)
         if call is not None and not call.done():
             call.set_result(body)

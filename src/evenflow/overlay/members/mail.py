@@ -118,6 +118,12 @@ class Mail:
                 member.coordinate, envelope.origin, body, envelope.client, envelope.correlation
             )
 
+    def tell(self, broker: str, client: int, body: Any) -> None:
+        """Send a message to a client of a broker that did not ask for it just now."""
+        member = self._members.get(broker)
+        if member is not None:
+            self._send(member.coordinate, broker, body, client)
+
     def forward(self, envelope: Envelope, node: str) -> None:
         """Pass an envelope on to another broker, as it came."""
         member = self._members.get(node)

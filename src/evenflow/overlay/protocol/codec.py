@@ -39,7 +39,9 @@ class Codec:
 LINK = Codec(m.Hello, m.Welcome, m.Members, m.Heartbeat, m.Reach, m.Reached, m.Envelope, m.Share)
 """What travels on a connection."""
 
-REQUESTS = Codec(m.Join, m.Publish, m.Fetch, m.MoveTopic, m.AskStatus)
+REQUESTS = Codec(
+    m.Join, m.Publish, m.Fetch, m.Subscribe, m.Taken, m.Unsubscribe, m.MoveTopic, m.AskStatus
+)  # fmt: skip
 """What a client may put into an envelope."""
 
 BODY = Codec(
@@ -47,6 +49,8 @@ BODY = Codec(
     m.Refused, m.Replicate, m.Replicated, m.Pull, m.Pulled, m.Lead, m.Check, m.Dismissed, m.Freeze,
     m.Frozen, m.Adopt, m.Adopted, m.AskList, m.ListIs, m.Emptied, m.Offer, m.OfferReply, m.Relieve,
     m.Join, m.Joined, m.Publish, m.Published, m.Fetch, m.Fetched, m.Redirect, m.MoveTopic,
-    m.MoveDone, m.Failed, m.Waiting, m.AskStatus, m.BrokerStatus,
+    m.MoveDone, m.Failed, m.Waiting, m.AskStatus, m.BrokerStatus, m.Subscribe, m.Subscribed,
+    m.Pushed, m.Taken, m.Resubscribe, m.FetchInstead, m.Unsubscribe, m.HandOn, m.HandedOn,
+    m.Keep, m.Kept, m.Shifted,
 )  # fmt: skip
 """What is inside an envelope."""

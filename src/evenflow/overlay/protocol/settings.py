@@ -21,6 +21,9 @@ class Settings:
     """Payload that a shelf keeps; the oldest expire; 0: all."""
     balance_s: float = 0.0
     """How often the broker wakes to give a topic away if that makes loads more even; 0: never."""
+    shift_bytes: int = 0
+    """Bytes a second that a past delegate hands on to the one after it; 0: its data expire there.
+    """
     topic_bytes: int = 0
     """What a topic is expected to take: it counts as much while it has less, and while it is new
     it is given the best place; 0: topics count what they have, and new ones stay at home."""

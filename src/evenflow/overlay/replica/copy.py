@@ -59,6 +59,8 @@ class Copy:
         self.publishers = host.store.publishers(record.shelf)
         self.verified = record.shelf.at_home
         """Whether the delegate list on the label was in force lately, as home says."""
+        self.doubted = False
+        """Whether home should be asked for the list, because we have sent somebody away by it."""
         self.next_check = 0.0
         """When the primary is asked next whether this copy is needed."""
         self.on_progress = on_progress
@@ -207,6 +209,22 @@ class Copy:
             del self.publishers[state.publisher]
         if silent:
             self.host.store.put_publishers(self.shelf, self.publishers.values(), replace=True)
+
+    def insert(self, start: int, messages: Iterable[Message]) -> None:
+        """Write messages of earlier times, all from a start on, that a past delegate had."""
+        kept = [message for message in messages if message.time >= self.label.floor]
+        self.host.store.append(self.shelf, kept, self.committed)
+        self.record = self.record.with_older(start)
+        self.host.store.save(self.record)
+
+    def prune(self) -> None:
+        """Delete what has been handed on: a past delegate has nothing after its last time."""
+        label, place = self.label, self.shelf.coordinate
+        if self.shelf.at_home or label.ticket or self.delegated_here:
+            return
+        ends = [each.end or 0 for each in label.delegates.tenures() if each.coordinate == place]
+        if ends and self.stored_until >= ends[-1]:
+            self.host.store.remove(self.shelf, ends[-1], None)
 
     # -- what is there --------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from evenflow.overlay.protocol.messages import Accepted, Ballot, Config, Label, ShelfId, TermStart
 from evenflow.overlay.values import Natural, Value
 
@@ -27,8 +29,18 @@ class Record(Value, frozen=True):
         terms = (*self.terms, TermStart(term, start))
         if len(terms) > MOST_TERMS:
             # A copy older than the second must fetch all that the first spoke for, too.
-            terms = (TermStart(terms[1].term, terms[0].start), *terms[2:])
+            first = min(terms[0].start, terms[1].start)
+            terms = (TermStart(terms[1].term, first), *terms[2:])
         return terms
+
+    def with_older(self, start: int) -> Record:
+        """Return the record of a copy that was given messages of earlier times by a past delegate.
+
+        Who missed this term lacks all from there on.
+        """
+        *before, newest = self.terms
+        speaks = TermStart(newest.term, min(newest.start, start))
+        return replace(self, since=min(self.since, start), terms=(*before, speaks))
 
 
 class Vote(Value, frozen=True):
@@ -45,4 +57,4 @@ class Vote(Value, frozen=True):
 
 def divergence(terms: tuple[TermStart, ...], term: int) -> int:
     """Return the time from which a copy that followed ``term`` last may be wrong."""
-    return next((each.start for each in terms if each.term > term), terms[-1].start)
+    return min((each.start for each in terms if each.term > term), default=terms[-1].start)

@@ -264,6 +264,7 @@ class Replication:
             copy.expire(label.floor)
         copy.take_publishers(publishers)
         copy.update(label=label)
+        copy.prune()
 
     def _replace(self, start: int, fresh: list[Message]) -> None:
         """Write messages; in the same write goes what an older term left in their place.

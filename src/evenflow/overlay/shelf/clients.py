@@ -11,6 +11,8 @@ each answer sees every message once and in order, whoever answers and however of
 *Up to now* means: all that was acknowledged when the request came. Who answers that must know that
 no other primary has acknowledged anything, and asks the copies in sync first.
 
+*Subscribing* has messages pushed as they are committed; see `subscribers`.
+
 When the topic moves, the times up to the move stay here and those after it are elsewhere; readers
 and publishers that ask for those are told the new delegate list.
 """
@@ -31,14 +33,19 @@ from evenflow.overlay.protocol.messages import (
     Publish,
     Published,
     Redirect,
+    Subscribe,
+    Taken,
+    Unsubscribe,
     Waiting,
 )
+from evenflow.overlay.shelf.subscribers import Subscribers
 
 if TYPE_CHECKING:
     from evenflow.overlay.ports import ClientsHost
     from evenflow.overlay.protocol.messages import Envelope, PublisherState
     from evenflow.overlay.replica.replica import Replica
 
+ClientRequest = Join | Publish | Fetch | Subscribe | Taken | Unsubscribe
 MOST_WAITING = 4096
 """Requests of each kind that wait at one shelf; more are dropped, and the clients repeat them."""
 LONGEST_WAIT_S = 10.0
@@ -80,6 +87,7 @@ class Clients:
         """Requests that came while the topic was being moved, or the copy got ready."""
         self._unconfirmed: list[tuple[float, Envelope, Join | Fetch]] = []
         """Requests about now that wait until we know that we are still primary, and since when."""
+        self._subscribers = Subscribers(replica, host)
 
     @property
     def serving(self) -> bool:
@@ -91,9 +99,12 @@ class Clients:
         """Whether new messages are taken here."""
         return self.serving and self._copy.delegated_here and not self._copy.label.ticket
 
-    def handle(self, envelope: Envelope, body: Join | Publish | Fetch) -> None:
+    def handle(self, envelope: Envelope, body: ClientRequest) -> None:
         """Serve a client now, or keep its request for later."""
         label = self._copy.label
+        if isinstance(body, Taken | Unsubscribe):
+            self._hear(body)
+            return
         if not self.serving or (label.ticket and not isinstance(body, Fetch)):
             self._postpone(envelope, body)
         elif isinstance(body, Fetch):
@@ -102,11 +113,20 @@ class Clients:
             self._host.mail.reply(envelope, Redirect(label.delegates))
         elif isinstance(body, Join):
             self._join(envelope, body, self._host.now)
+        elif isinstance(body, Subscribe):
+            self._subscribers.on_subscribe(envelope, body)
         elif reason := self._hindrance():
             self._host.mail.reply(envelope, Waiting(reason))
             self._postpone(envelope, body)
         else:
             self._publish(envelope, body)
+
+    def _hear(self, body: Taken | Unsubscribe) -> None:
+        """Take what a subscriber says of itself; it expects no answer."""
+        if isinstance(body, Taken):
+            self._subscribers.on_taken(body)
+        else:
+            self._subscribers.on_unsubscribe(body)
 
     def _postpone(self, envelope: Envelope, body: Any) -> None:
         if len(self._postponed) < MOST_WAITING:
@@ -182,6 +202,7 @@ class Clients:
         """
         copy, delegates = self._copy, self._copy.label.delegates
         if delegates.responsible(fetch.after + 1) != copy.shelf.coordinate:
+            copy.doubted = not copy.shelf.at_home
             self._host.mail.reply(envelope, Redirect(delegates))
             return True
         ends = [delegates.tenures(fetch.after + 1)[0].end, fetch.until or None]
@@ -208,11 +229,13 @@ class Clients:
             # The clients will ask whoever leads now.
             self._publishing, self._reading, self._postponed = [], [], []
             self._unconfirmed = []
+            self._subscribers.progress()
             return
         self._acknowledge()
         if not self.serving:
             return
         self._answer_confirmed()
+        self._subscribers.progress()
         reading, self._reading = self._reading, []
         for waiting in reading:
             late = self._host.now >= waiting.deadline

@@ -35,6 +35,7 @@ from evenflow.overlay.protocol.messages import (
     Refused,
     Replicate,
     ShelfId,
+    Subscribe,
     Sync,
     TermStart,
     Waiting,
@@ -137,7 +138,7 @@ class ShelfCreation:
         me = host.members.me.name
         if known.primary != me and host.members.alive(known.primary):
             host.mail.forward(envelope, known.primary)
-        elif envelope.client and isinstance(body, Join | Publish | Fetch):
+        elif envelope.client and isinstance(body, Join | Publish | Fetch | Subscribe):
             names = ", ".join(known.in_sync)
             reason = f"{body.shelf.topic!r} waits for a copy that is in sync ({names})"
             host.mail.reply(envelope, Waiting(reason))

@@ -64,7 +64,13 @@ class Delegate:
                 )
             elsewhere = max(0, adopt.load - copy.host.store.size(copy.shelf))
             self._replication.relabel(
-                replace(label, ticket=adopt.ticket, ticket_term=adopt.term, inherited=elsewhere),
+                replace(
+                    label,
+                    ticket=adopt.ticket,
+                    ticket_term=adopt.term,
+                    inherited=elsewhere,
+                    subscriptions=adopt.subscriptions,
+                ),
                 adopt.publishers,
             )
         self._adopting = (envelope, adopt)
@@ -77,14 +83,21 @@ class Delegate:
             return False
         if label.ticket and found.ticket != label.ticket:
             return False
-        copy.verified = True
+        copy.verified, copy.doubted = True, False
         ours = found.delegates.birth(copy.shelf.coordinate) == copy.record.birth
         if found.version >= label.version and not ours:
             return True
         if found.version > label.version or label.ticket:
             newest = found if found.version > label.version else label
+            here = newest.delegates.current == copy.shelf.coordinate
             self._replication.relabel(
-                replace(label, version=newest.version, delegates=newest.delegates, ticket=0)
+                replace(
+                    label,
+                    version=newest.version,
+                    delegates=newest.delegates,
+                    ticket=0,
+                    subscriptions=label.subscriptions if here else (),
+                )
             )
         return False
 
@@ -96,7 +109,7 @@ class Delegate:
             return
         self._report()
         label, shelf, emptied = copy.label, copy.shelf, self._emptied()
-        pending = bool(label.ticket) or not copy.verified or emptied
+        pending = bool(label.ticket) or not copy.verified or emptied or copy.doubted
         if pending and (self._asked < 0 or self._host.now >= self._asked + RETRY_S):
             self._asked = self._host.now
             if emptied and copy.verified and not label.ticket:
@@ -114,7 +127,10 @@ class Delegate:
             self._freezing = None
             if freeze.ticket == copy.label.ticket:
                 publishers = tuple(copy.publishers.values())
-                frozen = Frozen(copy.shelf, freeze.ticket, copy.last, publishers, copy.topic_load())
+                frozen = Frozen(
+                    copy.shelf, freeze.ticket, copy.last, publishers, copy.topic_load(),
+                    copy.label.subscriptions,
+                )  # fmt: skip
                 self._host.mail.reply(envelope, frozen)
         if self._adopting is not None:
             envelope, adopt = self._adopting

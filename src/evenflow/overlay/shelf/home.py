@@ -15,13 +15,14 @@ again. An answer counts only when it comes from a home term no older than the on
 ticket. Freezing and adopting are written on both copies before they are reported.
 
 A delegate retires by moving the topic home. When all its messages have expired it says so, and home
-takes it off the list.
+takes it off the list; it need not wait for that (`shifting`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -41,6 +42,8 @@ from evenflow.overlay.protocol.messages import (
     PublisherState,
     Relieve,
     ShelfId,
+    Shifted,
+    Subscription,
 )
 from evenflow.overlay.replica.copy import RETRY_S
 
@@ -83,6 +86,8 @@ class OngoingMove:
     publishers: tuple[PublisherState, ...] = ()
     load: int = 0
     """Bytes of the topic, as its old delegate says."""
+    subscriptions: tuple[Subscription, ...] = ()
+    """Who is subscribed to the topic, as its old delegate says."""
 
 
 class Home:
@@ -153,6 +158,7 @@ class Home:
             self._end(Failed(error.reason))
             return
         ongoing.publishers, ongoing.load = frozen.publishers, frozen.load
+        ongoing.subscriptions = frozen.subscriptions
         ongoing.stage, ongoing.asked = Stage.ADOPTING, -1.0
         self.progress()
 
@@ -173,6 +179,7 @@ class Home:
                 version=ongoing.ticket,
                 delegates=ongoing.delegates,
                 ticket=0 if ours else label.ticket,
+                subscriptions=label.subscriptions if ongoing.new.at_home else (),
             )
         )
         self.progress()
@@ -203,6 +210,23 @@ class Home:
             self._replication.relabel(replace(label, version=version, delegates=delegates))
         self.on_ask(envelope, AskList(emptied.shelf, 0))
 
+    def on_shifted(self, envelope: Envelope, shifted: Shifted) -> None:
+        """A past delegate has handed messages on: the list says so from now on."""
+        label, delegates = self._copy.label, self._copy.label.delegates
+        if self.ongoing is not None:
+            return
+        place, end = shifted.shelf.coordinate, shifted.end
+        fits = any(
+            (old.coordinate, old.end, new.coordinate) == (place, end, shifted.to)
+            and old.start <= shifted.start < end
+            for old, new in pairwise(delegates.tenures())
+        )
+        if fits and delegates.birth(shifted.to) == shifted.birth and self._replication.label_kept:
+            version = max(self._host.wall, label.version + 1)
+            found = delegates.hand_on(shifted.end, shifted.start)
+            self._replication.relabel(replace(label, version=version, delegates=found))
+        self.on_ask(envelope, AskList(shifted.shelf, 0))
+
     def progress(self) -> None:
         """Do the next step of the move, or the same again."""
         ongoing, copy = self.ongoing, self._copy
@@ -226,7 +250,7 @@ class Home:
         else:
             adopt = Adopt(
                 ongoing.new, ongoing.ticket, ongoing.term, self._copy.label, ongoing.publishers,
-                ongoing.load,
+                ongoing.load, ongoing.subscriptions,
             )  # fmt: skip
             # One broker alone makes a new shelf: with two there would be two of it.
             if ongoing.adopter:

@@ -19,7 +19,11 @@ from evenflow.overlay.protocol.messages import (
     Fetch,
     Freeze,
     Frozen,
+    HandedOn,
+    HandOn,
     Join,
+    Keep,
+    Kept,
     Lead,
     ListIs,
     MoveTopic,
@@ -31,14 +35,19 @@ from evenflow.overlay.protocol.messages import (
     Replicate,
     Replicated,
     ShelfId,
+    Shifted,
+    Subscribe,
     Sync,
     Synced,
+    Taken,
+    Unsubscribe,
     Waiting,
 )
 from evenflow.overlay.replica.replica import Replica
-from evenflow.overlay.shelf.clients import Clients
+from evenflow.overlay.shelf.clients import ClientRequest, Clients
 from evenflow.overlay.shelf.delegate import Delegate
 from evenflow.overlay.shelf.home import Home
+from evenflow.overlay.shelf.shifting import Inheriting, Shifting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,13 +63,13 @@ MOST_POSTPONED = 1024
 class Shelf:
     """One shelf at one broker."""
 
-    TO_HOME: ClassVar[frozenset[type]] = frozenset({Frozen, Adopted, AskList, Emptied})
+    TO_HOME: ClassVar[frozenset[type]] = frozenset({Frozen, Adopted, AskList, Emptied, Shifted})
     """Messages about a delegate's shelf that the home shelf handles."""
 
     FOR_PRIMARY: ClassVar[frozenset[type]] = frozenset(
         {
-            Join, Publish, Fetch, MoveTopic, Relieve, Freeze, Adopt, AskList, ListIs, Frozen,
-            Adopted, Emptied,
+            Join, Publish, Fetch, Subscribe, Taken, Unsubscribe, MoveTopic, Relieve, Freeze, Adopt,
+            AskList, ListIs, Frozen, Adopted, Emptied, HandOn, HandedOn, Shifted,
         }
     )  # fmt: skip
 
@@ -74,6 +83,8 @@ class Shelf:
         self.replica = Replica(host, record, committed, self._progress)
         self.clients = Clients(self.replica, host)
         self.delegate = Delegate(self.replica, host)
+        self.shifting = Shifting(self.replica, host)
+        self.inheriting = Inheriting(self.replica, host)
         self.home = Home(self.replica, host) if record.shelf.at_home else None
         self._ready = True
 
@@ -87,6 +98,8 @@ class Shelf:
                 self.home.progress()
             self.delegate.progress()
             self.clients.progress()
+            self.shifting.progress()
+            self.inheriting.progress()
         finally:
             self._busy = False
         if self._postponed and self._reachable:
@@ -130,7 +143,7 @@ class Shelf:
         if type(body) in self.FOR_PRIMARY and not copy.leading:
             self._pass_on(envelope, body)
             return
-        if isinstance(body, Join | Publish | Fetch):
+        if isinstance(body, ClientRequest):
             self._serve(envelope, body)
             return
         if type(body) in self.TO_HOME and self.home is None:
@@ -151,7 +164,7 @@ class Shelf:
         if len(self._postponed) < MOST_POSTPONED:
             self._postponed.append((envelope, body))
 
-    def _serve(self, envelope: Envelope, body: Join | Publish | Fetch) -> None:
+    def _serve(self, envelope: Envelope, body: ClientRequest) -> None:
         copy = self.replica.copy
         if isinstance(body, Join) and self.home is not None and not copy.delegated_here:
             # Home sends clients that join on to the delegate.
@@ -177,6 +190,10 @@ class Shelf:
             Freeze: lambda body: delegate.on_freeze(envelope, body),
             Adopt: lambda body: delegate.on_adopt(envelope, body),
             ListIs: self._on_list,
+            HandOn: lambda body: self.inheriting.on_hand_on(envelope, body),
+            HandedOn: self.shifting.on_handed_on,
+            Keep: lambda body: self.inheriting.on_keep(sender, body),
+            Kept: lambda body: self.inheriting.on_kept(sender, body),
         }
         if home is not None:
             handlers |= {
@@ -186,6 +203,7 @@ class Shelf:
                 Adopted: home.on_adopted,
                 AskList: lambda body: home.on_ask(envelope, body),
                 Emptied: lambda body: home.on_emptied(envelope, body),
+                Shifted: lambda body: home.on_shifted(envelope, body),
             }
         return handlers
 

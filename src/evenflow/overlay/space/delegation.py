@@ -7,6 +7,7 @@ coordinate, whatever happens:
 
 - *delegate*: from a start time on, another coordinate is responsible;
 - *retire*: the current delegate takes no new messages; the home coordinate resumes;
+- *hand on*: a past delegate's newest messages now lie at the one after it;
 - *forget*: a retired delegate has no data left; its time falls to the entry before it;
 - *stand in*: a node was down for a while and its secondary kept what came meanwhile. The
   secondary's own coordinate becomes the delegate for that while, so nothing is copied back.
@@ -130,6 +131,22 @@ class DelegateList(Value, frozen=True):
         if start not in past:
             raise DelegationError(f"no past delegation began at {start}: those began at {past}")
         return _merged(entry for entry in self.entries if entry.start != start)
+
+    def hand_on(self, end: int, start: int) -> DelegateList:
+        """Give the newest part of a past delegate's time, from a start on, to the one after it.
+
+        Args:
+            end: When its time ends, and that of the next begins.
+            start: From when on the next has the messages; its own start: it has nothing left.
+        """
+        starts = [entry.start for entry in self.entries]
+        at = starts.index(end) if end in starts[2:] else 0
+        if not at or not starts[at - 1] <= start < end:
+            raise DelegationError(f"no past delegate has messages from {start} to {end}: {starts}")
+        kept = self.entries[: at - (start == starts[at - 1])]
+        after = self.entries[at]
+        moved = Delegation(start, after.coordinate, after.birth)
+        return _merged((*kept, moved, *self.entries[at + 1 :]))
 
     def stand_in(
         self, absent: Coordinate, secondary: Coordinate, since: int, until: int

@@ -33,11 +33,25 @@ class Violation(AssertionError):
 
 def settled(cores: Mapping[str, BrokerCore]) -> bool:
     """Say whether all know one another and every copy is as it should be."""
-    return all(
+    return not denied(cores) and all(
         set(core.members.living) == set(cores)
         and all(_at_rest(name, shelf.replica) for shelf in core.shelves.values())
         for name, core in cores.items()
     )
+
+
+def denied(cores: Mapping[str, BrokerCore]) -> list[str]:
+    """Return the times of topics whose delegates have not heard yet that these are theirs."""
+    copies = copies_of(cores)
+    found = []
+    for shelf, by_broker in copies.items():
+        leaders = [copy for copy in by_broker.values() if copy.leading]
+        for tenure in leaders[0].label.delegates.tenures() if shelf.at_home and leaders else ():
+            there = copies.get(ShelfId(shelf.topic, tenure.coordinate), {})
+            lists = [copy.label.delegates for copy in there.values()]
+            if any(each.responsible(tenure.start) != tenure.coordinate for each in lists):
+                found.append(f"{shelf.topic}: {tenure}")
+    return found
 
 
 def _at_rest(name: str, replica: Replica) -> bool:

@@ -11,9 +11,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evenflow.overlay.client.core import Publishing, Reading, Request
+from evenflow.overlay.client.following import Following
 from evenflow.overlay.protocol.codec import BODY, LINK
 from evenflow.overlay.protocol.events import Asked
-from evenflow.overlay.protocol.messages import Envelope, Failed, MoveDone, MoveTopic, ShelfId
+from evenflow.overlay.protocol.messages import (
+    Envelope,
+    Failed,
+    FetchInstead,
+    Join,
+    MoveDone,
+    MoveTopic,
+    Pushed,
+    Resubscribe,
+    ShelfId,
+)
 from evenflow.overlay.space.coordinate import geographic_hash
 from evenflow.testing.overlay.checks import Violation, in_sync_disks, stored_on
 
@@ -98,6 +109,12 @@ class _Client:
     requester: Publishing | Reading | MoveRequest
     broker: str = ""
     """The broker it is attached to."""
+    joins: int = 0
+    """How often it asked the topic's home where the topic is."""
+    gone: bool = False
+    """Whether it was killed."""
+    slow: bool = False
+    """Whether its application takes messages only when told."""
 
 
 class OverlayClients:
@@ -124,6 +141,21 @@ class OverlayClients:
         self._start(self._add(reading))
         return reading
 
+    def subscriber(self, topic: str, level: int = 2) -> Following:
+        """Add a subscriber from the beginning of a topic."""
+        following = Following(topic, level, 1, self._network.rng.getrandbits(61) + 1)
+        self.seen[following] = {}
+        self._start(self._add(following))
+        return following
+
+    def client_of(self, requester: Publishing | Reading) -> _Client:
+        """Return the client that a publisher, a reader or a subscriber is."""
+        return next(each for each in self._clients.values() if each.requester is requester)
+
+    def leave(self, following: Following) -> None:
+        """End a client as a killed process ends: nobody is told."""
+        self.client_of(following).gone = True
+
     def move(self, topic: str, to: Coordinate) -> MoveRequest:
         """Send a request to move a topic, once."""
         request = MoveRequest(ShelfId(topic, geographic_hash(topic)), to)
@@ -140,19 +172,25 @@ class OverlayClients:
 
     def _work(self, client: _Client) -> None:
         requester = client.requester
+        if client.gone:
+            return
         if isinstance(requester, Reading):
-            self._take(requester)
+            self._take(client, requester)
             if requester.done:
                 return
         self._network.later(WORK_S, self._work, client)
         self._request(client)
 
     def _request(self, client: _Client) -> None:
-        """Send what is due, through the client's broker or, now and then, another."""
+        """Send what is due."""
+        request = client.requester.poll(self._network.now)
+        if request is not None:
+            client.joins += isinstance(request.body, Join)
+            self._send(client, request)
+
+    def _send(self, client: _Client, request: Request) -> None:
+        """Send something through the client's broker or, now and then, another."""
         network = self._network
-        request = client.requester.poll(network.now)
-        if request is None:
-            return
         names = network.names()
         if not names:
             return
@@ -177,20 +215,28 @@ class OverlayClients:
     def on_reply(self, number: int, envelope: Envelope) -> None:
         """A reply has reached a client."""
         client = self._clients[number]
-        if self._network.paths.blocked(client.broker, f"c{number}"):
+        if client.gone or self._network.paths.blocked(client.broker, f"c{number}"):
             return
-        client.requester.on_reply(
-            envelope.correlation, BODY.decode(envelope.body), self._network.now
-        )
+        body, now = BODY.decode(envelope.body), self._network.now
+        if isinstance(body, Pushed | Resubscribe | FetchInstead):
+            following = client.requester
+            if isinstance(following, Following) and following.subscriber == body.subscriber:
+                following.on_push(body, now)
+        else:
+            client.requester.on_reply(envelope.correlation, body, now)
         if isinstance(client.requester, Reading):
-            self._take(client.requester)
+            self._take(client, client.requester)
         if not isinstance(client.requester, MoveRequest):
             self._request(client)
 
-    def _take(self, reading: Reading) -> None:
+    def _take(self, client: _Client, reading: Reading) -> None:
         """Check what a reader has got."""
-        while reading.found:
+        while reading.found and not client.slow:
             self._check(reading, reading.found.popleft())
+        if isinstance(reading, Following):
+            word = reading.acknowledge()
+            if word is not None:
+                self._send(client, word)
 
     def _check(self, reading: Reading, message: Message) -> None:
         seen = self.seen[reading]
@@ -222,6 +268,11 @@ class OverlayClients:
                             f" acknowledged, and a copy in sync lacks it\n"
                             + self._network.picture(publishing.topic)
                         )
+
+    def saw_all(self, reading: Reading, publishers: Iterable[Publishing]) -> bool:
+        """Say whether a reader has seen all that publishers were told is stored."""
+        seen = self.seen[reading]
+        return all(seen.get(one.publisher, 0) >= one.acknowledged for one in publishers)
 
     def check_found(self, readers: Iterable[Reading], publishers: Iterable[Publishing]) -> None:
         """Check that readers have seen all that publishers were told is stored."""

@@ -86,6 +86,19 @@ class MemoryStore:
             found.append(self.messages[shelf][time])
         return found
 
+    def newest(
+        self, shelf: ShelfId, start: int, end: int, limit: int, max_bytes: int
+    ) -> list[Message]:
+        """Return the newest messages of a time range, in order; at least one if there is one."""
+        times = self._times[shelf]
+        found: list[Message] = []
+        for time in times[bisect_left(times, start) : bisect_left(times, end)][-limit:][::-1]:
+            max_bytes -= len(self.messages[shelf][time].payload)
+            if found and max_bytes < 0:
+                break
+            found.append(self.messages[shelf][time])
+        return found[::-1]
+
     def last(self, shelf: ShelfId) -> int:
         """Return the time of the newest message, 0 when there is none."""
         return self._times[shelf][-1] if self._times[shelf] else 0

@@ -35,3 +35,14 @@ def test_the_command_writes_what_it_prints(
 def test_no_runs_are_refused() -> None:
     with pytest.raises(click.BadParameter, match="0 is not in the range"):
         run("--runs", "0", "--table", "IV", "--engine", "local")
+
+
+@pytest.mark.parametrize(("table", "figure"), [("messages", "messages"), ("returns", "nodes")])
+def test_tables_of_their_own_have_a_quick_form(table: str, figure: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    assert run("--table", table, "--quick", "--json", str(out)) == 0
+    written = json.loads(out.read_text())
+    assert written["table"] == table
+    assert all(row[figure] > 0 for row in written["rows"])
+    selections = {row["selection"] for row in written["rows"] if "selection" in row}
+    assert not selections or {"local", "global", "gossip"} <= selections

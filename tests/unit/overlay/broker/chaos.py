@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenflow.overlay.protocol.events import Arrived
+from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.testing.overlay.cluster import OverlayCluster
+from evenflow.testing.overlay.subscribers import check_all_pushed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +27,9 @@ class Chaos:
     """Kills, restarts, stops, joins and moves while two topics are written and read."""
 
     def __init__(self, seed: int, level: int) -> None:
-        self.cluster = OverlayCluster(seed, brokers=5, loss=0.02)
+        self.cluster = OverlayCluster(
+            seed, brokers=5, loss=0.02, settings=Settings(shift_bytes=seed % 2 * 10)
+        )
         self.end = leave if seed % 3 == 0 else OverlayCluster.kill
         self.rng = self.cluster.rng
         self.level = level
@@ -35,6 +39,7 @@ class Chaos:
         ]
         for topic in TOPICS:
             self.cluster.reader(topic, level=level)
+        self.subscribers = [self.cluster.clients.subscriber(topic, level) for topic in TOPICS]
 
     def busy(self, most: float) -> None:
         """Publish for some time."""
@@ -98,6 +103,7 @@ class Chaos:
         )
         self.cluster.settle()
         self.cluster.check_all_readable(TOPICS, publishers=self.publishers)
+        check_all_pushed(self.cluster, self.subscribers, self.publishers)
 
 
 def chaos(seed: int, level: int, rounds: int = 4) -> OverlayCluster:

@@ -12,14 +12,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenflow.overlay.broker.disk import SqliteStore
+from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.testing.overlay.cluster import OverlayCluster
+from evenflow.testing.overlay.subscribers import check_all_pushed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from evenflow.overlay.client.core import Publishing
+    from evenflow.overlay.client.following import Following
 
 TOPICS = ["meters", "phasors", "breakers"]
 SKEW_S = 90.0
@@ -34,15 +37,20 @@ class Faults:
             return SqliteStore(disks / f"{name}.sqlite", sync=False)
 
         disk = real if disks is not None else None
-        self.cluster = OverlayCluster(seed, brokers=brokers, loss=0.01, disk=disk)
+        settings = Settings(shift_bytes=seed % 3 * 4)  # messages have one byte
+        self.cluster = OverlayCluster(
+            seed, brokers=brokers, loss=0.01, disk=disk, settings=settings
+        )
         self.rng = self.cluster.rng
         self.dead: list[str] = []
         self.log: list[str] = []
         self.publishers: list[Publishing] = []
+        self.subscribers: list[Following] = []
         for topic in TOPICS:
             level = self.rng.choice((1, 2, 2, 3))
             self.publishers += [self.cluster.publisher(topic, level) for _ in range(2)]
             self.cluster.reader(topic, level=level)
+            self.subscribers += [self.cluster.clients.subscriber(topic, level) for _ in range(2)]
         for name in self.cluster.names():
             self.cluster.step_clock(name, self.rng.choice((0, 0, 1)) * self.rng.uniform(-2, 60))
 
@@ -145,6 +153,7 @@ class Faults:
         )
         cluster.settle()
         cluster.check_all_readable(TOPICS, publishers=self.publishers)
+        check_all_pushed(cluster, self.subscribers, self.publishers)
         cluster.clients.check_kept(cluster.stores)
 
 

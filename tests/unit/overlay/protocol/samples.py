@@ -23,6 +23,7 @@ from evenflow.overlay.protocol.messages import (
     Failed,
     Fetch,
     Fetched,
+    FetchInstead,
     Freeze,
     Frozen,
     Heartbeat,
@@ -48,6 +49,7 @@ from evenflow.overlay.protocol.messages import (
     PublisherState,
     Pull,
     Pulled,
+    Pushed,
     Reach,
     Reached,
     Redirect,
@@ -55,12 +57,18 @@ from evenflow.overlay.protocol.messages import (
     Relieve,
     Replicate,
     Replicated,
+    Resubscribe,
     Share,
     ShelfId,
     SpotLoad,
+    Subscribe,
+    Subscribed,
+    Subscription,
     Sync,
     Synced,
+    Taken,
     TermStart,
+    Unsubscribe,
     Waiting,
 )
 from evenflow.overlay.space.coordinate import Coordinate
@@ -68,7 +76,17 @@ from evenflow.overlay.space.delegation import DelegateList
 
 PLACE = Coordinate(0.25, 0.75)
 SHELF = ShelfId("meters", PLACE)
-LABEL = Label(3, 2, 7, DelegateList.at_home(PLACE).delegate(Coordinate(0.5, 0.5), 9), 1, 2, 3)
+LABEL = Label(
+    3,
+    2,
+    7,
+    DelegateList.at_home(PLACE).delegate(Coordinate(0.5, 0.5), 9),
+    1,
+    2,
+    3,
+    4,
+    (Subscription(7, "b1", 3),),
+)
 MESSAGE = Message(5, 6, 7, b"payload")
 BALLOT = Ballot(3, "b1")
 CONFIG = Config(0, 9, "b1", ("b1", "b2"), ("b1",), ("b1",))
@@ -113,6 +131,13 @@ BODIES = [
     Relieve(SHELF, PLACE, Coordinate(0.5, 0.5), 10),
     MoveDone(LABEL.delegates),
     AskStatus(),
+    Subscribe(SHELF, 7, 5),
+    Subscribed(7),
+    Pushed(7, 4, (MESSAGE,), 5),
+    Taken(SHELF, 7, 5),
+    Resubscribe(7, LABEL.delegates),
+    FetchInstead(7, 10),
+    Unsubscribe(SHELF, 7),
 ]
 LINKS = [
     Hello(()),

@@ -11,6 +11,7 @@ from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.overlay.space.delegation import DelegateList, Delegation, Tenure
 
 HOME, *ELSEWHERE = [Coordinate(0.1 * n, 0.2) for n in range(5)]
+A, B = ELSEWHERE[:2]
 END = 80
 
 
@@ -121,3 +122,24 @@ def test_changes_that_would_lose_a_time_are_refused(reason: str, act: object) ->
     assert callable(act)
     with pytest.raises(DelegationError, match=reason):
         act()
+
+
+def test_a_past_delegate_hands_on_until_it_has_nothing_left() -> None:
+    delegates = DelegateList.at_home(HOME).delegate(A, 10, 5).delegate(B, 20, 6)
+    part = delegates.hand_on(20, 15)
+    assert [entry.start for entry in part.entries] == [0, 10, 15]
+    assert part.birth(B) == 6
+    whole = part.hand_on(15, 10)
+    assert [(entry.start, entry.coordinate) for entry in whole.entries] == [(0, HOME), (10, B)]
+
+
+def test_when_home_has_taken_all_back_the_list_is_as_at_first() -> None:
+    delegates = DelegateList.at_home(HOME).delegate(A, 10, 5).delegate(HOME, 20)
+    assert delegates.hand_on(20, 10) == DelegateList.at_home(HOME)
+
+
+@pytest.mark.parametrize(("end", "start"), [(10, 5), (0, 0), (20, 20), (20, 9), (15, 12)])
+def test_only_a_past_delegate_hands_on_and_only_what_it_has(end: int, start: int) -> None:
+    delegates = DelegateList.at_home(HOME).delegate(A, 10, 5).delegate(B, 20, 6)
+    with pytest.raises(DelegationError):
+        delegates.hand_on(end, start)

@@ -25,6 +25,9 @@ on a connection                          from -> to                   meaning
 ``Adopt`` ``Adopted``                    home -> new delegate         be ready to take over
 ``AskList`` ``ListIs``                   delegate -> home             which list is in force?
 ``Emptied``                              old delegate -> home         all of it has expired
+``HandOn`` ``HandedOn``                  old delegate -> the next     take my newest; all have it
+``Keep`` ``Kept``                        primary -> member            of a past delegate; on disk
+``Shifted``                              old delegate -> home         the next has it: say so
 ``Offer`` ``OfferReply``                 broker -> possible delegate  would you take this topic?
 ``Relieve`` ``MoveDone`` ``Failed``      broker -> home               move it, if it is still there
 ---------------------------------------  ---------------------------  ----------------------------
@@ -32,6 +35,10 @@ on a connection                          from -> to                   meaning
 ``Publish`` ``Published``                client -> delegate           store it; it is stored
 ``Fetch`` ``Fetched``                    client -> responsible        what came after this time?
 ``Redirect``                             broker -> client             ask there; here is the list
+``Subscribe`` ``Subscribed``             client -> delegate           push what comes; it is kept
+``Pushed`` ``Taken``                     delegate -> client           here it is; go on
+``Resubscribe`` ``FetchInstead``         delegate -> client           kept here now; you are behind
+``Unsubscribe``                          client -> delegate           no more
 ``MoveTopic`` ``MoveDone`` ``Failed``    operator -> home             move a topic
 ``AskStatus`` ``BrokerStatus``           operator -> any broker       what it holds and knows
 =======================================  ===========================  ============================
@@ -84,7 +91,12 @@ from evenflow.overlay.protocol.messages.moves import (
     Emptied,
     Freeze,
     Frozen,
+    HandedOn,
+    HandOn,
+    Keep,
+    Kept,
     ListIs,
+    Shifted,
 )
 from evenflow.overlay.protocol.messages.replication import (
     Check,
@@ -98,6 +110,15 @@ from evenflow.overlay.protocol.messages.replication import (
     Sync,
     Synced,
 )
+from evenflow.overlay.protocol.messages.subscriptions import (
+    FetchInstead,
+    Pushed,
+    Resubscribe,
+    Subscribe,
+    Subscribed,
+    Taken,
+    Unsubscribe,
+)
 from evenflow.overlay.protocol.messages.vocabulary import (
     LONGEST_PAYLOAD,
     Ballot,
@@ -107,6 +128,7 @@ from evenflow.overlay.protocol.messages.vocabulary import (
     Message,
     PublisherState,
     ShelfId,
+    Subscription,
     TermStart,
 )
 
@@ -129,13 +151,18 @@ __all__ = [
     "Envelope",
     "Failed",
     "Fetch",
+    "FetchInstead",
     "Fetched",
     "Freeze",
     "Frozen",
+    "HandOn",
+    "HandedOn",
     "Heartbeat",
     "Hello",
     "Join",
     "Joined",
+    "Keep",
+    "Kept",
     "Label",
     "Lead",
     "ListIs",
@@ -155,6 +182,7 @@ __all__ = [
     "PublisherState",
     "Pull",
     "Pulled",
+    "Pushed",
     "Reach",
     "Reached",
     "Redirect",
@@ -162,12 +190,19 @@ __all__ = [
     "Relieve",
     "Replicate",
     "Replicated",
+    "Resubscribe",
     "Share",
     "ShelfId",
+    "Shifted",
     "SpotLoad",
+    "Subscribe",
+    "Subscribed",
+    "Subscription",
     "Sync",
     "Synced",
+    "Taken",
     "TermStart",
+    "Unsubscribe",
     "Waiting",
     "Welcome",
 ]

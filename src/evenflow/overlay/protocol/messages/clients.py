@@ -130,3 +130,5 @@ class BrokerStatus(Sendable, frozen=True):
     """Requests that are damaged, or that clients may not send."""
     skewed: Natural
     """Times that were too far ahead of this broker's clock to be followed."""
+    subscriptions: Natural = 0
+    """Subscriptions to the topics that it leads."""

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from evenflow.overlay.protocol.messages.vocabulary import Label, PublisherState, ShelfId
+from evenflow.overlay.protocol.messages.vocabulary import (
+    Label,
+    Message,
+    PublisherState,
+    ShelfId,
+    Subscription,
+)
+from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.overlay.space.delegation import DelegateList
 from evenflow.overlay.values import Natural, Sendable
 
@@ -25,6 +32,7 @@ class Frozen(Sendable, frozen=True):
     publishers: tuple[PublisherState, ...]
     load: Natural
     """Bytes of the topic, here and at earlier delegates."""
+    subscriptions: tuple[Subscription, ...] = ()
 
 
 class Adopt(Sendable, frozen=True):
@@ -37,6 +45,7 @@ class Adopt(Sendable, frozen=True):
     publishers: tuple[PublisherState, ...]
     load: Natural
     """Bytes of the topic so far."""
+    subscriptions: tuple[Subscription, ...] = ()
 
 
 class Adopted(Sendable, frozen=True):
@@ -75,3 +84,60 @@ class Emptied(Sendable, frozen=True):
 
     shelf: ShelfId
     floor: Natural
+
+
+class HandOn(Sendable, frozen=True):
+    """Take the newest messages that a past delegate has: you are responsible for what follows."""
+
+    shelf: ShelfId
+    """The shelf that is to have them."""
+    source: Coordinate
+    """Where they lie."""
+    start: Natural
+    end: Natural
+    """The messages are all that there are from start up to here."""
+    messages: tuple[Message, ...]
+
+
+class HandedOn(Sendable, frozen=True):
+    """The answer to `HandOn`."""
+
+    shelf: ShelfId
+    """The shelf that they were on."""
+    start: Natural
+    end: Natural
+    accepted: bool
+    """Yes: all copies have them. No: not now, or our lists differ."""
+    birth: Natural
+    """Which move made the shelf that has them; see `Config.birth`."""
+
+
+class Keep(Sendable, frozen=True):
+    """Older messages for a member, from a past delegate."""
+
+    shelf: ShelfId
+    term: Natural
+    start: Natural
+    end: Natural
+    messages: tuple[Message, ...]
+
+
+class Kept(Sendable, frozen=True):
+    """They are on the member's disk."""
+
+    shelf: ShelfId
+    term: Natural
+    start: Natural
+    end: Natural
+
+
+class Shifted(Sendable, frozen=True):
+    """What a past delegate had of these times lies at the delegate after it now."""
+
+    shelf: ShelfId
+    """The past delegate's."""
+    start: Natural
+    end: Natural
+    to: Coordinate
+    birth: Natural
+    """Of the shelf that has it."""

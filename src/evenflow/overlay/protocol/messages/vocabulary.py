@@ -68,6 +68,17 @@ class PublisherState(Value, frozen=True):
     """When that was stored."""
 
 
+class Subscription(Value, frozen=True):
+    """A client that is pushed what comes, and where it is connected."""
+
+    subscriber: Natural
+    """A random number of its own."""
+    broker: Text
+    """The broker that it is connected to."""
+    client: Natural
+    """Its number there."""
+
+
 class TermStart(Value, frozen=True):
     """A term of a shelf, and the first time that it speaks for (a leader epoch and its offset)."""
 
@@ -144,6 +155,8 @@ class Label(Value, frozen=True):
     """All before this time has expired."""
     inherited: Natural = 0
     """Bytes that the topic had elsewhere when it came to this delegate."""
+    subscriptions: tuple[Subscription, ...] = ()
+    """Who is pushed what comes; only at the current delegate, or one that is to be it."""
 
     def __post_init__(self) -> None:
         if self.level not in (1, 2, 3):
