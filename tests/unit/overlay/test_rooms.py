@@ -38,6 +38,7 @@ SHELLS = {
     "broker.full_disk",
     "broker.local",
     "broker.move_history",
+    "broker.namesakes",
     "client.aio",
     "client.blocking",
     "client.link",
