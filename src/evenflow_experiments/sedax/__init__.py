@@ -21,12 +21,12 @@ import rich_click as click
 from evenflow.cli.values import COUNT
 from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, print_table, write_json, write_plot
+from evenflow_experiments.sedax.costs.messages import rows as message_rows
+from evenflow_experiments.sedax.costs.returns import holders
 from evenflow_experiments.sedax.engine import engine_named
 from evenflow_experiments.sedax.filling import Filled, derived, figures, fill
-from evenflow_experiments.sedax.messages import rows as message_rows
 from evenflow_experiments.sedax.plots import plot
 from evenflow_experiments.sedax.printing import print_rows
-from evenflow_experiments.sedax.returns import holders
 from evenflow_experiments.sedax.scale import measure
 from evenflow_experiments.sedax.simulation import Ties
 from evenflow_experiments.sedax.statistics import Reading

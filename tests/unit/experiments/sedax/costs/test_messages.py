@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evenflow_experiments.sedax.messages import GOSSIP, Links, count, decision
+from evenflow_experiments.sedax.costs.messages import GOSSIP, Links, count, decision
 
 # Five nodes: one in the middle, linked with all; the four corners around it, linked in a ring.
 STAR = np.array([[0.5, 0.5], [0.1, 0.1], [0.9, 0.12], [0.88, 0.9], [0.12, 0.88]])

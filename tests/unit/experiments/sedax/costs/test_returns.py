@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenflow_experiments.sedax.returns import holders
+from evenflow_experiments.sedax.costs.returns import holders
 
 
 def test_in_three_of_four_topics_the_interim_data_would_be_copied_anyway() -> None:
