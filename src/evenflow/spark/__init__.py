@@ -35,7 +35,7 @@ only carries it to Spark. Importing this package starts no Spark, but needs the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenflow.extras import require
 from evenflow.spark.offsets import thinned
@@ -48,10 +48,17 @@ __all__ = ["figures", "register", "thinned"]
 
 require("spark")
 
+FILTERS: Final = "spark.sql.python.filterPushdown.enabled"
+"""Spark's setting that lets Python sources look at filters."""
+
 
 def register(spark: SparkSession) -> None:
     """Make ``format("evenflow")`` known to a session, and the session's task times to queries."""
     from evenflow.spark.source import source_with_times  # noqa: PLC0415 - Spark only when it is used
     from evenflow.spark.task_times import serve_task_times  # noqa: PLC0415
 
-    spark.dataSource.register(source_with_times(serve_task_times(spark)))
+    # Without the setting Spark refuses readers that know of filters; who has set it has decided.
+    if spark.conf.get(FILTERS, "") == "":
+        spark.conf.set(FILTERS, "true")
+    pushes = spark.conf.get(FILTERS) == "true"
+    spark.dataSource.register(source_with_times(serve_task_times(spark), pushes_filters=pushes))

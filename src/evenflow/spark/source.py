@@ -15,6 +15,7 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
     DataSourceStreamReader,
+    Filter,
     InputPartition,
 )
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -27,17 +28,25 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from evenflow.errors import UsageError
+from evenflow.model.selection import ALL
 from evenflow.slices.consumer.planning import limited_points
 from evenflow.slices.consumer.reading import Share, read_share, tell_reads
-from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of, with_topic
+from evenflow.spark.columns import (
+    BASE_COLUMNS,
+    decoded,
+    headed,
+    schema_of,
+    selection_of,
+    with_topic,
+)
 from evenflow.spark.encodings import decoder_for
 from evenflow.spark.offsets import offset_of, places_in
 from evenflow.spark.options import Options, SinkOptions
 from evenflow.spark.reused import settle
-from evenflow.spark.tasks import at_least
+from evenflow.spark.tasks import at_least, selected_shares
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -66,6 +75,8 @@ class EvenflowSource(DataSource):
 
     times_at: ClassVar[str] = ""
     """Where Spark's task times are served; see :func:`evenflow.spark.register`."""
+    pushes_filters: ClassVar[bool] = False
+    """Whether the session lets Python sources look at filters; else Spark refuses those that do."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
@@ -78,7 +89,7 @@ class EvenflowSource(DataSource):
     def schema(self) -> str:
         """The columns, as DDL."""
         options = Options.of(self.options)
-        return schema_of(options.fields, names_topics=options.names_topics)
+        return schema_of(options.fields, names_topics=options.names_topics, headers=options.headers)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
         """Read the stream."""
@@ -86,7 +97,8 @@ class EvenflowSource(DataSource):
 
     def reader(self, schema: StructType) -> TableReader:
         """Read what is not committed, as a table."""
-        return TableReader(Options.of(self.options), schema)
+        kind = FilteringReader if self.pushes_filters else TableReader
+        return kind(Options.of(self.options), schema)
 
     def writer(
         self,
@@ -114,13 +126,14 @@ class EvenflowSource(DataSource):
         return StreamWriter(SinkOptions.of(self.options), schema)
 
 
-def source_with_times(times_at: str) -> type[EvenflowSource]:
+def source_with_times(times_at: str, *, pushes_filters: bool = False) -> type[EvenflowSource]:
     """The data source of a session whose task times are served at an address.
 
     Spark sends a class that cannot be imported by value, so the address travels with it into every
     process that makes the source anew.
     """
-    return type(EvenflowSource.__name__, (EvenflowSource,), {"times_at": times_at})
+    of_session = {"times_at": times_at, "pushes_filters": pushes_filters}
+    return type(EvenflowSource.__name__, (EvenflowSource,), of_session)
 
 
 class _Reading:
@@ -128,7 +141,7 @@ class _Reading:
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
-        fields = schema.fields[BASE_COLUMNS + options.names_topics :]
+        fields = schema.fields[BASE_COLUMNS + options.names_topics + options.headers :]
         self._fields: pa.Schema | None = None
         if fields:
             self._fields = to_arrow_schema(StructType(fields), timezone="UTC")
@@ -142,6 +155,8 @@ class _Reading:
     def _batches(self, share: Share) -> tuple[Iterator[pa.RecordBatch], Callable[[], int]]:
         """A task's record batches, and how many payloads among them could not be decoded."""
         batches, decoder = read_share(share), None
+        if self._options.headers:
+            batches = headed(batches)
         if self._fields is not None:
             decoder = self._decoder(self._fields)
             batches = decoded(batches, self._fields, decoder)
@@ -156,14 +171,27 @@ class _Reading:
 class TableReader(_Reading, DataSourceReader):
     """What nodes keep, as a table: read once, and nobody is registered."""
 
+    wanted = ALL
+    """What the query's filters leave."""
+
     def partitions(self) -> Sequence[InputPartition]:
         """A partition for each node and topic."""
         from evenflow.spark.topic_stream import kept_shares  # noqa: PLC0415 - in the driver alone
 
         options = self._options
-        shares = [share for topic in options.topics for share in kept_shares(options, topic)]
+        kept = (share for topic in options.topics for share in kept_shares(options, topic))
+        shares = selected_shares(kept, self.wanted)
         least = options.min_partitions
         return [SharePartition(share) for share in at_least(shares, least, lambda _: 0.0)]
+
+
+class FilteringReader(TableReader):
+    """The same, of a session that pushes filters down: nodes send only what they leave."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+        """Note what is wanted; Spark looks at the rows again."""
+        self.wanted = selection_of(filters)
+        return filters
 
 
 class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from evenflow.model.batch import Item, offsets_of
-from evenflow.model.sample import encode_sample
+from evenflow.model.encoding import encode_sample
+from evenflow.model.given_headers import given_headers
+from evenflow.model.headers import headers_of
 
 Runs = Mapping[int, tuple[int, Sequence[Item]]]
 """Of each slice the number of the first item, and the items."""
@@ -35,4 +37,5 @@ def columns_of(runs: Runs) -> tuple[Any, ...]:
         b"".join(names),
         offsets_of([len(payload) for payload in payloads]),
         b"".join(payloads),
+        headers_of([given_headers(item.headers) for item in items]),
     )

@@ -8,7 +8,6 @@
 ==============  ===============================================================================
 `options`       what a user may set, checked
 `reading`       what is planned, and what tasks read, as Arrow
-`filters`       what a query's ``where`` leaves, so that less is read
 `streaming`     offsets of streams, and what lies between two
 `source`        the classes of Spark's Data Source API
 `joined`        ``format("evenflow")`` on a durable topic: its archive, then the live stream
@@ -39,5 +38,5 @@ def register(spark: SparkSession) -> None:
     # Without it Spark refuses readers that know of filters.
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(StoreSource)
-    times = {"times_at": serve_task_times(spark)}
+    times = {"times_at": serve_task_times(spark), "pushes_filters": True}
     spark.dataSource.register(type(JoinedSource.__name__, (JoinedSource,), times))

@@ -24,8 +24,6 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from evenflow.durable.selection import ALL
-from evenflow.durable.spark.filters import selection_of
 from evenflow.durable.spark.options import ReadOptions
 from evenflow.durable.spark.reading import (
     ITEM_COLUMNS,
@@ -37,7 +35,8 @@ from evenflow.durable.spark.reading import (
 )
 from evenflow.durable.spark.streaming import Offset, StoreStream
 from evenflow.errors import UsageError
-from evenflow.spark.columns import decoded
+from evenflow.model.selection import ALL
+from evenflow.spark.columns import HEADERS, decoded, selection_of
 from evenflow.spark.encodings import decoder_for
 
 if TYPE_CHECKING:
@@ -94,7 +93,9 @@ class StoreSource(DataSource):
 
 def columns_of(options: ReadOptions) -> str:
     """The columns that every row has, as DDL."""
-    return ITEM_COLUMNS if options.items else MESSAGE_COLUMNS
+    if not options.items:
+        return MESSAGE_COLUMNS
+    return f"{ITEM_COLUMNS}, {HEADERS}" if options.headers else ITEM_COLUMNS
 
 
 class PartPartition(InputPartition):
@@ -111,7 +112,8 @@ class _Reading:
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
         self._fields: pa.Schema | None = None
-        fields = schema.fields[columns_of(options).count(",") + 1 :]
+        before = ITEM_COLUMNS if options.items else MESSAGE_COLUMNS
+        fields = schema.fields[before.count(",") + 1 + options.headers :]
         if fields:
             self._fields = to_arrow_schema(StructType(fields), timezone="UTC")
             self._decoder(self._fields)

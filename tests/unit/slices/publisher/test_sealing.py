@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.model.batch import Item
-from evenflow.model.sample import RUN_BYTES, Sample
+from evenflow.model.encoding import RUN_BYTES
+from evenflow.model.sample import Sample
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.sealing import (
     LONGEST_PACE_S,
