@@ -21,6 +21,7 @@ from evenflow.errors import UsageError
 from evenflow.model.headers import NO_HEADERS
 
 if TYPE_CHECKING:
+    from evenflow.model.given_headers import GivenHeaders
     from evenflow.model.headers import Headers
     from evenflow.model.payload import Payload
     from evenflow.model.sample import Sample
@@ -187,7 +188,7 @@ class Batch(Rows):
         """Sequence number of the first item."""
         self.begin = begin
         self.count = count
-        self.replies: list[tuple[int, Payload]] | None = None
+        self.replies: list[tuple[int, Payload, GivenHeaders | None]] | None = None
         """Rows and what is answered to them; None when nobody would send it."""
 
     @property
@@ -205,12 +206,13 @@ class Batch(Rows):
         """Sequence number of the last item."""
         return self.first + self.count - 1
 
-    def reply(self, row: int, payload: Payload) -> None:
+    def reply(self, row: int, payload: Payload, headers: GivenHeaders | None = None) -> None:
         """Answer the sender of an item; sent when the application is through with the batch.
 
         Args:
             row: The item, by its place in the batch, from 0.
             payload: Bytes, a string (sent as UTF-8) or a mapping (sent as JSON).
+            headers: What is said about it: names with bytes or strings (sent as UTF-8).
 
         Raises:
             UsageError: The batch is not in the hands of a node's application.
@@ -219,7 +221,7 @@ class Batch(Rows):
             raise UsageError("a reply is made by a node's application, in on_new_data(batch)")
         if not 0 <= row < self.count:
             raise UsageError(f"row {row} of a batch of {self.count} items")
-        self.replies.append((row, payload))
+        self.replies.append((row, payload, headers))
 
     def between(self, first: int, last: int) -> Batch:
         """The items numbered ``first`` to ``last``, as far as they are in this batch."""

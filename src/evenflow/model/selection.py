@@ -11,7 +11,7 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 
 T = TypeVar("T")
-_Time = Annotated[int, msgspec.Meta(ge=-(1 << 63), lt=1 << 63)]
+_Time = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 SelectionJson = tuple[
     list[Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]] | None,
     list[str] | None,

@@ -58,7 +58,7 @@ def register(spark: SparkSession) -> None:
     from evenflow.spark.task_times import serve_task_times  # noqa: PLC0415
 
     # Without the setting Spark refuses readers that know of filters; who has set it has decided.
-    if spark.conf.get(FILTERS, "") == "":
+    pushes = spark.conf.get(FILTERS, "true") == "true"
+    if pushes:
         spark.conf.set(FILTERS, "true")
-    pushes = spark.conf.get(FILTERS) == "true"
     spark.dataSource.register(source_with_times(serve_task_times(spark), pushes_filters=pushes))

@@ -1,37 +1,20 @@
-"""The columns of the source, those decoded from payloads, and filters on them.
+"""The columns of the source, and those decoded from payloads.
 
 Every row has ``slice, sender, id, time, payload``, and ``headers`` if the query wants them. When
 the query or its topic names fields, each of them becomes a column behind these
 (:mod:`evenflow.spark.encodings`); what a payload does not have is null.
-
-Of what a query's ``where`` asks, comparisons of `slice`, `sender` and `time` with constants make
-that less is read (:func:`selection_of`). Spark applies all of it once more to what comes: a
-selection may be wider than the filters, and never narrower.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
-from functools import reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from pyspark.sql.datasource import (
-    EqualNullSafe,
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    LessThan,
-    LessThanOrEqual,
-)
 
-from evenflow.model.selection import ALL, Selection
 from evenflow.slices.consumer.header_column import with_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from evenflow.spark.encodings import Decoder
 
@@ -78,38 +61,3 @@ def decoded(
         columns = decoder.columns(batch.column("payload"))
         schema = pa.schema([*batch.schema, *fields])
         yield pa.RecordBatch.from_arrays([*batch.columns, *columns], schema=schema)
-
-
-def selection_of(filters: Iterable[Filter]) -> Selection:
-    """Return what filters, all of them together, leave."""
-    return reduce(Selection.narrowed, map(_one, filters), ALL)
-
-
-def _one(given: Filter) -> Selection:
-    column = ".".join(getattr(given, "attribute", ()))
-    values = _values(given)
-    if column == "slice" and all(type(value) is int for value in values):
-        return Selection(slices=frozenset(values) if values else None)
-    if column == "sender" and all(isinstance(value, str) for value in values):
-        return Selection(senders=frozenset(values) if values else None)
-    return _span(given) if column == "time" else ALL
-
-
-def _values(given: Filter) -> list[Any]:
-    """Return the values that a column may have; empty: others, too."""
-    if isinstance(given, In):
-        return list(given.value)
-    if isinstance(given, EqualTo | EqualNullSafe) and given.value is not None:
-        return [given.value]
-    return []
-
-
-def _span(given: Filter) -> Selection:
-    value = getattr(given, "value", None)
-    if not isinstance(value, datetime):
-        return ALL
-    # A time without a zone is in the zone of the session, which is that of this process.
-    moment = round(value.timestamp() * 1_000_000)
-    oldest = isinstance(given, EqualTo | EqualNullSafe | GreaterThan | GreaterThanOrEqual)
-    newest = isinstance(given, EqualTo | EqualNullSafe | LessThan | LessThanOrEqual)
-    return Selection(oldest=moment if oldest else None, newest=moment if newest else None)

@@ -8,6 +8,8 @@ executors' Python processes, from a copy, and needs nothing of the reader but th
 
 from __future__ import annotations
 
+from datetime import datetime
+from functools import reduce
 from threading import Thread
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -15,8 +17,15 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
     DataSourceStreamReader,
+    EqualNullSafe,
+    EqualTo,
     Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
     InputPartition,
+    LessThan,
+    LessThanOrEqual,
 )
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import (
@@ -28,7 +37,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from evenflow.errors import UsageError
-from evenflow.model.selection import ALL
+from evenflow.model.selection import ALL, Selection
 from evenflow.slices.consumer.planning import limited_points
 from evenflow.slices.consumer.reading import Share, read_share, tell_reads
 from evenflow.spark.columns import (
@@ -36,7 +45,6 @@ from evenflow.spark.columns import (
     decoded,
     headed,
     schema_of,
-    selection_of,
     with_topic,
 )
 from evenflow.spark.encodings import decoder_for
@@ -295,3 +303,42 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         """An offset by topic."""
         options = self._options
         return places_in(offset, options.topics, fail_on_loss=options.fail_on_loss)
+
+
+def selection_of(filters: Iterable[Filter]) -> Selection:
+    """Return what filters, all of them together, leave.
+
+    Comparisons of `slice`, `sender` and `time` with constants make that less is read. Spark applies
+    all filters once more to what comes: a selection may be wider, and never narrower.
+    """
+    return reduce(Selection.narrowed, map(_one, filters), ALL)
+
+
+def _one(given: Filter) -> Selection:
+    column = ".".join(getattr(given, "attribute", ()))
+    values = _values(given)
+    if column == "slice" and all(type(value) is int for value in values):
+        return Selection(slices=frozenset(values) if values else None)
+    if column == "sender" and all(isinstance(value, str) for value in values):
+        return Selection(senders=frozenset(values) if values else None)
+    return _span(given) if column == "time" else ALL
+
+
+def _values(given: Filter) -> list[Any]:
+    """Return the values that a column may have; empty: others, too."""
+    if isinstance(given, In):
+        return list(given.value)
+    if isinstance(given, EqualTo | EqualNullSafe) and given.value is not None:
+        return [given.value]
+    return []
+
+
+def _span(given: Filter) -> Selection:
+    value = getattr(given, "value", None)
+    if not isinstance(value, datetime):
+        return ALL
+    # A time without a zone is in the zone of the session, which is that of this process.
+    moment = round(value.timestamp() * 1_000_000)
+    oldest = isinstance(given, EqualTo | EqualNullSafe | GreaterThan | GreaterThanOrEqual)
+    newest = isinstance(given, EqualTo | EqualNullSafe | LessThan | LessThanOrEqual)
+    return Selection(oldest=moment if oldest else None, newest=moment if newest else None)

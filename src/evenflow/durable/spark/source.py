@@ -36,8 +36,9 @@ from evenflow.durable.spark.reading import (
 from evenflow.durable.spark.streaming import Offset, StoreStream
 from evenflow.errors import UsageError
 from evenflow.model.selection import ALL
-from evenflow.spark.columns import HEADERS, decoded, selection_of
+from evenflow.spark.columns import HEADERS, decoded
 from evenflow.spark.encodings import decoder_for
+from evenflow.spark.source import selection_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -198,12 +198,12 @@ def header_column(headers: Any, count: int) -> Headers | None:
     """Return the headers of ``count`` items; None when they have none.
 
     Args:
-        headers: None, a mapping (of every item), a sequence of mappings or None, or an Arrow array
-            of maps from strings to binary or strings.
+        headers: None, columns that were checked, a mapping (of every item), a sequence of mappings
+            or None, or an Arrow array of maps from strings to binary or strings.
         count: How many items there are.
     """
-    if headers is None:
-        return None
+    if headers is None or isinstance(headers, Headers):
+        return headers
     if isinstance(headers, Mapping):
         return repeated_headers(given_headers(headers), count)
     if len(headers) != count:

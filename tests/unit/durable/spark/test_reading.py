@@ -34,7 +34,7 @@ from evenflow.model.ids import Position
 from evenflow.model.selection import ALL, Selection
 from evenflow.overlay.protocol.messages import Message
 from evenflow.slices.consumer.row_numbers import NUMBERED
-from evenflow.spark.columns import selection_of
+from evenflow.spark.source import selection_of
 
 ITEMS = ReadOptions("index/fleet", ("127.0.0.1:1",), name="fleet", items=True)
 PIECES = archive_topic("fleet")
