@@ -40,6 +40,8 @@ ITEM_COLUMNS: Final = (
     "writer STRING, number BIGINT, slice INT, sender STRING, id BIGINT, time TIMESTAMP,"
     " payload BINARY"
 )
+HEADER_COLUMN: Final = "headers MAP<STRING, BINARY>"
+"""Behind those of an item, for who wants it."""
 MOST_ROWS: Final = 10_000
 MOST_OCTETS: Final = 16 << 20
 

@@ -26,6 +26,7 @@ from pyspark.sql.types import StructType
 
 from evenflow.durable.spark.options import ReadOptions
 from evenflow.durable.spark.reading import (
+    HEADER_COLUMN,
     ITEM_COLUMNS,
     MESSAGE_COLUMNS,
     Bundles,
@@ -36,7 +37,7 @@ from evenflow.durable.spark.reading import (
 from evenflow.durable.spark.streaming import Offset, StoreStream
 from evenflow.errors import UsageError
 from evenflow.model.selection import ALL
-from evenflow.spark.columns import HEADERS, decoded
+from evenflow.spark.columns import decoded
 from evenflow.spark.encodings import decoder_for
 from evenflow.spark.source import selection_of
 
@@ -96,7 +97,7 @@ def columns_of(options: ReadOptions) -> str:
     """The columns that every row has, as DDL."""
     if not options.items:
         return MESSAGE_COLUMNS
-    return f"{ITEM_COLUMNS}, {HEADERS}" if options.headers else ITEM_COLUMNS
+    return f"{ITEM_COLUMNS}, {HEADER_COLUMN}" if options.headers else ITEM_COLUMNS
 
 
 class PartPartition(InputPartition):
