@@ -154,9 +154,9 @@ def test_a_table_is_written_with_headers_and_read_by_filters_at_the_nodes(
 
     def served(found: Any) -> tuple[int, int]:
         """How many rows a query has, and how many items the nodes sent for them."""
-        before = sum(node.items for node in nodes)
+        before = sum(node.served for node in nodes)
         count = found.count()
-        return count, sum(node.items for node in nodes) - before
+        return count, sum(node.served for node in nodes) - before
 
     assert served(kept) == (4_000, 4_000)
     assert served(kept.where("slice = 3")) == (500, 500)
