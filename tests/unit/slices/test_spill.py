@@ -25,7 +25,9 @@ SEGMENT = 4_096
 
 def sample(first: int, count: int = 3, size: int = 50, *, headed: bool = False) -> Sample:
     items = [
-        Item(f"car-{n}", n, n, bytes([n % 256]) * size, {"n": b"%d" % n} if headed and n % 2 else {})
+        Item(
+            f"car-{n}", n, n, bytes([n % 256]) * size, {"n": b"%d" % n} if headed and n % 2 else {}
+        )
         for n in range(first, first + count)
     ]
     return Sample(encode_items(1, first, 1, {0: (first, items), 5: (first, items)}))
