@@ -86,15 +86,11 @@ class Sample:
             self.times_at = self.ids_at + 8 + 8 * count
             self._expect(self.ids_at - 8, count)
             self._expect(self.times_at - 8, count)
-            self.senders_at, used, size = self._check_words(self.times_at + 8 * count)
-            if used != size:
-                raise DecodeError("sample: offsets do not fit their bytes")
-            end = self.senders_at + size
-            self.payloads_at, used, size = self._check_words(end + (-end & 3))
-            end = self.payloads_at + size
             self.headers_at = 0
-            if used != size:
-                self._check_headers(used + (-used & 3), end)
+            self.senders_at = self._check_words(self.times_at + 8 * count)
+            end = self.senders_at + U32.unpack_from(encoded, self.senders_at - 4)[0]
+            self.payloads_at = self._check_words(end + (-end & 3), are_last=True)
+            end = self.payloads_at + U32.unpack_from(encoded, self.payloads_at - 4)[0]
         except (struct.error, ValueError) as error:
             raise DecodeError(f"sample: cut short ({error})") from None
         if not 0 <= len(encoded) - end <= 3:
@@ -134,30 +130,40 @@ class Sample:
         if found != count:
             raise DecodeError(f"sample: a column of {found} where {count} were announced")
 
-    def _check_headers(self, at: int, end: int) -> None:
-        self.headers_at = self.payloads_at + at
-        decode_headers(memoryview(self.encoded)[self.headers_at : end], self.count)
+    def _check_words(self, at: int, *, are_last: bool = False) -> int:
+        """Check an offsets column and the bytes behind it; return where the bytes begin.
 
-    def _check_words(self, at: int) -> tuple[int, int, int]:
-        """Check an offsets column and the bytes behind it.
-
-        Returns:
-            Where the bytes begin, how many of them the offsets reach, and how many there are.
+        Behind the last words there may be headers.
         """
         count = self.count
         if count == 1:
             entries, start, end, length = TWO_ENDS.unpack_from(self.encoded, at)
-            sound = entries == 2 and start == 0 and end <= length
+            sound = entries == 2 and start == 0 and end == length
         else:
             self._expect(at, count + 1)
             offsets = np.frombuffer(self.encoded, np.int32, count + 1, at + 4)
             length = U32.unpack_from(self.encoded, at + 4 + 4 * (count + 1))[0]
-            end = int(offsets[-1])
-            sound = bool(offsets[0] == 0 and end <= length and (offsets[1:] >= offsets[:-1]).all())
-        bytes_at = at + 8 + 4 * (count + 1)
+            sound = bool(
+                offsets[0] == 0 and offsets[-1] == length and (offsets[1:] >= offsets[:-1]).all()
+            )
+        bytes_at: int = at + 8 + 4 * (count + 1)
+        if not sound and are_last:
+            sound = self._has_headers(at, bytes_at, length)
         if not sound or bytes_at + length > len(self.encoded):
             raise DecodeError("sample: offsets do not fit their bytes")
-        return bytes_at, end, length
+        return bytes_at
+
+    def _has_headers(self, at: int, bytes_at: int, length: int) -> bool:
+        """Whether offsets fit, with headers behind the words; `DecodeError` if these are damaged."""
+        self._expect(at, self.count + 1)
+        offsets = np.frombuffer(self.encoded, np.int32, self.count + 1, at + 4)
+        used = int(offsets[-1])
+        if offsets[0] or used >= length or (offsets[1:] < offsets[:-1]).any():
+            return False
+        self.headers_at = bytes_at + used + (-used & 3)
+        block = memoryview(self.encoded)[self.headers_at : bytes_at + length]
+        decode_headers(block, self.count)
+        return True
 
     # -- the head ---------------------------------------------------------------------------------
 

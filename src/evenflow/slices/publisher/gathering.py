@@ -109,11 +109,18 @@ class Singles:
     def _given(self) -> _Given:
         """The items as columns, made once: no more come when they are asked for."""
         if self._columns is None:
-            columns: Any = zip_longest(*self.rows)
-            payloads, senders, ids, times, slices, *headers = columns
+            payloads, senders, ids, times, slices, *headers = _transposed(self.rows)
             numbers = np.array(ids, np.int64), np.array(times, np.int64)
             self._columns = _Given(payloads, senders, *numbers, slices, *headers)
         return self._columns
+
+
+def _transposed(rows: list[Row]) -> Any:
+    """Rows as columns; the last is there only if a row has headers."""
+    try:
+        return list(zip(*rows, strict=True))
+    except ValueError:  # some have, and some have not
+        return zip_longest(*rows)
 
 
 class _Given(NamedTuple):
