@@ -89,7 +89,7 @@ class Sample:
             self.headers_at = 0
             self.senders_at = self._check_words(self.times_at + 8 * count)
             end = self.senders_at + U32.unpack_from(encoded, self.senders_at - 4)[0]
-            self.payloads_at = self._check_words(end + (-end & 3), are_last=True)
+            self.payloads_at = self._check_words(end + (-end & 3), True)  # noqa: FBT003
             end = self.payloads_at + U32.unpack_from(encoded, self.payloads_at - 4)[0]
         except (struct.error, ValueError) as error:
             raise DecodeError(f"sample: cut short ({error})") from None
@@ -130,7 +130,7 @@ class Sample:
         if found != count:
             raise DecodeError(f"sample: a column of {found} where {count} were announced")
 
-    def _check_words(self, at: int, *, are_last: bool = False) -> int:
+    def _check_words(self, at: int, are_last: bool = False) -> int:  # noqa: FBT001, FBT002
         """Check an offsets column and the bytes behind it; return where the bytes begin.
 
         Behind the last words there may be headers.
@@ -154,7 +154,7 @@ class Sample:
         return bytes_at
 
     def _has_headers(self, at: int, bytes_at: int, length: int) -> bool:
-        """Whether offsets fit, with headers behind the words; `DecodeError` if these are damaged."""
+        """Whether offsets fit words with headers behind; `DecodeError` if these are damaged."""
         self._expect(at, self.count + 1)
         offsets = np.frombuffer(self.encoded, np.int32, self.count + 1, at + 4)
         used = int(offsets[-1])
