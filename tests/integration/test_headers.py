@@ -150,28 +150,32 @@ def test_a_table_is_written_with_headers_and_read_by_filters_at_the_nodes(
         "CASE WHEN id % 2 = 0 THEN map('even', binary(string(id))) END AS headers",
     )
     table.write.format("evenflow").mode("append").options(**options).save()
-    kept = spark.read.format("evenflow").options(**options, includeHeaders="true").load()
+    reading = spark.read.format("evenflow").options(**options, includeHeaders="true")
 
-    def served(found: Any) -> tuple[int, int]:
+    def served(where: str, push: str = "true") -> tuple[int, int]:
         """How many rows a query has, and how many items the nodes sent for them."""
         before = sum(node.served for node in nodes)
-        count = found.count()
+        count = reading.option("pushFilters", push).load().where(where).count()
         return count, sum(node.served for node in nodes) - before
 
-    assert served(kept) == (4_000, 4_000)
-    assert served(kept.where("slice = 3")) == (500, 500)
-    assert served(kept.where("slice IN (1, 2) AND sender = 'car-9'")) == (20, 20)
-    assert served(kept.where("sender IN ('car-1', 'car-22', 'nobody')")) == (80, 80)
-    assert served(kept.where("time >= timestamp_seconds(3990)")) == (10, 10)
+    assert served("true") == (4_000, 4_000)
+    assert served("slice = 3") == (500, 500)
+    assert served("slice IN (1, 2) AND sender = 'car-9'") == (20, 20)
+    assert served("sender IN ('car-1', 'car-22', 'nobody')") == (80, 80)
+    assert served("time >= timestamp_seconds(3990)") == (10, 10)
     some = "time < timestamp_seconds(100) AND sender = 'car-7' AND slice = 7"
-    assert served(kept.where(some)) == (1, 1)
-    assert served(kept.where("slice = 99")) == (0, 0)
+    assert served(some) == (1, 1)
+    assert served("slice = 99") == (0, 0)
     # What is no such filter is Spark's own to look at.
-    assert served(kept.where("id % 2 = 0 AND string(headers['even']) = string(payload)")) == (
+    assert served("id % 2 = 0 AND string(headers['even']) = string(payload)") == (
         2_000,
         4_000,
     )
-    assert served(kept.where("cardinality(headers) = 0")) == (2_000, 4_000)
+    assert served("cardinality(headers) = 0") == (2_000, 4_000)
+    # Unless asked for, nodes send all, so that a DataFrame may be used with filters and without.
+    assert served("slice = 3", "false") == (500, 4_000)
+    kept = reading.option("pushFilters", "false").load()
+    assert [kept.where("slice = 99").count(), kept.count()] == [0, 4_000]
 
 
 @pytest.mark.usefixtures("nodes")

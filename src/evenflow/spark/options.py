@@ -33,6 +33,7 @@ _KNOWN: Final = (
     "maxItemsPerTrigger",
     "minPartitions",
     "includeHeaders",
+    "pushFilters",
     "fields",
     "encoding",
     "avroSchema",
@@ -74,6 +75,8 @@ class Options:
     """How many tasks a micro-batch should have at least."""
     headers: bool = False
     """Whether there is a column of the items' headers."""
+    push_filters: bool = False
+    """Whether nodes send a batch read only what its filters leave."""
     fields: str = ""
     """Columns decoded from payloads, as DDL: ``speed DOUBLE, lane INT``."""
     encoding: str = JSON
@@ -101,6 +104,7 @@ class Options:
             max_items=checked(found, "maxItemsPerTrigger", None, _count),
             min_partitions=checked(found, "minPartitions", 1, _count),
             headers=checked(found, "includeHeaders", False, a_truth),  # noqa: FBT003
+            push_filters=checked(found, "pushFilters", False, a_truth),  # noqa: FBT003
             **_decoding_of_all(found, config, topics),
             read_timeout_s=checked(found, "readTimeout", 120.0, seconds),
         )

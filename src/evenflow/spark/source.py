@@ -105,8 +105,9 @@ class EvenflowSource(DataSource):
 
     def reader(self, schema: StructType) -> TableReader:
         """Read what is not committed, as a table."""
-        kind = FilteringReader if self.pushes_filters else TableReader
-        return kind(Options.of(self.options), schema)
+        options = Options.of(self.options)
+        pushes = options.push_filters and self.pushes_filters
+        return (FilteringReader if pushes else TableReader)(options, schema)
 
     def writer(
         self,
