@@ -16,8 +16,8 @@ from evenflow.domain.cyclone import Participant
 from evenflow.domain.listener import Listener
 from evenflow.errors import ClosedError, DomainError
 from evenflow.model.batch import Item
+from evenflow.model.encoding import encode_item
 from evenflow.model.messages import Attachment, Beat, MapPage, MoveReply, NodeReport, Order, Step
-from evenflow.model.sample import encode_item
 from evenflow.model.slice_map import SliceMap, page_count, page_slices
 from evenflow.testing.samples import encode_items
 
@@ -60,7 +60,7 @@ OURS = """
     from evenflow.domain.cyclone import Participant
     from evenflow.model.batch import Item
     from evenflow.model.messages import Beat, NodeReport
-    from evenflow.model.sample import encode_item
+    from evenflow.model.encoding import encode_item
     from evenflow.testing.samples import encode_items
 
     participant = Participant(DomainConfig(id=int(sys.argv[1])))

@@ -112,7 +112,7 @@ SHELLS: Final = frozenset(
     domain.quality domain.settings domain.typed domain.types
     qos.plain qos.plain.reader qos.plain.writer
     durable.archive durable.archiver durable.live durable.reader durable.states
-    durable.spark durable.spark.filters durable.spark.joined durable.spark.options
+    durable.spark durable.spark.joined durable.spark.options
     durable.spark.reading
     durable.spark.sink durable.spark.source durable.spark.streaming
     edge.shell.disk edge.shell.domain_port edge.shell.marks edge.shell.topics edge.shell.twin_check

@@ -17,9 +17,10 @@ from evenflow.cli.output.log import fail, say, warn
 from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import StopSignal
 from evenflow.cli.sources import Pace, Source
-from evenflow.cli.values import COUNT, POSITIVE, Whole, seconds
+from evenflow.cli.values import COUNT, POSITIVE, Whole, named_values, seconds
 from evenflow.errors import AssignmentError, DeliveryTimeout, PublishTimeout, UsageError
 from evenflow.metrics.catalogue import PUBLISHER
+from evenflow.model.given_headers import given_headers
 from evenflow.slices.publisher.publisher import Publisher
 
 EXAMPLES = """\
@@ -28,6 +29,7 @@ EXAMPLES = """\
   evenflow publish --whole --topic images *.jpg       every file is an item
   evenflow publish --size 100 --rate 5000 --for 60s   generated items
   evenflow publish --outbox out fixes.jsonl           survives its own end
+  evenflow publish --header type=text/csv rows.csv    every line with a header
   evenflow publish --size 7300 --count 10000 --json   as fast as possible
 
 Ends when everything is committed, by Ctrl-C within a second. Exit code 1:
@@ -50,7 +52,15 @@ _PATIENCE_S: Final = 0.2
 @click.option(
     "--assignment", metavar="SPEC", help="which slice an item gets, in place of the topic's own"
 )
+@click.option(
+    "--header", "headers", metavar="NAME=VALUE", multiple=True, callback=named_values,
+    help="a header of every item; may be given several times",
+)  # fmt: skip
 @click.option("--json-lines", is_flag=True, help="every line is a JSON object")
+@click.option(
+    "--headers-field", metavar="FIELD",
+    help="of JSON lines: take this object off, its strings are headers of the item",
+)  # fmt: skip
 @click.option("--whole", is_flag=True, help="every file is an item")
 @click.option("--size", metavar="BYTES", type=COUNT, help="generate items of this size")
 @click.option(
@@ -76,7 +86,8 @@ _PATIENCE_S: Final = 0.2
 @metrics_option
 def publish(
     shared: Shared, *, files: tuple[str, ...], topic: str | None, sender: str,
-    assignment: str | None, json_lines: bool, whole: bool, size: int | None, senders: int,
+    assignment: str | None, headers: dict[str, str], headers_field: str | None, json_lines: bool,
+    whole: bool, size: int | None, senders: int,
     rate: float | None, count: int | None, duration: float | None, within: float,
     outbox: str | None, quiet: bool, as_json: bool, metrics: str | None,
 ) -> int:  # fmt: skip
@@ -87,11 +98,15 @@ def publish(
     source = Source(
         files, stop, config.publisher.retention_bytes, size, json_lines=json_lines, whole=whole
     )
+    if headers_field and not json_lines:
+        raise UsageError("--headers-field is of JSON objects: give --json-lines, too")
     began = time.monotonic()
     metering = Metering("publish", metrics, config)
     publisher = Publisher(topic, config=config, assignment=assignment, outbox=outbox)
     names = Senders(sender, senders if source.generates else 0)
-    feed = Feed(publisher, source, names, config.publisher.block_s, stop)
+    feed = Feed(
+        publisher, source, names, config.publisher.block_s, stop, Headers(headers, headers_field)
+    )
     late: DeliveryTimeout | None = None
     with metering, Progress(publisher, shown=not quiet), publisher:
         metering.show(PUBLISHER, lambda: [((topic,), publisher.stats)])
@@ -150,6 +165,30 @@ class Senders:
         return pa.DictionaryArray.from_arrays(pa.array(numbers), self._names)
 
 
+class Headers:
+    """The headers of items: some of all, and those that a field of each has.
+
+    Args:
+        common: Headers of every item.
+        field: Field of a JSON object that holds its own; None: there is none.
+    """
+
+    def __init__(self, common: dict[str, str], field: str | None) -> None:
+        given_headers(common)
+        self._common = common
+        self._field = field
+
+    def take(self, part: Any) -> Any:
+        """The headers of the next items, as the publisher wants them; their field is taken off."""
+        if self._field is None:
+            return self._common or None
+        return [self._joined(one.pop(self._field, None)) for one in part]
+
+    def _joined(self, own: Any) -> Any:
+        # What is no object is refused with the item that it is of.
+        return {**self._common, **own} if isinstance(own, dict) else own or self._common
+
+
 class Feed:
     """Passes items from the source to the publisher.
 
@@ -159,11 +198,12 @@ class Feed:
         senders: Who sends them.
         block_s: How long to wait for room before giving up.
         stop: When to end.
+        headers: Gives them their headers.
     """
 
     def __init__(
         self, publisher: Publisher, source: Source, senders: Senders, block_s: float,
-        stop: StopSignal,
+        stop: StopSignal, headers: Headers,
     ) -> None:  # fmt: skip
         self.publisher = publisher
         self.refused = 0
@@ -172,6 +212,7 @@ class Feed:
         self._senders = senders
         self._block_s = block_s
         self._stop = stop
+        self._headers = headers
         self._next_id = 1
 
     def run(self, pace: Pace) -> None:
@@ -186,10 +227,11 @@ class Feed:
         part, faults = self._source.read(part)
         for fault in faults:
             self._refuse(fault)
+        headers = self._headers.take(part)
         first = self._next_id
         self._next_id += len(part)
         try:
-            self._persist(part, first)
+            self._persist(part, first, headers)
         except (AssignmentError, UsageError) as error:
             # One of them is at fault: publish the others, and say which and why.
             known = error.id if isinstance(error, AssignmentError) else None
@@ -197,15 +239,16 @@ class Feed:
                 if known == first + at:
                     self._refuse(str(error))
                 else:
-                    self._persist_one(part[at : at + 1], first + at)
+                    one = part[at : at + 1]
+                    self._persist_one(one, first + at, _from(headers, at, at + 1))
 
-    def _persist_one(self, part: Any, item_id: int) -> None:
+    def _persist_one(self, part: Any, item_id: int, headers: Any) -> None:
         try:
-            self._persist(part, item_id)
+            self._persist(part, item_id, headers)
         except (AssignmentError, UsageError) as error:
             self._refuse(str(error))
 
-    def _persist(self, part: Any, first: int) -> None:
+    def _persist(self, part: Any, first: int, headers: Any) -> None:
         """Publish all of a part, waiting for room as long as the configuration says."""
         senders = self._senders.take(len(part))
         ids = np.arange(first, first + len(part))
@@ -217,9 +260,10 @@ class Feed:
                 else self.publisher.publish_many
             )
             try:
-                give(part, senders=senders, ids=ids, timeout=_PATIENCE_S)
+                give(part, senders=senders, ids=ids, headers=headers, timeout=_PATIENCE_S)
             except PublishTimeout as full:
                 part, ids = part[full.accepted :], ids[full.accepted :]
+                headers = _from(headers, full.accepted)
                 senders = senders if isinstance(senders, str) else senders[full.accepted :]
                 if self._stop.given:
                     return
@@ -234,6 +278,11 @@ class Feed:
         self.refused += 1
         if self.refused <= _SHOWN_FAULTS:
             warn(f"refused: {fault}")
+
+
+def _from(headers: Any, start: int, end: int | None = None) -> Any:
+    """The headers of some of the items; one map is that of all."""
+    return headers[start:end] if isinstance(headers, list) else headers
 
 
 def summarize(feed: Feed, elapsed: float) -> dict[str, Any]:

@@ -48,6 +48,19 @@ def lifetime(text: str) -> float:
         raise click.BadParameter(f"{text!r} must be a time such as 30d, 12h or 5m") from None
 
 
+def named_values(_: object, option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """Read ``NAME=VALUE`` of an option that may be given several times, for its callback."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            raise click.BadParameter(f"{text!r} must be NAME=VALUE", param=option)
+        if name in found:
+            raise click.BadParameter(f"{name!r} is given twice", param=option)
+        found[name] = value
+    return found
+
+
 def setting(text: str) -> tuple[str, Any]:
     """Split ``KEY=VALUE``; the value is read as TOML, and as a plain string when it is none."""
     key, found, value = text.partition("=")

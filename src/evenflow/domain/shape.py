@@ -12,8 +12,10 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
+from evenflow.errors import DecodeError
 from evenflow.model import messages
 from evenflow.model.bounds import LONGEST_SEPARATION_S, MOST_ARCS, MOST_TERM
+from evenflow.model.headers import decode_headers
 from evenflow.model.messages import SliceState, Step
 from evenflow.model.slice_map import page_slices
 
@@ -119,7 +121,14 @@ def _chunk(chunk: messages.CacheChunk) -> str:
 
 def _replies(replies: messages.ItemReplies) -> str:
     announced, here = sum(replies.lengths), len(replies.payloads)
-    return "" if announced == here else f"{announced} bytes of replies announced, {here} here"
+    if announced != here:
+        return f"{announced} bytes of replies announced, {here} here"
+    if replies.headers:
+        try:
+            decode_headers(replies.headers, len(replies.numbers))
+        except DecodeError as error:
+            return str(error)
+    return ""
 
 
 def _owner_terms(cut: messages.WriterCut) -> str:

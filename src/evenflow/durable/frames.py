@@ -2,8 +2,9 @@
 
 What the archiver writes at once, a *bundle*, is the items between two positions: an Arrow stream,
 compressed, of numbered rows (:data:`~evenflow.slices.consumer.row_numbers.NUMBERED`), by which
-everyone knows an item again. A message of the store has a bounded size, so a bundle goes into as
-many *pieces* as it needs, each in a message of its own::
+everyone knows an item again, with a column of headers if some item has any. A message of the store
+has a bounded size, so a bundle goes into as many *pieces* as it needs, each in a message of its
+own::
 
     "EVA1" | u32 length of the head | head, JSON: bundle, piece, pieces, end | octets
 
@@ -22,7 +23,8 @@ import pyarrow as pa
 from evenflow.errors import DecodeError
 from evenflow.model.checked_json import CheckedJson, Whole, WriterText, encode_json
 from evenflow.model.ids import Position
-from evenflow.slices.consumer.row_numbers import NUMBERED
+from evenflow.slices.consumer.header_column import alike
+from evenflow.slices.consumer.row_numbers import NUMBERED, NUMBERED_HEADED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,15 +55,17 @@ def encode_bundle(
         piece: Octets of a message, at most.
     """
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, NUMBERED, options=_WRITING) as stream:
-        for batch in rows:
+    parts = alike(rows)
+    schema = parts[0].schema if parts else NUMBERED
+    with pa.ipc.new_stream(sink, schema, options=_WRITING) as stream:
+        for batch in parts:
             stream.write_batch(batch)
     octets = sink.getvalue().to_pybytes()
-    parts = [octets[at : at + piece] for at in range(0, len(octets), piece)]
+    pieces = [octets[at : at + piece] for at in range(0, len(octets), piece)]
     reached = end.to_json()
     return [
-        _joined(encode_json(_Head(name, number, len(parts), reached)), part)
-        for number, part in enumerate(parts)
+        _joined(encode_json(_Head(name, number, len(pieces), reached)), part)
+        for number, part in enumerate(pieces)
     ]
 
 
@@ -141,6 +145,6 @@ class Assembly:
                 rows = stream.read_all()
         except (pa.ArrowException, OSError) as error:
             raise DecodeError(f"a bundle that is no Arrow stream: {error}") from None
-        if rows.schema != NUMBERED:
+        if rows.schema not in (NUMBERED, NUMBERED_HEADED):
             raise DecodeError("a bundle with other columns than an item's")
         return Bundle(rows, piece.end)

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from evenflow.model.ids import Position
+from evenflow.slices.consumer.header_column import alike
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,7 +58,7 @@ class Merging:
         tables = [self._take(pa.Table.from_batches([part]), live=True) for part in parts]
         if self.early == early:
             self.position = self.position.merged(end)
-        return pa.concat_tables(tables) if tables else None
+        return pa.concat_tables(alike(tables)) if tables else None
 
     def _take(self, table: pa.Table, *, live: bool) -> pa.Table:
         slices = table.column("slice").to_numpy()

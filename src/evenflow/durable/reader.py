@@ -1,6 +1,6 @@
 """`read_from`: a durable topic from a time on, then what comes, each item once.
 
-    for item in evenflow.read_from("fleet", start):   # (sender, id, time, payload)
+    for item in evenflow.read_from("fleet", start):   # sender, id, time, payload, headers
         ...
 
 The archive is followed from the beginning to its end and beyond; when its end is near, the serving
@@ -77,7 +77,10 @@ def read_rows(
     config: Config | None = None,
     live: bool = True,
 ) -> Iterator[pa.Table]:
-    """Yield the same as Arrow tables: writer, number, slice, sender, id, time, payload."""
+    """Yield the same as Arrow tables: writer, number, slice, sender, id, time, payload, headers.
+
+    The last column is there only if an item has some.
+    """
     found = config or Config.load()
     section = found.topic(topic)
     if not section.archived:

@@ -30,6 +30,8 @@ class Chunk:
     payloads: tuple[bytes, ...]
     size: int
     """Bytes that are held for it."""
+    headers: tuple[bytes, ...] = ()
+    """Of each item, as a sample of it alone has them; none when there are none."""
 
     @property
     def last(self) -> int:

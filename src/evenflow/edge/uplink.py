@@ -101,6 +101,7 @@ class Uplink:
         payloads: tuple[bytes, ...],
         now: float,
         begin: int | None = None,
+        headers: tuple[bytes, ...] = (),
     ) -> str:
         """Take items of a client; return what is wrong with them, in words, or nothing.
 
@@ -113,6 +114,8 @@ class Uplink:
             now: The time.
             begin: The first item of the topic that the client sends over this link; None where the
                 link loses nothing and keeps order: it is the first that comes.
+            headers: Of each, as a sample of it alone has them, and checked; none when there are
+                none.
         """
         if session.stage in CLOSED:
             return f"this client {session.stage.value}"
@@ -134,7 +137,8 @@ class Uplink:
                     self._out.append(TellSafe(session.link, topic, accepted))
                 return ""
             first, times, payloads = first + old, times[old:], payloads[old:]
-        size = sum(map(len, payloads)) + ITEM_BYTES * len(payloads)
+            headers = headers[old:]
+        size = sum(map(len, (*payloads, *headers))) + ITEM_BYTES * len(payloads)
         chunk = Chunk(
             session.client,
             session.run,
@@ -144,6 +148,7 @@ class Uplink:
             times,
             payloads,
             size,
+            headers,
         )
         session.taken[topic] = chunk.last
         self._gather(self._pipelines[topic], chunk, accepted, now)

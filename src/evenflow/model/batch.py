@@ -1,6 +1,6 @@
 """Items, and how an application sees them: consecutive rows of a sample.
 
-An item is ``(sender, id, time, payload)``. Items travel as columns in a
+An item is ``(sender, id, time, payload, headers)``. Items travel as columns in a
 :class:`~evenflow.model.sample.Sample`, which holds items of many slices. :class:`Rows` are some
 consecutive rows of a sample, and a :class:`Batch` is those of one slice: consecutive items of one
 writer and one slice. Both are views: nothing of a sample is copied until a single item is asked
@@ -9,7 +9,7 @@ for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -18,8 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evenflow.errors import UsageError
+from evenflow.model.headers import NO_HEADERS
 
 if TYPE_CHECKING:
+    from evenflow.model.given_headers import GivenHeaders
+    from evenflow.model.headers import Headers
     from evenflow.model.payload import Payload
     from evenflow.model.sample import Sample
 
@@ -44,6 +47,8 @@ class Item(NamedTuple):
     time: int
     """Microseconds since 1970."""
     payload: bytes
+    headers: Mapping[str, bytes] = NO_HEADERS
+    """What is said about the payload; mostly nothing."""
 
 
 class Rows:
@@ -90,6 +95,14 @@ class Rows:
         return self.sample.octets(self.sample.payloads_at)
 
     @property
+    def headers(self) -> Headers | None:
+        """The headers of these items, as columns; None when they have none."""
+        found = self.sample.headers
+        if found is None or self.count == self.sample.count:
+            return found
+        return found.part(self.begin, self.begin + self.count)
+
+    @property
     def payload_size(self) -> int:
         """Bytes of payload of these items."""
         # By struct: asked for each batch, and NumPy takes five times as long for two numbers.
@@ -131,6 +144,17 @@ class Rows:
             encoded[payloads + ends[0] : payloads + ends[-1]],
         )
 
+    def are_of(self, senders: Iterable[bytes]) -> npt.NDArray[np.bool_]:
+        """Which of these items are of some senders; names are compared where their length fits."""
+        offsets, names = self.sender_offsets, self.senders
+        lengths = np.diff(offsets)
+        found = np.zeros(self.count, np.bool_)
+        for sender in senders:
+            fitting = np.flatnonzero(lengths == len(sender))
+            places = offsets[fitting][:, None] + np.arange(len(sender))
+            found[fitting] |= (names[places] == np.frombuffer(sender, np.uint8)).all(axis=1)
+        return found
+
     def __len__(self) -> int:
         return self.count
 
@@ -140,12 +164,15 @@ class Rows:
         ids, times = self.ids.tolist(), self.times.tolist()
         senders = (self.sender_offsets + sample.senders_at).tolist()
         payloads = (self.payload_offsets + sample.payloads_at).tolist()
+        headers = self.headers
+        maps = {} if headers is None else dict(headers.maps())
         for i in range(self.count):
             yield Item(
                 str(encoded[senders[i] : senders[i + 1]], "utf-8", "replace"),
                 ids[i],
                 times[i],
                 bytes(encoded[payloads[i] : payloads[i + 1]]),
+                maps.get(i) or {},
             )
 
 
@@ -161,7 +188,7 @@ class Batch(Rows):
         """Sequence number of the first item."""
         self.begin = begin
         self.count = count
-        self.replies: list[tuple[int, Payload]] | None = None
+        self.replies: list[tuple[int, Payload, GivenHeaders | None]] | None = None
         """Rows and what is answered to them; None when nobody would send it."""
 
     @property
@@ -179,12 +206,13 @@ class Batch(Rows):
         """Sequence number of the last item."""
         return self.first + self.count - 1
 
-    def reply(self, row: int, payload: Payload) -> None:
+    def reply(self, row: int, payload: Payload, headers: GivenHeaders | None = None) -> None:
         """Answer the sender of an item; sent when the application is through with the batch.
 
         Args:
             row: The item, by its place in the batch, from 0.
             payload: Bytes, a string (sent as UTF-8) or a mapping (sent as JSON).
+            headers: What is said about it: names with bytes or strings (sent as UTF-8).
 
         Raises:
             UsageError: The batch is not in the hands of a node's application.
@@ -193,7 +221,7 @@ class Batch(Rows):
             raise UsageError("a reply is made by a node's application, in on_new_data(batch)")
         if not 0 <= row < self.count:
             raise UsageError(f"row {row} of a batch of {self.count} items")
-        self.replies.append((row, payload))
+        self.replies.append((row, payload, headers))
 
     def between(self, first: int, last: int) -> Batch:
         """The items numbered ``first`` to ``last``, as far as they are in this batch."""

@@ -18,7 +18,8 @@ slice, the order of its items. The IDL is
 
 A sample *is* its encoded form (CDR, little endian, XCDR version 1) plus a few numbers: publishing,
 keeping, replaying and handing over pass the same bytes on, and the columns are views into them that
-NumPy and Arrow take as they are. Where only some slices are wanted of a sample, :meth:`Sample.only`
+NumPy and Arrow take as they are. If some items have headers, these lie behind the last payload
+(:mod:`evenflow.model.headers`). Where only some slices are wanted of a sample, :meth:`Sample.only`
 copies their rows out; nothing between a publisher and Spark touches single items.
 """
 
@@ -26,39 +27,30 @@ from __future__ import annotations
 
 import struct
 from itertools import accumulate
-from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from evenflow.errors import DecodeError
-from evenflow.model.batch import ENCAPSULATION, Batch, Encoded, Item, Rows, offsets_of
+from evenflow.model.batch import ENCAPSULATION, Batch, Encoded, Rows
 from evenflow.model.bounds import MOST_NUMBER, MOST_SLICES
+from evenflow.model.encoding import HEAD, TWO_ENDS, U32, encode_joined
+from evenflow.model.headers import decode_headers, view_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from evenflow.model.batch import Int32s, Int64s, Octets
+    from evenflow.model.headers import Headers
 
-_HEAD: Final = Struct("<4sQQQI")
-_U32: Final = Struct("<I")
-_TWO_ENDS: Final = Struct("<IIII")
-"""Offsets of one run of bytes, with their own length before and that of the bytes behind."""
-_ONE: Final = Struct("<4sQQQIIIII4xQI4xqI4xqIIII")
-"""Everything of a sample of one item up to the sender's name."""
-_SLICES_AT: Final = _HEAD.size
-
-ITEM_BYTES: Final = 24
-"""Bytes an item adds to its sample besides sender and payload: id, time and two offsets."""
-RUN_BYTES: Final = 16
-"""Bytes that the head says of a run."""
+_SLICES_AT: Final = HEAD.size
 
 
 class Sample:
     """Items of one writer and epoch; a view into one encoded sample."""
 
-    __slots__ = ("count", "encoded", "epoch", "ids_at", "payloads_at", "run_count", "senders_at",
-                 "serial", "times_at", "writer")  # fmt: skip
+    __slots__ = ("count", "encoded", "epoch", "headers_at", "ids_at", "payloads_at", "run_count",
+                 "senders_at", "serial", "times_at", "writer")  # fmt: skip
 
     encoded: Encoded
     writer: int
@@ -73,12 +65,14 @@ class Sample:
     senders_at: int
     """Where the bytes of the columns begin."""
     payloads_at: int
+    headers_at: int
+    """Where the headers begin; 0: no item has any."""
 
     def __init__(self, encoded: Encoded) -> None:
         """Decode and check a sample; :class:`DecodeError` when it is damaged."""
         self.encoded = encoded
         try:
-            head, self.writer, self.serial, self.epoch, self.run_count = _HEAD.unpack_from(encoded)
+            head, self.writer, self.serial, self.epoch, self.run_count = HEAD.unpack_from(encoded)
             # The other half of the header is options: some writers note their padding there.
             if head[:2] != ENCAPSULATION[:2]:
                 raise DecodeError(
@@ -92,10 +86,11 @@ class Sample:
             self.times_at = self.ids_at + 8 + 8 * count
             self._expect(self.ids_at - 8, count)
             self._expect(self.times_at - 8, count)
+            self.headers_at = 0
             self.senders_at = self._check_words(self.times_at + 8 * count)
-            end = self.senders_at + _U32.unpack_from(encoded, self.senders_at - 4)[0]
-            self.payloads_at = self._check_words(end + (-end & 3))
-            end = self.payloads_at + _U32.unpack_from(encoded, self.payloads_at - 4)[0]
+            end = self.senders_at + U32.unpack_from(encoded, self.senders_at - 4)[0]
+            self.payloads_at = self._check_words(end + (-end & 3), True)  # noqa: FBT003
+            end = self.payloads_at + U32.unpack_from(encoded, self.payloads_at - 4)[0]
         except (struct.error, ValueError) as error:
             raise DecodeError(f"sample: cut short ({error})") from None
         if not 0 <= len(encoded) - end <= 3:
@@ -131,27 +126,44 @@ class Sample:
             raise DecodeError("sample: a run without items, or an impossible number")
 
     def _expect(self, at: int, count: int) -> None:
-        found = _U32.unpack_from(self.encoded, at)[0]
+        found = U32.unpack_from(self.encoded, at)[0]
         if found != count:
             raise DecodeError(f"sample: a column of {found} where {count} were announced")
 
-    def _check_words(self, at: int) -> int:
-        """Check an offsets column and the bytes behind it; return where the bytes begin."""
+    def _check_words(self, at: int, are_last: bool = False) -> int:  # noqa: FBT001, FBT002
+        """Check an offsets column and the bytes behind it; return where the bytes begin.
+
+        Behind the last words there may be headers.
+        """
         count = self.count
         if count == 1:
-            entries, start, end, length = _TWO_ENDS.unpack_from(self.encoded, at)
+            entries, start, end, length = TWO_ENDS.unpack_from(self.encoded, at)
             sound = entries == 2 and start == 0 and end == length
         else:
             self._expect(at, count + 1)
             offsets = np.frombuffer(self.encoded, np.int32, count + 1, at + 4)
-            length = _U32.unpack_from(self.encoded, at + 4 + 4 * (count + 1))[0]
+            length = U32.unpack_from(self.encoded, at + 4 + 4 * (count + 1))[0]
             sound = bool(
                 offsets[0] == 0 and offsets[-1] == length and (offsets[1:] >= offsets[:-1]).all()
             )
-        bytes_at = at + 8 + 4 * (count + 1)
+        bytes_at: int = at + 8 + 4 * (count + 1)
+        if not sound and are_last:
+            sound = self._has_headers(at, bytes_at, length)
         if not sound or bytes_at + length > len(self.encoded):
             raise DecodeError("sample: offsets do not fit their bytes")
         return bytes_at
+
+    def _has_headers(self, at: int, bytes_at: int, length: int) -> bool:
+        """Whether offsets fit words with headers behind; `DecodeError` if these are damaged."""
+        self._expect(at, self.count + 1)
+        offsets = np.frombuffer(self.encoded, np.int32, self.count + 1, at + 4)
+        used = int(offsets[-1])
+        if offsets[0] or used >= length or (offsets[1:] < offsets[:-1]).any():
+            return False
+        self.headers_at = bytes_at + used + (-used & 3)
+        block = memoryview(self.encoded)[self.headers_at : bytes_at + length]
+        decode_headers(block, self.count)
+        return True
 
     # -- the head ---------------------------------------------------------------------------------
 
@@ -189,6 +201,14 @@ class Sample:
         """All items."""
         return Rows(self, 0, self.count)
 
+    @property
+    def headers(self) -> Headers | None:
+        """The headers of all items; None when none has any."""
+        if not self.headers_at:
+            return None
+        end = self.payloads_at + U32.unpack_from(self.encoded, self.payloads_at - 4)[0]
+        return view_headers(memoryview(self.encoded)[self.headers_at : end])
+
     def runs(self) -> Iterator[tuple[int, int, int, int]]:
         """Slice, number of the first item, first row and count of each run: a batch's arguments."""
         counts = self.counts.tolist()
@@ -201,7 +221,7 @@ class Sample:
 
     def octets(self, bytes_at: int) -> Octets:
         """The bytes of a column that begins there."""
-        length = _U32.unpack_from(self.encoded, bytes_at - 4)[0]
+        length = U32.unpack_from(self.encoded, bytes_at - 4)[0]
         return np.frombuffer(self.encoded, np.uint8, length, bytes_at)
 
     def at(self, encoded: Encoded) -> Sample:
@@ -245,104 +265,3 @@ class Sample:
             f"<Sample {self.serial} of writer {self.writer:x}, epoch {self.epoch}: "
             f"{self.count} items of {self.run_count} slices>"
         )
-
-
-def _joined(columns: Sequence[tuple[Int32s, Octets]]) -> tuple[Int32s, bytes]:
-    """One column of words from parts of columns."""
-    lengths = np.concatenate([np.diff(offsets) for offsets, _ in columns])
-    words = b"".join(octets[offsets[0] : offsets[-1]].data for offsets, octets in columns)
-    return offsets_of(lengths), words  # type: ignore[arg-type]
-
-
-def encode_joined(
-    writer: int,
-    serial: int,
-    epoch: int,
-    slices: Any,
-    firsts: Any,
-    stretches: Sequence[Rows],
-    counts: Any = None,
-) -> bytes:
-    """Encode rows of other samples, one stretch after the other, as runs of ``slices``.
-
-    Each run begins with its number of ``firsts`` and has as many rows as ``counts`` says; by
-    default each stretch is a run.
-    """
-    return encode_sample(
-        writer,
-        serial,
-        epoch,
-        slices,
-        [rows.count for rows in stretches] if counts is None else counts,
-        firsts,
-        np.concatenate([rows.ids for rows in stretches]),
-        np.concatenate([rows.times for rows in stretches]),
-        *_joined([(rows.sender_offsets, rows.senders) for rows in stretches]),
-        *_joined([(rows.payload_offsets, rows.payloads) for rows in stretches]),
-    )
-
-
-def encode_item(
-    writer: int, serial: int, epoch: int, slice_id: int, first: int, item: Item
-) -> bytes:
-    """Encode a sample of one item: the way of the lowest latency."""
-    sender, item_id, time, payload = item
-    name = sender.encode()
-    name_size, size = len(name), len(payload)
-    numbers = (writer, serial, epoch, 1, slice_id, 1, 1, 1, first, 1, item_id, 1, time)
-    return b"".join(
-        (
-            _ONE.pack(ENCAPSULATION, *numbers, 2, 0, name_size, name_size),
-            name,
-            b"\0" * (-name_size & 3),
-            _TWO_ENDS.pack(2, 0, size, size),
-            payload,
-            b"\0" * (-size & 3),
-        )
-    )
-
-
-def encode_sample(
-    writer: int,
-    serial: int,
-    epoch: int,
-    slices: Any,
-    counts: Any,
-    firsts: Any,
-    ids: Int64s,
-    times: Int64s,
-    sender_offsets: Int32s,
-    senders: bytes | memoryview,
-    payload_offsets: Int32s,
-    payloads: bytes | memoryview,
-) -> bytes:
-    """Encode a sample from columns; items sorted by slice, offsets from 0."""
-    runs, count = len(slices), len(ids)
-    sender_size, payload_size = len(senders), len(payloads)
-    return b"".join(
-        (
-            _HEAD.pack(ENCAPSULATION, writer, serial, epoch, runs),
-            np.asarray(slices, np.uint32).tobytes(),
-            _U32.pack(runs),
-            np.asarray(counts, np.uint32).tobytes(),
-            _U32.pack(runs),
-            b"\0\0\0\0",
-            np.asarray(firsts, np.uint64).tobytes(),
-            _U32.pack(count),
-            b"\0\0\0\0",
-            ids.tobytes(),
-            _U32.pack(count),
-            b"\0\0\0\0",
-            times.tobytes(),
-            _U32.pack(count + 1),
-            sender_offsets.tobytes(),
-            _U32.pack(sender_size),
-            senders,
-            b"\0" * (-sender_size & 3),
-            _U32.pack(count + 1),
-            payload_offsets.tobytes(),
-            _U32.pack(payload_size),
-            payloads,
-            b"\0" * (-payload_size & 3),
-        )
-    )

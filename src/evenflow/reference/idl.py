@@ -41,7 +41,7 @@ SAMPLE: Final = """\
     sequence<int32>  sender_offsets;  //   one more than items, from 0
     sequence<octet>  senders;         //   UTF-8, one after the other
     sequence<int32>  payload_offsets;
-    sequence<octet>  payloads;
+    sequence<octet>  payloads;        //   one after the other; then headers, if any: contract.md
   };
 """
 

@@ -1,8 +1,8 @@
 """The columns of the source, and those decoded from payloads.
 
-Every row has ``slice, sender, id, time, payload``. When the query or its topic names fields, each
-of them becomes a column behind these (:mod:`evenflow.spark.encodings`); what a payload does not
-have is null.
+Every row has ``slice, sender, id, time, payload``, and ``headers`` if the query wants them. When
+the query or its topic names fields, each of them becomes a column behind these
+(:mod:`evenflow.spark.encodings`); what a payload does not have is null.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+
+from evenflow.slices.consumer.header_column import with_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,9 +30,19 @@ TOPIC: Final = "topic STRING NOT NULL"
 """Before the others, in a query of several topics."""
 
 
-def schema_of(fields: str, *, names_topics: bool = False) -> str:
+HEADERS: Final = "headers MAP<STRING, BINARY> NOT NULL"
+"""Behind them, if the query wants it; empty for an item without."""
+
+
+def schema_of(fields: str, *, names_topics: bool = False, headers: bool = False) -> str:
     """The schema of a query that asks for these fields, as DDL."""
-    return ", ".join(part for part in (TOPIC if names_topics else "", BASE, fields) if part)
+    parts = (TOPIC if names_topics else "", BASE, HEADERS if headers else "", fields)
+    return ", ".join(part for part in parts if part)
+
+
+def headed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give every record batch a column of headers, also where no item has any."""
+    return map(with_headers, batches)
 
 
 def with_topic(batches: Iterator[pa.RecordBatch], topic: str) -> Iterator[pa.RecordBatch]:

@@ -32,6 +32,8 @@ _KNOWN: Final = (
     "failOnDataLoss",
     "maxItemsPerTrigger",
     "minPartitions",
+    "includeHeaders",
+    "pushFilters",
     "fields",
     "encoding",
     "avroSchema",
@@ -71,6 +73,10 @@ class Options:
     """How many items a micro-batch may have."""
     min_partitions: int = 1
     """How many tasks a micro-batch should have at least."""
+    headers: bool = False
+    """Whether there is a column of the items' headers."""
+    push_filters: bool = False
+    """Whether nodes send a batch read only what its filters leave."""
     fields: str = ""
     """Columns decoded from payloads, as DDL: ``speed DOUBLE, lane INT``."""
     encoding: str = JSON
@@ -97,6 +103,8 @@ class Options:
             names_topics="topic" not in found,
             max_items=checked(found, "maxItemsPerTrigger", None, _count),
             min_partitions=checked(found, "minPartitions", 1, _count),
+            headers=checked(found, "includeHeaders", False, a_truth),  # noqa: FBT003
+            push_filters=checked(found, "pushFilters", False, a_truth),  # noqa: FBT003
             **_decoding_of_all(found, config, topics),
             read_timeout_s=checked(found, "readTimeout", 120.0, seconds),
         )

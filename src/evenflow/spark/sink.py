@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from evenflow.slices.publisher.publisher import Publisher
     from evenflow.spark.options import SinkOptions
 
-COLUMNS: Final = ("payload", "sender", "id", "time")
+COLUMNS: Final = ("payload", "sender", "id", "time", "headers")
 ID_BITS: Final = 32
 """Room for the rank of a row in its batch, in the ids that the sink gives."""
 
@@ -109,16 +109,28 @@ class StreamWriter(DataSourceStreamArrowWriter):
             senders=columns.get("sender", self._options.name),
             ids=columns["id"] if "id" in columns else ids_of(rows, batch),
             times=None if times is None else times.cast(pa.int64()),
+            headers=columns.get("headers"),
             timeout=self._options.deliver_within_s,
         )
 
 
 def ids_of(rows: pa.Table, batch: int) -> NDArray[np.int64]:
     """The ids of a batch's results: the same for the same results, in whatever order they come."""
-    order = pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in rows.column_names])
+    order = order_of(rows)
     ids = np.empty(len(rows), np.int64)
     ids[order.to_numpy()] = (batch << ID_BITS) + np.arange(len(rows))
     return ids
+
+
+def order_of(rows: pa.Table) -> pa.Array:
+    """The order of rows by their contents, column after column by name."""
+    if "headers" in rows.column_names:
+        # Arrow sorts no maps: by a text that says the same.
+        texts = [repr(sorted(one or ())) for one in rows.column("headers").to_pylist()]
+        place = rows.column_names.index("headers")
+        rows = rows.set_column(place, "headers", pa.array(texts, pa.string()))
+    keys = [(name, "ascending") for name in sorted(rows.column_names)]
+    return pc.sort_indices(rows, sort_keys=keys)
 
 
 def check_columns(names: list[str]) -> None:

@@ -8,6 +8,8 @@ executors' Python processes, from a copy, and needs nothing of the reader but th
 
 from __future__ import annotations
 
+from datetime import datetime
+from functools import reduce
 from threading import Thread
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -15,7 +17,15 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
     DataSourceStreamReader,
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
     InputPartition,
+    LessThan,
+    LessThanOrEqual,
 )
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import (
@@ -27,17 +37,24 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from evenflow.errors import UsageError
+from evenflow.model.selection import ALL, Selection
 from evenflow.slices.consumer.planning import limited_points
 from evenflow.slices.consumer.reading import Share, read_share, tell_reads
-from evenflow.spark.columns import BASE_COLUMNS, decoded, schema_of, with_topic
+from evenflow.spark.columns import (
+    BASE_COLUMNS,
+    decoded,
+    headed,
+    schema_of,
+    with_topic,
+)
 from evenflow.spark.encodings import decoder_for
 from evenflow.spark.offsets import offset_of, places_in
 from evenflow.spark.options import Options, SinkOptions
 from evenflow.spark.reused import settle
-from evenflow.spark.tasks import at_least
+from evenflow.spark.tasks import at_least, selected_shares
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -66,6 +83,8 @@ class EvenflowSource(DataSource):
 
     times_at: ClassVar[str] = ""
     """Where Spark's task times are served; see :func:`evenflow.spark.register`."""
+    pushes_filters: ClassVar[bool] = False
+    """Whether the session lets Python sources look at filters; else Spark refuses those that do."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
@@ -78,7 +97,7 @@ class EvenflowSource(DataSource):
     def schema(self) -> str:
         """The columns, as DDL."""
         options = Options.of(self.options)
-        return schema_of(options.fields, names_topics=options.names_topics)
+        return schema_of(options.fields, names_topics=options.names_topics, headers=options.headers)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
         """Read the stream."""
@@ -86,7 +105,9 @@ class EvenflowSource(DataSource):
 
     def reader(self, schema: StructType) -> TableReader:
         """Read what is not committed, as a table."""
-        return TableReader(Options.of(self.options), schema)
+        options = Options.of(self.options)
+        pushes = options.push_filters and self.pushes_filters
+        return (FilteringReader if pushes else TableReader)(options, schema)
 
     def writer(
         self,
@@ -114,13 +135,14 @@ class EvenflowSource(DataSource):
         return StreamWriter(SinkOptions.of(self.options), schema)
 
 
-def source_with_times(times_at: str) -> type[EvenflowSource]:
+def source_with_times(times_at: str, *, pushes_filters: bool = False) -> type[EvenflowSource]:
     """The data source of a session whose task times are served at an address.
 
     Spark sends a class that cannot be imported by value, so the address travels with it into every
     process that makes the source anew.
     """
-    return type(EvenflowSource.__name__, (EvenflowSource,), {"times_at": times_at})
+    of_session = {"times_at": times_at, "pushes_filters": pushes_filters}
+    return type(EvenflowSource.__name__, (EvenflowSource,), of_session)
 
 
 class _Reading:
@@ -128,7 +150,7 @@ class _Reading:
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
-        fields = schema.fields[BASE_COLUMNS + options.names_topics :]
+        fields = schema.fields[BASE_COLUMNS + options.names_topics + options.headers :]
         self._fields: pa.Schema | None = None
         if fields:
             self._fields = to_arrow_schema(StructType(fields), timezone="UTC")
@@ -136,12 +158,15 @@ class _Reading:
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task's share."""
-        assert isinstance(partition, SharePartition)
+        if not isinstance(partition, SharePartition):
+            return iter(())  # without a partition Spark asks once, for nothing
         return self._batches(partition.share)[0]
 
     def _batches(self, share: Share) -> tuple[Iterator[pa.RecordBatch], Callable[[], int]]:
         """A task's record batches, and how many payloads among them could not be decoded."""
         batches, decoder = read_share(share), None
+        if self._options.headers:
+            batches = headed(batches)
         if self._fields is not None:
             decoder = self._decoder(self._fields)
             batches = decoded(batches, self._fields, decoder)
@@ -156,14 +181,27 @@ class _Reading:
 class TableReader(_Reading, DataSourceReader):
     """What nodes keep, as a table: read once, and nobody is registered."""
 
+    wanted = ALL
+    """What the query's filters leave."""
+
     def partitions(self) -> Sequence[InputPartition]:
         """A partition for each node and topic."""
         from evenflow.spark.topic_stream import kept_shares  # noqa: PLC0415 - in the driver alone
 
         options = self._options
-        shares = [share for topic in options.topics for share in kept_shares(options, topic)]
+        kept = (share for topic in options.topics for share in kept_shares(options, topic))
+        shares = selected_shares(kept, self.wanted)
         least = options.min_partitions
         return [SharePartition(share) for share in at_least(shares, least, lambda _: 0.0)]
+
+
+class FilteringReader(TableReader):
+    """The same, of a session that pushes filters down: nodes send only what they leave."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+        """Note what is wanted; Spark looks at the rows again."""
+        self.wanted = selection_of(filters)
+        return filters
 
 
 class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -267,3 +305,42 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         """An offset by topic."""
         options = self._options
         return places_in(offset, options.topics, fail_on_loss=options.fail_on_loss)
+
+
+def selection_of(filters: Iterable[Filter]) -> Selection:
+    """Return what filters, all of them together, leave.
+
+    Comparisons of `slice`, `sender` and `time` with constants make that less is read. Spark applies
+    all filters once more to what comes: a selection may be wider, and never narrower.
+    """
+    return reduce(Selection.narrowed, map(_one, filters), ALL)
+
+
+def _one(given: Filter) -> Selection:
+    column = ".".join(getattr(given, "attribute", ()))
+    values = _values(given)
+    if column == "slice" and all(type(value) is int for value in values):
+        return Selection(slices=frozenset(values) if values else None)
+    if column == "sender" and all(isinstance(value, str) for value in values):
+        return Selection(senders=frozenset(values) if values else None)
+    return _span(given) if column == "time" else ALL
+
+
+def _values(given: Filter) -> list[Any]:
+    """Return the values that a column may have; empty: others, too."""
+    if isinstance(given, In):
+        return list(given.value)
+    if isinstance(given, EqualTo | EqualNullSafe) and given.value is not None:
+        return [given.value]
+    return []
+
+
+def _span(given: Filter) -> Selection:
+    value = getattr(given, "value", None)
+    if not isinstance(value, datetime):
+        return ALL
+    # A time without a zone is in the zone of the session, which is that of this process.
+    moment = round(value.timestamp() * 1_000_000)
+    oldest = isinstance(given, EqualTo | EqualNullSafe | GreaterThan | GreaterThanOrEqual)
+    newest = isinstance(given, EqualTo | EqualNullSafe | LessThan | LessThanOrEqual)
+    return Selection(oldest=moment if oldest else None, newest=moment if newest else None)

@@ -28,7 +28,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter
 from evenflow.errors import ConfigError, DeliveryTimeout
 from evenflow.spark.options import SinkOptions
 from evenflow.spark.reused import settle
-from evenflow.spark.sink import Rows, check_columns, collected, joined
+from evenflow.spark.sink import Rows, check_columns, collected, joined, order_of
 from evenflow.spark.sink_publishers import PUBLISHERS
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ class TableWriter(DataSourceArrowWriter):
             "senders": columns.get("sender", self._options.name),
             "ids": columns.get("id"),
             "times": None if times is None else times.cast(pa.int64()),
+            "headers": columns.get("headers"),
             "timeout": self._options.deliver_within_s,
         }
 
@@ -120,8 +121,7 @@ def units(rows: pa.Table | None, octets: int = UNIT_OCTETS) -> Iterator[pa.Table
     """
     if rows is None:
         return
-    keys = [(name, "ascending") for name in sorted(rows.column_names)]
-    rows = rows.take(pc.sort_indices(rows, sort_keys=keys)).combine_chunks()
+    rows = rows.take(order_of(rows)).combine_chunks()
     if "id" not in rows.column_names:
         rows = rows.append_column("id", pa.array(np.arange(rows.num_rows)))
     sizes = pc.binary_length(rows.column("payload")).fill_null(0).to_numpy().cumsum()

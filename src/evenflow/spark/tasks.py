@@ -1,7 +1,8 @@
 """How a micro-batch is divided into tasks: a share for each node, or more of them.
 
 A node's share is cut into shares of some of its slices when a query wants more tasks than there are
-nodes. What is cut next is what is expected to take longest; a slice is never cut.
+nodes. What is cut next is what is expected to take longest; a slice is never cut. A batch read with
+filters has shares of what they leave.
 """
 
 from __future__ import annotations
@@ -14,7 +15,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from evenflow.model.selection import Selection
     from evenflow.slices.consumer.reading import Share
+
+
+def selected_shares(shares: Iterable[Share], wanted: Selection) -> list[Share]:
+    """Shares of what is wanted alone; none of a node that has no such slice."""
+    found = []
+    for share in shares:
+        asked = share.asked
+        slices = asked.slices
+        if wanted.slices is not None:
+            slices = tuple(one for one in slices if one in wanted.slices)
+        if slices:
+            only = replace(wanted, slices=None)
+            found.append(replace(share, asked=replace(asked, slices=slices, only=only)))
+    return found
 
 
 def at_least(

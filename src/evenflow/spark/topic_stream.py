@@ -66,7 +66,8 @@ def kept_shares(options: Options, topic: str) -> list[Share]:
             finish = newest_point(follower, begin, LOOK_S)
         else:
             finish = end.get(topic, BEGIN)
-        return follower.shares_of(range_between(begin, finish))
+        asked = replace(range_between(begin, finish), headers=options.headers)
+        return follower.shares_of(asked)
     finally:
         follower.close()
 
@@ -171,7 +172,7 @@ class TopicStream:
         """What is to be read of a batch: a share for each task, the dearest first."""
         self._register(start, end.point.planned)
         asked = range_between(start.point, end.point)
-        asked = replace(asked, start=asked.start.merged(self._gone))
+        asked = replace(asked, start=asked.start.merged(self._gone), headers=self._options.headers)
         shares = self._follower.shares_of(asked)
         return self._watch.on_batch_planned(shares)
 

@@ -7,9 +7,10 @@ What is checked, as it happens (:class:`Violation`):
   gap;
 * *commits are true*: only what an application has finished is committed, each number once, and
   never by a term older than one that counted at the publisher;
-* *none twice*: an item is processed once, under whatever writer and number it comes.
+* *none twice*: an item is processed once, under whatever writer and number it comes;
+* *its own headers*: an item has the headers that it was published with.
 
-The last has one exception, and it is checked exactly. When a node dies or is taken for dead,
+*None twice* has one exception, and it is checked exactly. When a node dies or is taken for dead,
 what was processed in its slices and not yet committed may be processed once more by the next owner.
 And a node that was taken for dead and lives is *stale* in the slices it had, until it has dropped
 them: what it still processes there counts for nothing. Where neither is the case a second time is a
@@ -25,6 +26,7 @@ from evenflow.model.batch import Batch
 from evenflow.model.messages import Commit, ReplayRequest, SliceState
 from evenflow.slices.node.cache import HeldSlice
 from evenflow.slices.publisher.core import Committed
+from evenflow.testing.samples import headers_of_item
 
 Number = tuple[int, int, int]
 """A place in the stream: writer, slice and sequence number. An item that is published again under
@@ -79,6 +81,7 @@ class InvariantChecker:
 
     def begin(self, node: str, held: HeldSlice, batch: Batch) -> None:
         """An application gets items of a slice that its node holds."""
+        self._check_headers(batch)
         for key, item in zip(numbers_of(batch), batch.ids.tolist(), strict=True):
             writer, slice_id, number = key
             if number > 1 and (writer, slice_id, number - 1) not in self._ids:
@@ -98,6 +101,12 @@ class InvariantChecker:
             times = self._times[item] = self._times.get(item, 0) + 1
             if times > self._allowed.get(item, 1):
                 raise Violation(f"{key}, item {item}, processed more often than allowed: {before}")
+
+    def _check_headers(self, batch: Batch) -> None:
+        """Each item has the headers that it was published with, and no other's."""
+        for item in batch:
+            if item.headers != headers_of_item(item.id):
+                raise Violation(f"item {item.id} has the headers {dict(item.headers)}")
 
     def finish(self, batch: Batch) -> None:
         """An application is through with items."""

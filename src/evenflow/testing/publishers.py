@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from evenflow.model.batch import Int32s
+from evenflow.model.given_headers import given_headers, pairs_bytes
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import (
     Beat,
@@ -20,6 +21,7 @@ from evenflow.model.messages import (
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.sealing import Limits, SealedSample, item_bytes
 from evenflow.slices.publisher.thinning import Thinning
+from evenflow.testing.samples import headers_of_item
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -103,8 +105,10 @@ class SimPublishers(dict[str, PublisherCore]):
         self.thinning[name].note_one(f"sender-{slice_id}")
         if core.is_empty:
             core.opened(now)
+        row, headers = (b"x", "sim", item, 0, slice_id), given_headers(headers_of_item(item))
+        size += pairs_bytes(headers)
         full = core.fills(1, size)
-        core.add((b"x", "sim", item, 0, slice_id), size)
+        core.add((*row, headers) if headers else row, size)
         return core.seal(now) if full else []
 
     def advance(self, name: str, now: float) -> tuple[list[SealedSample], list[EpochClose]]:

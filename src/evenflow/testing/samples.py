@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from evenflow.model.batch import Item, offsets_of
-from evenflow.model.sample import encode_sample
+from evenflow.model.encoding import encode_sample
+from evenflow.model.given_headers import given_headers
+from evenflow.model.headers import headers_of
 
 Runs = Mapping[int, tuple[int, Sequence[Item]]]
 """Of each slice the number of the first item, and the items."""
@@ -17,6 +19,11 @@ Runs = Mapping[int, tuple[int, Sequence[Item]]]
 def encode_items(writer: int, serial: int, epoch: int, runs: Runs) -> bytes:
     """Encode single items as a sample."""
     return encode_sample(writer, serial, epoch, *columns_of(runs))
+
+
+def headers_of_item(item: int) -> dict[str, bytes]:
+    """The headers that an item of a simulation has, by its id; every third has some."""
+    return {"item": b"%d" % item} if item % 3 == 0 else {}
 
 
 def columns_of(runs: Runs) -> tuple[Any, ...]:
@@ -35,4 +42,5 @@ def columns_of(runs: Runs) -> tuple[Any, ...]:
         b"".join(names),
         offsets_of([len(payload) for payload in payloads]),
         b"".join(payloads),
+        headers_of([given_headers(item.headers) for item in items]),
     )

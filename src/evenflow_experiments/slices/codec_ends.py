@@ -17,7 +17,8 @@ from evenflow.domain import channels
 from evenflow.domain.cyclone import Participant, Waiter
 from evenflow.errors import ExperimentError
 from evenflow.model.batch import Item, offsets_of
-from evenflow.model.sample import Sample, encode_item, encode_sample
+from evenflow.model.encoding import encode_item, encode_sample
+from evenflow.model.sample import Sample
 from evenflow_experiments.slices.helper import orders_of
 from evenflow_experiments.slices.stock import StockReader, StockWriter
 

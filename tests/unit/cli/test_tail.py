@@ -45,6 +45,15 @@ def test_an_item_is_a_line_whatever_is_in_it() -> None:
     assert "\n" not in line_of(3, ITEM._replace(payload=b"a\nb"), as_json=False)
     row = json.loads(line_of(3, odd, as_json=True))
     assert (row["slice"], row["sender"], row["payload"]) == (3, "car-7", "b'\\xff\\n'")
+    assert row["headers"] == {}
+
+
+def test_headers_are_shown() -> None:
+    headed = ITEM._replace(headers={"type": b"json", "raw": b"\xff"})
+    line = line_of(3, headed, as_json=False)
+    assert line.endswith(""" 12 [type=json, raw=b'\\xff'] {"speed": 1}""")
+    row = json.loads(line_of(3, headed, as_json=True))
+    assert row["headers"] == {"type": "json", "raw": "b'\\xff'"}
 
 
 def test_of_a_topic_that_nobody_keeps_there_is_no_past(capsys: pytest.CaptureFixture[str]) -> None:

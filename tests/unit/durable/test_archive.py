@@ -26,9 +26,10 @@ from evenflow.durable.index import (
     placed,
     reached,
 )
-from evenflow.durable.selection import Selection
+from evenflow.durable.selection import may_be_in, selected
 from evenflow.errors import DecodeError, ReadFailed
 from evenflow.model.ids import NOWHERE, Position
+from evenflow.model.selection import Selection
 
 WRITER = 5
 
@@ -175,8 +176,8 @@ class TestEntries:
     def test_may_have_what_is_wanted(self, wanted: Selection, may: bool) -> None:
         some = rows([(3, WRITER, 1), (4_000, WRITER, 2)])
         found = entry_of([some], "a", "", up_to(2))
-        assert wanted.may_be_in(found) is may
-        kept = wanted.of(pa.Table.from_batches([some]))
+        assert may_be_in(wanted, found) is may
+        kept = selected(wanted, pa.Table.from_batches([some]))
         assert bool(kept.num_rows) is may
 
 

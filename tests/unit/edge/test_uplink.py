@@ -213,3 +213,17 @@ def test_whatever_comes_each_item_is_accepted_once_and_in_order(moves):
         assert safe == sorted(safe)
         assert car.stage is Stage.ATTACHED
     assert door.acceptance.room.held == 0
+
+
+def test_headers_stay_with_their_items_when_old_ones_are_dropped():
+    door = Harness()
+    car = door.attach()
+    uplink = door.acceptance.uplink
+    assert uplink.take(car, "items", 1, (1,), (b"a",), door.now) == ""
+    both = (b"a", b"b"), door.now
+    assert uplink.take(car, "items", 1, (1, 2), *both, headers=(b"", b"block")) == ""
+    door.wait()
+    assert [(one.payloads, one.headers) for one in door.units[0].chunks] == [
+        ((b"a",), ()),
+        ((b"b",), (b"block",)),
+    ]

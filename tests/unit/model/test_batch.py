@@ -17,12 +17,14 @@ some_hundred = settings(max_examples=min(300, settings.default.max_examples))
 
 NAME = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 I64 = st.integers(-(2**63), 2**63 - 1)
-ITEMS = st.lists(st.builds(Item, NAME, I64, I64, st.binary(max_size=50)), min_size=1, max_size=30)
+HEADERS = st.just({}) | st.dictionaries(NAME.filter(bool), st.binary(max_size=9), max_size=4)
+ITEM = st.builds(Item, NAME, I64, I64, st.binary(max_size=50), HEADERS)
+ITEMS = st.lists(ITEM, min_size=1, max_size=30)
 
 
 def batch_of(items: list[Item], first: int = 10) -> Batch:
     """A batch that has other slices before and behind it in its sample."""
-    others = [Item("other", -1, -1, b"no"), Item("", -2, -2, b"")]
+    others = [Item("other", -1, -1, b"no", {"of": b"others"}), Item("", -2, -2, b"")]
     runs = {1: (1, others), 2: (first, items), 3: (7, others)}
     return Sample(encode_items(9, 4, 6, runs)).batches()[1]
 

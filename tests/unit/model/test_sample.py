@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from evenflow.domain.types import idl_type
 from evenflow.errors import DecodeError
 from evenflow.model.batch import Item
-from evenflow.model.sample import ITEM_BYTES, RUN_BYTES, Sample, encode_item, encode_sample
+from evenflow.model.encoding import ITEM_BYTES, RUN_BYTES, encode_item, encode_sample
+from evenflow.model.given_headers import given_headers, pairs_bytes
+from evenflow.model.sample import Sample
 from evenflow.testing.samples import columns_of, encode_items
 
 some_hundred = settings(max_examples=min(300, settings.default.max_examples))
@@ -25,7 +27,8 @@ U64 = st.integers(0, 2**64 - 1)
 SLICE = st.integers(0, 2**20 - 1)
 NUMBER = st.integers(0, 2**53)
 NAME = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-ITEM = st.builds(Item, NAME, I64, I64, st.binary(max_size=50))
+HEADERS = st.just({}) | st.dictionaries(NAME.filter(bool), st.binary(max_size=9), max_size=4)
+ITEM = st.builds(Item, NAME, I64, I64, st.binary(max_size=50), HEADERS)
 Runs = dict[int, tuple[int, list[Item]]]
 RUNS: st.SearchStrategy[Runs] = st.dictionaries(
     SLICE,
@@ -67,6 +70,7 @@ def test_items_come_back_as_they_were(head: Head, runs: Runs) -> None:
     assert sample.firsts.tolist() == [runs[s][0] for s in sorted(runs)]
     assert sample.lasts.tolist() == [runs[s][0] + len(runs[s][1]) - 1 for s in sorted(runs)]
     words = sum(len(item.sender.encode()) + len(item.payload) for item in items_of(runs))
+    words += sum(pairs_bytes(given_headers(item.headers)) for item in items_of(runs))
     fixed = ITEM_BYTES * sample.count + RUN_BYTES * sample.run_count
     assert 0 < sample.size - words - fixed < 120
 
@@ -74,8 +78,10 @@ def test_items_come_back_as_they_were(head: Head, runs: Runs) -> None:
 @some_hundred
 @given(HEADS, RUNS)
 def test_bytes_are_those_of_the_stock_codec(head: Head, runs: Runs) -> None:
-    columns = [list(column) for column in columns_of(runs)]
+    *columns, headers = columns_of(runs)
     columns = [[int(value) for value in column] for column in columns]
+    if headers is not None:  # behind the payloads, where no offset reaches
+        columns[-1] += [0] * (-len(columns[-1]) % 4) + list(headers.encode())
     stock: Any = idl_type(Sample)(*head, *columns)
     encoded = encode_items(*head, runs)
     plain = stock.serialize()
@@ -90,7 +96,7 @@ def test_one_item_and_columns_encode_alike(head: Head, runs: Runs) -> None:
     assert encode_sample(*head, *columns_of(runs)) == encode_items(*head, runs)
     slice_id, (first, [item, *_]) = next(iter(runs.items()))
     alone = encode_items(*head, {slice_id: (first, [item])})
-    assert encode_item(*head, slice_id, first, item) == alone
+    assert encode_item(*head, slice_id, first, item, given_headers(item.headers)) == alone
 
 
 @some_hundred

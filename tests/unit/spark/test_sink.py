@@ -27,6 +27,7 @@ class Published:
         self.flushed = 0
         self.newest_unit = -1
         self.late = False
+        self.headers: list[Any] = []
 
     def publish_unit(
         self,
@@ -36,10 +37,12 @@ class Published:
         senders: object = "",
         ids: Any = (),
         times: object = None,
+        headers: Any = None,
         timeout: float,
     ) -> None:
         self.newest_unit = unit
         if len(payloads):
+            self.headers.append(headers)
             self.calls.append((payloads.to_pylist(), list(map(int, np.asarray(ids))), senders))
 
     def flush(self, timeout: float) -> None:

@@ -70,6 +70,25 @@ def test_the_same_rows_make_the_same_units_in_whatever_order_tasks_hand_them_ove
         assert len(sizes) == 1 or sum(sizes) <= octets
 
 
+@given(
+    st.lists(st.dictionaries(st.sampled_from("ab"), st.binary(max_size=1)), min_size=1),
+    st.integers(0, 2**32 - 1),
+)
+def test_rows_that_differ_in_headers_alone_make_the_same_units(
+    headers: list[dict[str, bytes]], seed: int
+) -> None:
+    mixed = list(headers)
+    random.Random(seed).shuffle(mixed)
+    kind = pa.map_(pa.string(), pa.binary())
+
+    def of(maps: list[dict[str, bytes]]) -> list[Any]:
+        column = pa.array([list(one.items()) for one in maps], kind)
+        rows = pa.table({"payload": pa.array([b"x"] * len(maps)), "headers": column})
+        return [[sorted(one) for one in part["headers"].to_pylist()] for part in units(rows, 3)]
+
+    assert of(headers) == of(mixed)
+
+
 @pytest.mark.parametrize("dies_after", [0, 1, 3])
 def test_a_write_that_is_run_again_publishes_nothing_twice(
     dies_after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

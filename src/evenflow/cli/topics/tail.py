@@ -113,17 +113,27 @@ def tail(
 
 
 def line_of(slice_id: int, item: Item, *, as_json: bool) -> str:
-    """An item as it is printed; a payload that is no text as its repr."""
-    try:
-        payload = item.payload.decode()
-    except UnicodeDecodeError:
-        payload = repr(item.payload)
+    """An item as it is printed; what is no text as its repr."""
+    payload = _text(item.payload)
+    headers = {name: _text(value) for name, value in item.headers.items()}
     if as_json:
         row: dict[str, Any] = {"slice": slice_id, **item._asdict(), "payload": payload}
-        return json.dumps(row)
+        return json.dumps(row | {"headers": headers})
     when = datetime.fromtimestamp(item.time / 1e6, UTC)
     head = f"{when:%Y-%m-%d %H:%M:%S.%f} {slice_id} {item.sender} {item.id}"
-    return f"{head} {payload if payload.isprintable() else repr(payload)}"
+    said = ", ".join(f"{_shown(name)}={_shown(value)}" for name, value in headers.items())
+    return f"{head} {f'[{said}] ' if said else ''}{_shown(payload)}"
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return repr(value)
+
+
+def _shown(text: str) -> str:
+    return text if text.isprintable() else repr(text)
 
 
 def _kept(topic: str, config: Config, since: float | None, stop: StopSignal) -> Iterator[Found]:

@@ -6,7 +6,6 @@
 ==============  ===============================================================================
 `options`       what a user may set, checked
 `reading`       what is planned, and what tasks read, as Arrow
-`filters`       what a query's ``where`` leaves, so that less is read
 `streaming`     offsets of streams, and what lies between two
 `source`        the classes of Spark's Data Source API
 `joined`        ``format("evenflow")`` on a durable topic: its archive, then the live stream
@@ -16,7 +15,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenflow.extras import require
 
@@ -27,6 +26,9 @@ __all__ = ["register"]
 
 require("spark")
 
+FILTERS: Final = "spark.sql.python.filterPushdown.enabled"
+"""Spark's setting that lets Python sources look at filters."""
+
 
 def register(spark: SparkSession) -> None:
     """Make ``format("evenflow-store")`` known to a session, and archives to the other source."""
@@ -34,8 +36,10 @@ def register(spark: SparkSession) -> None:
     from evenflow.durable.spark.source import StoreSource  # noqa: PLC0415
     from evenflow.spark.task_times import serve_task_times  # noqa: PLC0415
 
-    # Without it Spark refuses readers that know of filters.
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    spark.dataSource.register(StoreSource)
-    times = {"times_at": serve_task_times(spark)}
-    spark.dataSource.register(type(JoinedSource.__name__, (JoinedSource,), times))
+    # Without the setting Spark refuses readers that know of filters; who has set it has decided.
+    pushes = spark.conf.get(FILTERS, "true") == "true"
+    if pushes:
+        spark.conf.set(FILTERS, "true")
+    of_session = {"times_at": serve_task_times(spark), "pushes_filters": pushes}
+    for source in (StoreSource, JoinedSource):
+        spark.dataSource.register(type(source.__name__, (source,), of_session))

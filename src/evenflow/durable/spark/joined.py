@@ -27,8 +27,9 @@ from evenflow.durable.spark.reading import Bundles, shares
 from evenflow.durable.spark.source import PartPartition
 from evenflow.errors import ConfigError, ReadFailed
 from evenflow.overlay.client.blocking import Client
-from evenflow.slices.consumer.arrow_batches import SCHEMA
+from evenflow.slices.consumer.arrow_batches import HEADED, SCHEMA
 from evenflow.slices.consumer.core import EARLIEST
+from evenflow.slices.consumer.header_column import with_headers
 from evenflow.spark.columns import BASE_COLUMNS, decoded
 from evenflow.spark.encodings import decoder_for
 from evenflow.spark.options import Options
@@ -111,7 +112,7 @@ class JoinedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._topic = topic
         self._oldest = oldest
         self._brokers = brokers_of(options.config)
-        fields = schema.fields[BASE_COLUMNS:]
+        fields = schema.fields[BASE_COLUMNS + options.headers :]
         self._fields = to_arrow_schema(StructType(fields), timezone="UTC") if fields else None
         self._client: Client | None = None
         self._joining: tuple[Joining, _Live] | None = None
@@ -187,7 +188,11 @@ class JoinedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 rows = archive.rows(entry)
                 if rows is None:
                     raise ReadFailed(self._topic, (), f"{entry.items} items have expired")
-                yield from rows.select(SCHEMA.names).combine_chunks().to_batches(1 << 16)
+                if self._options.headers:
+                    rows = with_headers(rows).select(HEADED.names)
+                else:
+                    rows = rows.select(SCHEMA.names)
+                yield from rows.combine_chunks().to_batches(1 << 16)
 
     def commit(self, end: dict[str, Any]) -> None:
         """The micro-batch is safe: what is live of it may be forgotten."""

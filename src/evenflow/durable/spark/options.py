@@ -24,10 +24,10 @@ MESSAGES: Final = "messages"
 ITEMS: Final = "items"
 _DECODING: Final = ("fields", "encoding", "avroSchema")
 _READING: Final = (
-    *("topic", "rows", "brokers", "config", "start", "partitions", "timeout"),
+    *("topic", "rows", "brokers", "config", "start", "partitions", "timeout", "includeHeaders"),
     *_DECODING,
 )
-_OF_TABLES: Final = ("end",)
+_OF_TABLES: Final = ("end", "pushFilters")
 _OF_STREAMS: Final = ("startingOffsets", "maxItemsPerTrigger", "failOnDataLoss")
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
@@ -65,6 +65,10 @@ class ReadOptions:
     timeout_s: float = 30.0
     """How long brokers may be silent."""
     decoding: Decoding = field(default_factory=Decoding)
+    headers: bool = False
+    """Whether items have a column of their headers."""
+    push_filters: bool = False
+    """Whether a table leaves unread what the query's filters do not want."""
     latest: bool = False
     """Whether a stream begins with what comes, and not with what there is."""
     max_items: int | None = None
@@ -105,6 +109,8 @@ class ReadOptions:
             partitions=checked(found, "partitions", 4, lambda value: _count(value, 10_000)),
             timeout_s=checked(found, "timeout", 30.0, seconds),
             decoding=_decoding(found, config, items=rows == ITEMS),
+            headers=_headers(found, items=rows == ITEMS),
+            push_filters=checked(found, "pushFilters", False, _truth),  # noqa: FBT003
             latest=checked(found, "startingOffsets", False, _is_latest),  # noqa: FBT003
             max_items=checked(found, "maxItemsPerTrigger", None, _many),
             lossless=checked(found, "failOnDataLoss", True, _truth),  # noqa: FBT003
@@ -198,6 +204,16 @@ def moment(value: str) -> int:
     if not 0 <= found < 1 << 62:
         raise ValueError("must be a time from 1970 to 2116")
     return max(1, found)
+
+
+def _headers(found: Mapping[str, str], *, items: bool) -> bool:
+    wanted = checked(found, "includeHeaders", False, _truth)  # noqa: FBT003
+    if wanted and not items:
+        raise ConfigError(
+            "option includeHeaders", found["includeHeaders"],
+            'messages have none, items have: add .option("rows", "items")',
+        )  # fmt: skip
+    return wanted
 
 
 def _is_latest(value: str) -> bool:

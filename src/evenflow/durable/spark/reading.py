@@ -18,10 +18,12 @@ import pyarrow as pa
 
 from evenflow.durable.archive import Archive
 from evenflow.durable.frames import archive_topic
-from evenflow.durable.selection import ALL, Selection
+from evenflow.durable.selection import may_be_in, selected
 from evenflow.errors import ReadFailed, StoreTimeout, UnknownTopic
 from evenflow.model.ids import WriterId
+from evenflow.model.selection import ALL, Selection
 from evenflow.overlay.client.blocking import Client
+from evenflow.slices.consumer.header_column import HEADERS, with_headers
 from evenflow.slices.consumer.row_numbers import NUMBERED
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ ITEM_COLUMNS: Final = (
     "writer STRING, number BIGINT, slice INT, sender STRING, id BIGINT, time TIMESTAMP,"
     " payload BINARY"
 )
+HEADER_COLUMN: Final = "headers MAP<STRING, BINARY>"
+"""Behind those of an item, for who wants it."""
 MOST_ROWS: Final = 10_000
 MOST_OCTETS: Final = 16 << 20
 
@@ -94,7 +98,7 @@ def plan(options: ReadOptions, wanted: Selection = ALL) -> list[Part] | list[Bun
         if options.items:
             archive = archive_of(client, options)
             found = archive.counted(options.start, end, archive.tip_from(options.start, end))
-            entries = [one.entry for one in found if wanted.may_be_in(one.entry)]
+            entries = [one.entry for one in found if may_be_in(wanted, one.entry)]
             return [Bundles(some, wanted) for some in shares(entries, options.partitions)]
         start, end = within(options.start, end, wanted)
         first = next(iter(client.read(options.topic, start, end)), None) if start < end else None
@@ -155,7 +159,7 @@ def read_part(options: ReadOptions, part: Part | Bundles) -> Iterator[pa.RecordB
     """Yield the rows of a part."""
     with client_of(options) as client:
         if isinstance(part, Bundles):
-            yield from items_in(archive_of(client, options), part)
+            yield from items_in(archive_of(client, options), part, headed=options.headers)
         else:
             yield from messages_in(client.read(options.topic, part.start, part.end))
 
@@ -185,24 +189,28 @@ def _rows(group: list[Message]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=_MESSAGE)
 
 
-def items_in(archive: Archive, part: Bundles) -> Iterator[pa.RecordBatch]:
+def items_in(archive: Archive, part: Bundles, *, headed: bool = False) -> Iterator[pa.RecordBatch]:
     """Yield the items that are wanted of some bundles."""
     for entry in part.entries:
         rows = archive.rows(entry)
         if rows is not None:
-            yield from _items(part.wanted.of(rows))
+            yield from _items(selected(part.wanted, rows), headed=headed)
         elif part.lossless:
             raise ReadFailed(archive.topic, (), f"{entry.items} items have expired in the store")
         else:
             _log.warning("%d items of %s have expired in the store", entry.items, archive.topic)
 
 
-def _items(rows: pa.Table) -> Iterator[pa.RecordBatch]:
+def _items(rows: pa.Table, *, headed: bool) -> Iterator[pa.RecordBatch]:
     if not rows.num_rows:
         return
+    if headed:
+        rows, schema = with_headers(rows), _ITEM.append(pa.field(HEADERS.name, HEADERS.type))
+    else:
+        rows, schema = rows.select(NUMBERED.names), _ITEM
     writers = rows.column("writer").combine_chunks().dictionary_encode()
     texts = [WriterId.text(writer) for writer in writers.dictionary.to_pylist()]
     names = pa.array(texts, pa.string())
     column = pa.DictionaryArray.from_arrays(writers.indices, names).cast(pa.string())
-    table = pa.Table.from_arrays([column, *rows.columns[1:]], schema=_ITEM)
+    table = pa.Table.from_arrays([column, *rows.columns[1:]], schema=schema)
     yield from table.combine_chunks().to_batches(max_chunksize=1 << 16)

@@ -6,7 +6,7 @@ from payloads stand behind the others, as in ``format("evenflow")``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -24,10 +24,9 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from evenflow.durable.selection import ALL
-from evenflow.durable.spark.filters import selection_of
 from evenflow.durable.spark.options import ReadOptions
 from evenflow.durable.spark.reading import (
+    HEADER_COLUMN,
     ITEM_COLUMNS,
     MESSAGE_COLUMNS,
     Bundles,
@@ -37,8 +36,10 @@ from evenflow.durable.spark.reading import (
 )
 from evenflow.durable.spark.streaming import Offset, StoreStream
 from evenflow.errors import UsageError
+from evenflow.model.selection import ALL
 from evenflow.spark.columns import decoded
 from evenflow.spark.encodings import decoder_for
+from evenflow.spark.source import selection_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,6 +54,9 @@ NAME: Final = "evenflow-store"
 
 class StoreSource(DataSource):
     """The data source. Options: `ReadOptions`, `WriteOptions`."""
+
+    pushes_filters: ClassVar[bool] = False
+    """Whether the session lets Python sources look at filters; else Spark refuses those that do."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
@@ -70,7 +74,9 @@ class StoreSource(DataSource):
 
     def reader(self, schema: StructType) -> StoreReader:
         """Read a range of time."""
-        return StoreReader(ReadOptions.of(self.options, stream=False), schema)
+        options = ReadOptions.of(self.options, stream=False)
+        pushes = options.push_filters and self.pushes_filters
+        return (FilteringReader if pushes else StoreReader)(options, schema)
 
     def streamReader(self, schema: StructType) -> StoreStreamReader:  # noqa: N802
         """Read what there is, and what comes."""
@@ -94,7 +100,9 @@ class StoreSource(DataSource):
 
 def columns_of(options: ReadOptions) -> str:
     """The columns that every row has, as DDL."""
-    return ITEM_COLUMNS if options.items else MESSAGE_COLUMNS
+    if not options.items:
+        return MESSAGE_COLUMNS
+    return f"{ITEM_COLUMNS}, {HEADER_COLUMN}" if options.headers else ITEM_COLUMNS
 
 
 class PartPartition(InputPartition):
@@ -111,7 +119,8 @@ class _Reading:
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
         self._fields: pa.Schema | None = None
-        fields = schema.fields[columns_of(options).count(",") + 1 :]
+        before = ITEM_COLUMNS if options.items else MESSAGE_COLUMNS
+        fields = schema.fields[before.count(",") + 1 + options.headers :]
         if fields:
             self._fields = to_arrow_schema(StructType(fields), timezone="UTC")
             self._decoder(self._fields)
@@ -133,18 +142,21 @@ class _Reading:
 class StoreReader(_Reading, DataSourceReader):
     """A range of time as a table."""
 
-    def __init__(self, options: ReadOptions, schema: StructType) -> None:
-        super().__init__(options, schema)
-        self._wanted = ALL
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
-        """Note what is wanted; Spark looks at the rows again."""
-        self._wanted = selection_of(filters)
-        return filters
+    wanted = ALL
+    """What the query's filters leave."""
 
     def partitions(self) -> Sequence[InputPartition]:
         """Cut the range."""
-        return [PartPartition(part) for part in plan(self._options, self._wanted)]
+        return [PartPartition(part) for part in plan(self._options, self.wanted)]
+
+
+class FilteringReader(StoreReader):
+    """The same, of which only what a query's filters leave is fetched."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+        """Note what is wanted; Spark looks at the rows again."""
+        self.wanted = selection_of(filters)
+        return filters
 
 
 class StoreStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):

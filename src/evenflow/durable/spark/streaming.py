@@ -16,7 +16,6 @@ import msgspec
 
 from evenflow.closing import Closing
 from evenflow.durable.index import Name, Tip
-from evenflow.durable.selection import ALL
 from evenflow.durable.spark.reading import (
     Bundles,
     Part,
@@ -28,6 +27,7 @@ from evenflow.durable.spark.reading import (
 )
 from evenflow.model.checked_json import CheckedJson, Whole
 from evenflow.model.ids import NOWHERE
+from evenflow.model.selection import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from evenflow.closing import Closing
 from evenflow.errors import PublishTimeout
+from evenflow.model.headers import joined_headers, view_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from evenflow.clock import Clock
     from evenflow.edge.actions import Accept, Chunk
     from evenflow.edge.shell.marks import Marks
+    from evenflow.model.headers import Headers
     from evenflow.slices.publisher.publisher import Publisher
 
 LOOK_S: Final = 1.0
@@ -50,7 +52,15 @@ def columns_of(chunks: Sequence[Chunk]) -> dict[str, Any]:
         ),
         "ids": np.arange(total) + np.repeat(firsts - begins, counts),
         "times": np.fromiter(chain.from_iterable(one.times for one in chunks), np.int64, total),
+        "headers": _headers_of(chunks),
     }
+
+
+def _headers_of(chunks: Sequence[Chunk]) -> Headers | None:
+    if not any(one.headers for one in chunks):
+        return None
+    blocks = chain.from_iterable(one.headers or (b"",) * len(one.payloads) for one in chunks)
+    return joined_headers((view_headers(block) if block else None, 1) for block in blocks)
 
 
 class UnitWriter(Closing):

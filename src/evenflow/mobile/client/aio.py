@@ -34,6 +34,7 @@ from evenflow.mobile.client.settings import (
     checked_place,
     checked_time,
     encoded,
+    encoded_headers,
     stats_of,
 )
 from evenflow.mobile.client.shell import ClientShell, Handler, Watcher
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from evenflow.mobile.client.reaching import Patience
     from evenflow.mobile.client.wire import Dialler
     from evenflow.mobile.link.connection import Connection
+    from evenflow.model.given_headers import GivenHeaders
 
 MOST_ITEMS: Final = 100_000
 MOST_BYTES: Final = 64 << 20
@@ -194,6 +196,7 @@ class AsyncClient(ClientShell):
         topic: str | None = None,
         *,
         time_us: int | None = None,
+        headers: GivenHeaders | None = None,
         timeout_s: float | None = None,
     ) -> None:
         """Publish an item; return when it is kept (with an outbox: on disk).
@@ -204,6 +207,7 @@ class AsyncClient(ClientShell):
             payload: Bytes, text, or what becomes JSON.
             topic: Where to; the gateway's first unless told.
             time_us: Microseconds since 1970; now unless told.
+            headers: What is said about the payload: names with bytes or strings (sent as UTF-8).
             timeout_s: How long to wait for room, if there is none and ``when_full`` is ``block``.
 
         Raises:
@@ -211,19 +215,21 @@ class AsyncClient(ClientShell):
             ConfigError: The payload is too large, the time is none, or the topic is not the node's
                 to publish to.
             NodeRefused: The gateways refuse the node.
+            UsageError: The headers cannot be sent.
         """
         self._check()
-        data = encoded(payload, self._core.buffer.limits.size)
+        said = encoded_headers(headers)
+        data = encoded(payload, self._core.buffer.limits.size, len(said))
         if time_us is not None:
             time_us = checked_time(time_us)
         if topic is not None:
             self._check_topic(topic)
-        buffer = self._core.buffer
-        if self._door.locked() or not buffer.has_room(len(data)):
+        buffer, size = self._core.buffer, len(data) + len(said)
+        if self._door.locked() or not buffer.has_room(size):
             async with self._door:  # who came first publishes first
-                await self._until(lambda: buffer.has_room(len(data)), "publish", timeout_s)
+                await self._until(lambda: buffer.has_room(size), "publish", timeout_s)
         now = time.time_ns() // 1_000 if time_us is None else time_us
-        self._tell(events.Publish(topic or "", now, data))
+        self._tell(events.Publish(topic or "", now, data, said))
         if self._pump is None:
             self._pump = self._loop.call_soon(self._send_published)
         if self._disk is not None:

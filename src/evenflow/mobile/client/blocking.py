@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evenflow.mobile.client.shell import Handler as AsyncHandler
     from evenflow.mobile.link.connection import Trust
     from evenflow.mobile.link.frames import Message
+    from evenflow.model.given_headers import GivenHeaders
 
     Handler = Callable[[Message], None]
 
@@ -94,10 +95,15 @@ class Client(Closing):
         topic: str | None = None,
         *,
         time_us: int | None = None,
+        headers: GivenHeaders | None = None,
         timeout_s: float | None = None,
     ) -> None:
         """Publish an item; return when it is kept (with an outbox: on disk)."""
-        self._thread.do(self._client.publish(payload, topic, time_us=time_us, timeout_s=timeout_s))
+        self._thread.do(
+            self._client.publish(
+                payload, topic, time_us=time_us, headers=headers, timeout_s=timeout_s
+            )
+        )
 
     def on_message(self, handler: Handler) -> Handler:
         """Let a function have the messages to this node, one after the other; a decorator."""

@@ -41,7 +41,7 @@ ITEM_BYTES: Final = 128
 FRAME_BYTES: Final = 1 << 17
 """Payload after which a frame is full."""
 MOST_PAYLOAD: Final = MOST_FRAME - 4_096
-"""Bytes of the largest payload: it must fit into a frame."""
+"""Bytes of the largest payload with its headers: it must fit into a frame."""
 
 
 class Contradiction(Exception):
@@ -54,11 +54,12 @@ class Kept(NamedTuple):
     sequence: int
     time: int
     payload: bytes
+    headers: bytes = b""
 
     @property
     def size(self) -> int:
         """What it counts against the bound."""
-        return len(self.payload) + ITEM_BYTES
+        return len(self.payload) + len(self.headers) + ITEM_BYTES
 
 
 @dataclass(slots=True)
@@ -114,16 +115,16 @@ class Buffer:
         """Whether an item of this size can be kept; always, if old ones are dropped for it."""
         return self.limits.drop_oldest or not self._full(size + ITEM_BYTES)
 
-    def add(self, topic: str, time: int, payload: bytes) -> list[Note]:
+    def add(self, topic: str, time: int, payload: bytes, headers: bytes = b"") -> list[Note]:
         """Keep an item."""
         self.published += 1
         self._sequence += 1
-        kept = Kept(self._sequence, time, payload)
+        kept = Kept(self._sequence, time, payload, headers)
         queue = self._queue(topic or self.default)
         queue.waiting.append(kept)
         self.items += 1
         self.size += kept.size
-        notes: list[Note] = [KeepItem(kept.sequence, queue.topic, time, payload)]
+        notes: list[Note] = [KeepItem(kept.sequence, queue.topic, time, payload, headers)]
         while self.limits.drop_oldest and self._full(0):
             dropped = self._drop_oldest()
             if dropped is None:
@@ -271,7 +272,8 @@ class Buffer:
             queue.sent, queue.holder = queue.wired, gateway
             note = queue.note()
         times, payloads = (item.time for item in items), (item.payload for item in items)
-        return Items(queue.topic, first, tuple(times), tuple(payloads)), note
+        headers = (item.headers for item in items) if any(one.headers for one in items) else ()
+        return Items(queue.topic, first, tuple(times), tuple(payloads), tuple(headers)), note
 
     # -- who has what ------------------------------------------------------------------------------
 
@@ -301,7 +303,7 @@ class Buffer:
             )
         for item in items:
             queue = self._queue(item.topic)
-            kept = Kept(item.sequence, item.time, item.payload)
+            kept = Kept(item.sequence, item.time, item.payload, item.headers)
             unsettled = len(queue.unsettled) < queue.sent - queue.safe
             (queue.unsettled if unsettled else queue.waiting).append(kept)
             self.items += 1

@@ -77,7 +77,7 @@ class ClientCore(Connections):
         What is published is sent with the next event of another kind, so that many go in one frame.
         """
         if isinstance(event, Publish):
-            self._do(*self.buffer.add(event.topic, event.time, event.payload))
+            self._do(*self.buffer.add(event.topic, event.time, event.payload, event.headers))
         elif not self.ended or isinstance(event, Renew | Handled):
             self._take(event, now)
             if not self.ended:

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from evenflow.mobile.client.events import Note
 
 FILE: Final = "client.sqlite"
-_VERSION: Final = 1
+_VERSION: Final = 2
+_SINCE_1: Final = "ALTER TABLE items ADD COLUMN headers BLOB NOT NULL DEFAULT x''"
+"""Format 1 had no headers."""
 _SCHEMA: Final = """
     CREATE TABLE state (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
     CREATE TABLE topics (
@@ -44,7 +46,7 @@ _SCHEMA: Final = """
     ) WITHOUT ROWID;
     CREATE TABLE items (
         sequence INTEGER PRIMARY KEY, topic TEXT NOT NULL, time INTEGER NOT NULL,
-        payload BLOB NOT NULL
+        payload BLOB NOT NULL, headers BLOB NOT NULL DEFAULT x''
     );
     CREATE TABLE marks (mailbox TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;
 """
@@ -114,6 +116,10 @@ class ClientDisk:
                 self._db.execute(_STATE, ("node", node))
                 self._db.execute(_STATE, ("run", secrets.token_hex(8)))
                 self._db.execute(f"PRAGMA user_version = {_VERSION}")
+        elif version == 1:
+            with self._transaction():
+                self._db.execute(_SINCE_1)
+                self._db.execute(f"PRAGMA user_version = {_VERSION}")
         elif version != _VERSION:
             raise StorageError(
                 str(self._path), f"has format {version}, this Evenflow reads {_VERSION}"
@@ -162,8 +168,9 @@ class ClientDisk:
     def _write(self, note: Note) -> None:
         run = self._db.execute
         match note:
-            case KeepItem(sequence, topic, time, payload):
-                run("INSERT INTO items VALUES (?, ?, ?, ?)", (sequence, topic, time, payload))
+            case KeepItem(sequence, topic, time, payload, headers):
+                row = sequence, topic, time, payload, headers
+                run("INSERT INTO items VALUES (?, ?, ?, ?, ?)", row)
             case NoteTopic(topic, safe, sent, holder):
                 run(_TOPIC, (topic, safe, sent, holder))
             case ForgetItems(topic, sequence, safe, sent, holder):

@@ -50,6 +50,8 @@ class Publish:
     time: int
     """Microseconds since 1970."""
     payload: bytes
+    headers: bytes = b""
+    """As a sample of one item has them; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +199,7 @@ class KeepItem:
     topic: str
     time: int
     payload: bytes
+    headers: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ import msgspec
 from evenflow.errors import ConfigError
 from evenflow.mobile.client.buffer import ITEM_BYTES, MOST_PAYLOAD, Limits
 from evenflow.mobile.link.frames import Described, Name, Place, Time
+from evenflow.model.given_headers import GivenHeaders, given_headers
+from evenflow.model.headers import headers_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -145,8 +147,19 @@ def checked_place(latitude: float, longitude: float) -> tuple[float, float]:
     return place
 
 
-def encoded(payload: Payload, most_bytes: int) -> bytes:
+def encoded_headers(given: GivenHeaders | None) -> bytes:
+    """Return the headers of an item as a sample of it alone has them; empty without any."""
+    headers = headers_of([given_headers(given)]) if given else None
+    return b"" if headers is None else headers.encode()
+
+
+def encoded(payload: Payload, most_bytes: int, beside: int = 0) -> bytes:
     """Return the bytes of an item: bytes as they are, text as UTF-8, all else as JSON.
+
+    Args:
+        payload: What is given.
+        most_bytes: How much is kept in all.
+        beside: Bytes of the item's headers.
 
     Raises:
         ConfigError: They are too many.
@@ -157,7 +170,7 @@ def encoded(payload: Payload, most_bytes: int) -> bytes:
         data = payload.encode()
     else:
         data = msgspec.json.encode(payload)
-    most = min(MOST_PAYLOAD, most_bytes - ITEM_BYTES)
+    most = min(MOST_PAYLOAD, most_bytes - ITEM_BYTES) - beside
     if len(data) > most:
         raise ConfigError("payload", f"{len(data)} bytes", f"must have at most {most}")
     return data

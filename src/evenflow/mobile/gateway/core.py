@@ -244,8 +244,10 @@ class GatewayCore:
     def _on_attached_frame(self, session: NodeSession, frame: FromNode, now: float) -> str:
         """A frame of a client that was let in; return what is wrong with it."""
         match frame:
-            case frames.Items(topic, first, times, payloads):
-                return self.acceptance.uplink.take(session, topic, first, times, payloads, now)
+            case frames.Items(topic, first, times, payloads, headers):
+                return self.acceptance.uplink.take(
+                    session, topic, first, times, payloads, now, headers=headers
+                )
             case frames.Settle(other, topic):
                 return self.acceptance.settling.ask(session, other, topic, now)
             case frames.Received(mailbox, number):

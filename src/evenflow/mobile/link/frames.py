@@ -31,6 +31,9 @@ from typing import Annotated, Final
 
 import msgspec
 
+from evenflow.errors import DecodeError
+from evenflow.model.headers import decode_headers
+
 MOST_FRAME: Final = 1 << 20
 """Bytes of the largest frame."""
 MOST_ITEMS: Final = 1_000
@@ -90,10 +93,25 @@ class Items(_Frame, frozen=True):
     times: Annotated[tuple[Time, ...], msgspec.Meta(min_length=1, max_length=MOST_ITEMS)]
     """Microseconds since 1970, for each item."""
     payloads: Annotated[tuple[bytes, ...], msgspec.Meta(min_length=1, max_length=MOST_ITEMS)]
+    headers: Annotated[tuple[bytes, ...], msgspec.Meta(max_length=MOST_ITEMS)] = ()
+    """For each item, as a sample of it alone has them, empty without; none when no item has any."""
 
     def __post_init__(self) -> None:
         if len(self.times) != len(self.payloads):
             raise ValueError(f"{len(self.times)} times for {len(self.payloads)} payloads")
+        if self.headers:
+            if len(self.headers) != len(self.payloads):
+                raise ValueError(f"headers of {len(self.headers)} of {len(self.payloads)} items")
+            check_blocks(self.headers)
+
+
+def check_blocks(blocks: tuple[bytes, ...]) -> None:
+    """Raise `ValueError` unless each is empty, or the headers of one item."""
+    for block in filter(None, blocks):
+        try:
+            decode_headers(block, 1)
+        except DecodeError as error:
+            raise ValueError(str(error)) from None
 
 
 class Settle(_Frame, frozen=True):

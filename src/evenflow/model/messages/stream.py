@@ -129,3 +129,6 @@ class ItemReplies:
     lengths: U32s
     """For each reply: bytes of it in ``payloads``."""
     payloads: Octets
+    headers: Octets
+    """Empty when no reply has any; else as behind the payloads of a sample, by the rows of
+    replies."""

@@ -7,6 +7,9 @@ Python.
 
 What is wanted of a sample is all of it, or a few long stretches of rows, or many short ones. Long
 stretches are taken as they are; of many short ones, Arrow picks the rows from the whole columns.
+
+Headers are a column of their own, behind the others, for who asks for it
+(:mod:`evenflow.slices.consumer.header_column`).
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 from evenflow.model.batch import offsets_of
+from evenflow.model.headers import joined_headers
+from evenflow.slices.consumer.header_column import HEADERS, header_column
 from evenflow.slices.consumer.pieces import pieces_of, runs_of
 
 if TYPE_CHECKING:
@@ -37,6 +42,8 @@ SCHEMA: Final = pa.schema(
     ]
 )
 """The columns of an item."""
+HEADED: Final = SCHEMA.append(HEADERS)
+"""The same, with its headers."""
 FEW: Final = 16
 """Fewer rows than this cost more to take as columns than to copy."""
 LONG: Final = 128
@@ -50,40 +57,53 @@ ALONE_OCTETS: Final = 1 << 19
 
 
 def record_batches(
-    batches: Iterable[Batch], rows: int = MOST_ROWS
+    batches: Iterable[Batch], rows: int = MOST_ROWS, *, headed: bool = False
 ) -> Iterator[tuple[pa.RecordBatch, list[Piece]]]:
     """Join batches; yield record batches, each with the pieces of samples that are in it.
 
     Args:
         batches: The batches; those of one sample together, in the order of its rows.
         rows: How many rows a record batch has at most.
+        headed: Whether there is a column of headers, too.
     """
     group: list[Piece] = []
     count = octets = before = 0
     for piece in pieces_of(batches):
         most = MOST_OCTETS if max(piece.octets, before) < ALONE_OCTETS else 0
         if group and (count + piece.count > rows or octets + piece.octets > most):
-            yield _record_batch(group), group
+            yield _record_batch(group, headed=headed), group
             group, count, octets = [], 0, 0
         before = piece.octets
         group.append(piece)
         count += piece.count
         octets += piece.octets
     if group:
-        yield _record_batch(group), group
+        yield _record_batch(group, headed=headed), group
 
 
-def record_batch(batches: Iterable[Batch]) -> pa.RecordBatch:
+def record_batch(batches: Iterable[Batch], *, headed: bool = False) -> pa.RecordBatch:
     """One record batch of all these items, in their order."""
-    return _record_batch(list(pieces_of(batches)))
+    return _record_batch(list(pieces_of(batches)), headed=headed)
 
 
-def _record_batch(pieces: list[Piece]) -> pa.RecordBatch:
+def _record_batch(pieces: list[Piece], *, headed: bool) -> pa.RecordBatch:
     parts = list(_parts(pieces))
     runs = runs_of(pieces)
     columns = [pa.array(np.repeat(runs.slices.view(np.int32), runs.counts))]
     columns += [_joined([part[i] for part in parts]) for i in range(len(SCHEMA) - 1)]
-    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+    if headed:
+        columns.append(_headers(pieces))
+    return pa.RecordBatch.from_arrays(columns, schema=HEADED if headed else SCHEMA)
+
+
+def _headers(pieces: list[Piece]) -> pa.Array:
+    parts = []
+    for piece in pieces:
+        found = piece.sample.headers
+        if found is not None and piece.count != piece.sample.count:
+            found = found.taken(piece.places())
+        parts.append((found, piece.count))
+    return header_column(joined_headers(parts), sum(count for _, count in parts))
 
 
 def _parts(pieces: list[Piece]) -> Iterator[list[pa.Array]]:

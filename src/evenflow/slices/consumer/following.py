@@ -3,8 +3,8 @@
 .. code-block:: python
 
     for batch in evenflow.follow("fleet", consumer="audit"):
-        for sender, number, time, payload in batch:
-            ...
+        for item in batch:
+            print(item.sender, item.id, item.payload)
 
 The consumer is registered under its name. Publishers and nodes keep what it has not committed,
 whether its process runs or not, and the domain remembers its position: a later process under the

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenflow.model.batch import Rows
-from evenflow.model.sample import ITEM_BYTES
+from evenflow.model.encoding import ITEM_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -240,8 +240,12 @@ def read_share(share: Share) -> Iterator[RecordBatch]:
 
 
 def read_numbered(share: Share) -> Iterator[RecordBatch]:
-    """The same, with the writer and the number of each item as columns before the others."""
-    return (numbered(rows, spans) for rows, spans in _Items(share).run())
+    """The same, with the writer and the number of each item as columns before the others.
+
+    If items have headers, these are the last column.
+    """
+    whole = replace(share, asked=replace(share.asked, headers=True))
+    return (numbered(rows, spans) for rows, spans in _Items(whole).run())
 
 
 def count_share(share: Share, most: int) -> Iterator[Run]:

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from evenflow.errors import DecodeError
 from evenflow.slices.consumer.arrow_batches import SCHEMA
+from evenflow.slices.consumer.header_column import HEADERS
 from evenflow.slices.consumer.pieces import ranges, runs_of
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ NUMBERED: Final = pa.schema(
     ]
 )
 """The columns of an item with those that name it: its writer, slice and number."""
+NUMBERED_HEADED: Final = NUMBERED.append(HEADERS)
+"""The same, with its headers."""
 _HEAD: Final = Struct("<4sIII")
 _MAGIC: Final = b"EFS1"
 _MOST: Final = (1 << 63) - 1
@@ -213,9 +216,10 @@ class Reached:
 
 
 def numbered(rows: pa.RecordBatch, spans: Spans) -> pa.RecordBatch:
-    """Return rows with their writers and numbers, as `NUMBERED` has them."""
+    """Return rows with their writers and numbers, as `NUMBERED` has them; headers too if any."""
     _check(spans, rows.num_rows)
     of_span = np.repeat(spans.writers, spans.lengths)
     writers = pa.array(np.repeat(of_span, spans.counts))
     numbers = pa.array(ranges(spans.firsts, spans.counts))
-    return pa.RecordBatch.from_arrays([writers, numbers, *rows.columns], schema=NUMBERED)
+    schema = NUMBERED if len(rows.columns) == len(SCHEMA) else NUMBERED_HEADED
+    return pa.RecordBatch.from_arrays([writers, numbers, *rows.columns], schema=schema)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from evenflow.model.batch import Item
+from evenflow.slices.consumer.header_column import alike, header_maps
 from evenflow.slices.consumer.row_numbers import NUMBERED
 
 if TYPE_CHECKING:
@@ -30,9 +31,11 @@ _WIDE: Final = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
 def joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Join numbered rows into one record batch."""
-    table = pa.Table.from_batches(parts, NUMBERED)
+    same = alike(parts)
+    table = pa.Table.from_batches(same, same[0].schema if same else NUMBERED)
     if table.nbytes > MOST_OCTETS:
-        table = table.cast(pa.schema([f.with_type(_WIDE.get(f.type, f.type)) for f in NUMBERED]))
+        wide = [field.with_type(_WIDE.get(field.type, field.type)) for field in table.schema]
+        table = table.cast(pa.schema(wide))
     whole = table.combine_chunks().to_batches()
     return whole[0] if whole else pa.RecordBatch.from_pylist([], table.schema)
 
@@ -43,8 +46,9 @@ def items_of(rows: pa.RecordBatch | pa.Table) -> Iterator[Item]:
     ids = rows.column("id").to_pylist()
     times = rows.column("time").cast(pa.int64()).to_pylist()
     payloads = rows.column("payload").to_pylist()
-    for sender, item_id, time, payload in zip(senders, ids, times, payloads, strict=True):
-        yield Item(str(sender, "utf-8", "replace"), item_id, time, payload)
+    headers = header_maps(rows) or [{} for _ in ids]
+    for sender, *item in zip(senders, ids, times, payloads, headers, strict=True):
+        yield Item(str(sender, "utf-8", "replace"), *item)
 
 
 class ServedBatch:
@@ -58,7 +62,8 @@ class ServedBatch:
 
     def __init__(self, rows: pa.RecordBatch, start: Position, position: Position) -> None:
         self.rows = rows
-        """Columns ``writer``, ``number``, ``slice``, ``sender``, ``id``, ``time``, ``payload``."""
+        """Columns ``writer``, ``number``, ``slice``, ``sender``, ``id``, ``time``, ``payload``, and
+        ``headers`` if an item has some."""
         self.start = start
         """The position behind which it begins."""
         self.position = position
@@ -108,6 +113,11 @@ class ServedBatch:
     def payloads(self) -> Octets:
         """The payloads, one after the other."""
         return self._octets("payload")
+
+    @property
+    def headers(self) -> pa.Array | None:
+        """The headers of each item, an Arrow array of maps; None when no item has any."""
+        return self.rows.column("headers") if "headers" in self.rows.schema.names else None
 
     def _numbers(self, name: str) -> npt.NDArray[Any]:
         return np.asarray(self.rows.column(name))

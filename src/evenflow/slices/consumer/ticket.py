@@ -22,6 +22,7 @@ from evenflow.model.checked_json import (
     fits,
 )
 from evenflow.model.ids import Position, WriterId
+from evenflow.model.selection import ALL, Selection, SelectionJson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,6 +66,10 @@ class Range:
     """By writer: what was taken before of the first epoch that is asked for."""
     upto: Mapping[int, Split] = field(default_factory=dict)
     """By writer: how much is asked for of the last epoch, when that is not all of it."""
+    headers: bool = False
+    """Whether the items' headers are wanted, too."""
+    only: Selection = ALL
+    """Of these items, those that are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,8 @@ class _Ticket(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """By writer, as two columns: with many slices there is much of it."""
     taken: dict[WriterText, SplitJson] = {}
     upto: dict[WriterText, SplitJson] = {}
+    headers: bool = False
+    only: SelectionJson | None = None
 
 
 class _Question(msgspec.Struct, forbid_unknown_fields=True):
@@ -129,6 +136,8 @@ def _ticket(topic: str, asked: Range) -> _Ticket:
         after,
         splits_to_json(asked.taken),
         splits_to_json(asked.upto),
+        asked.headers,
+        None if asked.only == ALL else asked.only.to_json(),
     )
 
 
@@ -156,6 +165,8 @@ def _read(found: _Ticket) -> tuple[str, Range]:
         _after(found),
         splits_of_texts(found.taken),
         splits_of_texts(found.upto),
+        found.headers,
+        ALL if found.only is None else Selection.of_json(found.only),
     )
 
 

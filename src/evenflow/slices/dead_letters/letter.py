@@ -24,9 +24,13 @@ if TYPE_CHECKING:
 
 ERROR_CHARACTERS: Final = 2_000
 """So much of an error is kept."""
+TOPIC: Final = "evenflow.dead.topic"
+ERROR: Final = "evenflow.dead.error"
+NODE: Final = "evenflow.dead.node"
+"""Headers of a letter."""
 
 
-class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
+class DeadLetter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An item, where it was, and why it could not be processed."""
 
     topic: str
@@ -47,6 +51,8 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     """Where."""
     at: int
     """When it was put aside, in microseconds since 1970."""
+    headers: dict[str, str] = {}
+    """Base64, by name."""
 
     @property
     def identity(self) -> tuple[str, str, int, int]:
@@ -56,7 +62,12 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def item(self) -> Item:
         """The item as it was published."""
-        return Item(self.sender, self.id, self.time, base64.b64decode(self.payload))
+        headers = {name: base64.b64decode(value) for name, value in self.headers.items()}
+        return Item(self.sender, self.id, self.time, base64.b64decode(self.payload), headers)
+
+    def told(self) -> dict[str, str]:
+        """What its own headers say: why, and where the item is from, without a look inside."""
+        return {TOPIC: self.topic, ERROR: self.error, NODE: self.node}
 
 
 _DECODER: Final = msgspec.json.Decoder(DeadLetter)
@@ -80,6 +91,7 @@ def letter_of(
         tries=tries,
         node=node,
         at=at,
+        headers={name: base64.b64encode(value).decode() for name, value in item.headers.items()},
     )
 
 
@@ -92,7 +104,8 @@ def decode_letter(payload: bytes) -> DeadLetter:
     """The letter in a payload; `DecodeError` when there is none."""
     try:
         letter = _DECODER.decode(payload)
-        base64.b64decode(letter.payload, validate=True)
+        for encoded in (letter.payload, *letter.headers.values()):
+            base64.b64decode(encoded, validate=True)
     except (msgspec.DecodeError, ValueError) as error:
         raise DecodeError(f"no dead letter: {error}") from None
     return letter

@@ -67,6 +67,7 @@ class DeadLetterOffice:
             senders=[letter.sender],
             ids=[letter.id],
             times=[letter.time],
+            headers=letter.told(),
         )
         self._unit += 1
         if not self._publisher.wait_for_unit(self._unit, self._within_s):

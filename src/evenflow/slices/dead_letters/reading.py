@@ -1,8 +1,9 @@
 """Reading dead letters: looking at them, publishing their items again, dropping them.
 
 Who replays or drops is the consumer `DEAD` of ``TOPIC.dead``: what it has committed is gone. Items
-are published again with their sender, id, time and payload. A batch of letters is committed when
-they are acknowledged; who is killed in between publishes the items of that batch again next time.
+are published again with their sender, id, time, payload and headers. A batch of letters is
+committed when they are acknowledged; who is killed in between publishes the items of that batch
+again next time.
 """
 
 from __future__ import annotations
@@ -60,7 +61,10 @@ def settle_letters(topic: str, config: Config, publisher: Publisher | None) -> i
                 seen.add(letter.identity)
                 if publisher is not None:
                     item = letter.item
-                    publisher.publish(item.payload, sender=item.sender, id=item.id, time=item.time)
+                    publisher.publish(
+                        item.payload, sender=item.sender, id=item.id, time=item.time,
+                        headers=item.headers,
+                    )  # fmt: skip
             if publisher is not None:
                 publisher.flush()
     return len(seen)

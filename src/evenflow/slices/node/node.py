@@ -244,6 +244,11 @@ class Node(Closing):
             return tuple(sorted(self._core.cache.held))
 
     @property
+    def served(self) -> int:
+        """Items sent to readers, by a node that serves."""
+        return 0 if self._core.serving is None else self._core.serving.served
+
+    @property
     def items(self) -> int:
         """Items processed since start."""
         return self._core.delivery.items

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
+    from evenflow.model.given_headers import GivenHeaders
     from evenflow.model.payload import Payload
     from evenflow.slices.publisher.diagnosis import PublisherStats
 
@@ -56,10 +57,13 @@ class AsyncPublisher:
         sender: str = "",
         id: int | None = None,
         time: int | None = None,
+        headers: GivenHeaders | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - the bound of the publisher, not ours
     ) -> bool:
         """Publish one item; see :meth:`Publisher.publish`."""
-        publish = partial(self.opened.publish, payload, sender=sender, id=id, time=time)
+        publish = partial(
+            self.opened.publish, payload, sender=sender, id=id, time=time, headers=headers
+        )
         return await self._at_once_or_in_line(publish, timeout)
 
     async def publish_many(
@@ -69,10 +73,18 @@ class AsyncPublisher:
         senders: str | Sequence[str] = "",
         ids: Sequence[int] | None = None,
         times: Sequence[int] | None = None,
+        headers: GivenHeaders | Sequence[GivenHeaders | None] | None = None,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> int:
         """Publish many items; see :meth:`Publisher.publish_many`."""
-        publish = partial(self.opened.publish_many, payloads, senders=senders, ids=ids, times=times)
+        publish = partial(
+            self.opened.publish_many,
+            payloads,
+            senders=senders,
+            ids=ids,
+            times=times,
+            headers=headers,
+        )
         return await self._in_line(publish, timeout)
 
     async def publish_columns(
@@ -82,6 +94,7 @@ class AsyncPublisher:
         senders: Any = "",
         ids: Any = None,
         times: Any = None,
+        headers: Any = None,
         fields: Mapping[str, Any] | None = None,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> int:
@@ -92,6 +105,7 @@ class AsyncPublisher:
             senders=senders,
             ids=ids,
             times=times,
+            headers=headers,
             fields=fields,
         )
         return await self._in_line(publish, timeout)

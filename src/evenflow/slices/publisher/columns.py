@@ -8,6 +8,7 @@ touching one of them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,8 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evenflow.errors import UsageError
+from evenflow.errors import DecodeError, UsageError
 from evenflow.model.batch import Int32s, Int64s
+from evenflow.model.given_headers import given_headers
+from evenflow.model.headers import (
+    Headers,
+    check_headers,
+    headers_of,
+    joined_headers,
+    repeated_headers,
+)
 from evenflow.slices.publisher.gathering import Columns
 
 if TYPE_CHECKING:
@@ -36,6 +45,8 @@ class Table:
     """Arrow dictionary of strings."""
     payloads: Any
     """Arrow array of binary (any width)."""
+    headers: Headers | None = None
+    """None when no item has any."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -45,10 +56,10 @@ class Table:
         return {"id": self.ids, "sender": self.senders, "time": self.times}
 
     def lengths(self) -> Int64s:
-        """Bytes of sender and payload of each item."""
+        """Bytes of sender, payload and headers of each item."""
         names = _lengths(self.senders.dictionary)[self.senders.indices.to_numpy()]
         found: Int64s = names + _lengths(self.payloads)
-        return found
+        return found if self.headers is None else found + np.diff(self.headers.ends(len(self)))
 
     def rows(self, start: int, end: int) -> Table:
         """The items ``start`` to ``end - 1``."""
@@ -58,13 +69,18 @@ class Table:
             self.times[start:end],
             self.senders.slice(start, count),
             self.payloads.slice(start, count),
+            None if self.headers is None else self.headers.part(start, end),
         )
 
     def only(self, rows: Int64s) -> Table:
         """Some of the items, copied."""
         taken = pa.array(rows)
         return Table(
-            self.ids[rows], self.times[rows], self.senders.take(taken), self.payloads.take(taken)
+            self.ids[rows],
+            self.times[rows],
+            self.senders.take(taken),
+            self.payloads.take(taken),
+            None if self.headers is None else self.headers.taken(rows),
         )
 
     def copied(self) -> Table:
@@ -75,6 +91,7 @@ class Table:
             self.times.copy(),
             self.senders.dictionary_decode().dictionary_encode(),
             self.payloads.take(every),
+            self.headers,
         )
 
     @classmethod
@@ -91,6 +108,7 @@ class Table:
             np.concatenate([table.times for table in tables]),
             senders.unify_dictionaries().combine_chunks(),
             pa.concat_arrays(payloads),
+            joined_headers((table.headers, len(table)) for table in tables),
         )
 
     def columns(self, order: Int64s) -> Columns:
@@ -101,6 +119,7 @@ class Table:
             self.times[order],
             *_runs(self.senders.take(taken).dictionary_decode()),
             *_runs(self.payloads.take(taken)),
+            None if self.headers is None else self.headers.taken(order),
         )
 
 
@@ -173,6 +192,65 @@ def sender_column(senders: Any, count: int) -> Any:
         senders = senders.dictionary_decode().dictionary_encode()
         words = senders.dictionary
     return pa.DictionaryArray.from_arrays(senders.indices.cast(pa.int32()), words.cast(pa.string()))
+
+
+def header_column(headers: Any, count: int) -> Headers | None:
+    """Return the headers of ``count`` items; None when they have none.
+
+    Args:
+        headers: None, columns that were checked, a mapping (of every item), a sequence of mappings
+            or None, or an Arrow array of maps from strings to binary or strings.
+        count: How many items there are.
+    """
+    if headers is None or isinstance(headers, Headers):
+        return headers
+    if isinstance(headers, Mapping):
+        return repeated_headers(given_headers(headers), count)
+    if len(headers) != count:
+        raise UsageError(f"headers: {len(headers)} rows for {count} payloads; give one for each")
+    if isinstance(headers, pa.ChunkedArray):
+        headers = headers.combine_chunks()
+    if isinstance(headers, pa.Array):
+        return _of_arrow(headers)
+    return headers_of([given_headers(one) for one in headers])
+
+
+def _of_arrow(maps: Any) -> Headers | None:
+    kind = maps.type
+    if not (
+        pa.types.is_map(kind) and _is_text(kind.key_type) and _is_text(kind.item_type, binary=True)
+    ):
+        raise UsageError(
+            f"headers of Arrow type {kind}: give maps from strings to binary; a list of entries"
+            " becomes one by map_from_entries()"
+        )
+    offsets = maps.offsets.to_numpy().astype(np.int64)
+    counts = np.where(maps.is_null().to_numpy(zero_copy_only=False), 0, np.diff(offsets))
+    behind = np.cumsum(counts)
+    if not len(counts) or not behind[-1]:
+        return None
+    which = np.repeat(offsets[:-1] - (behind - counts), counts) + np.arange(behind[-1])
+    names, values = maps.keys.take(pa.array(which)), maps.items.take(pa.array(which))
+    if values.null_count:
+        raise UsageError(f"{values.null_count} headers are null: give bytes, or leave them out")
+    found = Headers(
+        np.repeat(np.arange(len(counts), dtype=np.int32), counts),
+        *_runs(names),
+        *_runs(values),
+    )
+    try:
+        check_headers(found)
+    except DecodeError as error:
+        raise UsageError(str(error)) from None
+    return found
+
+
+def _is_text(kind: Any, *, binary: bool = False) -> bool:
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or (binary and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)))
+    )
 
 
 def number_column(name: str, numbers: Any) -> Int64s:

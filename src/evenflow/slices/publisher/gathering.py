@@ -7,17 +7,19 @@ order in which everything came.
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from evenflow.model.batch import Int32s, Int64s, Item, offsets_of
+from evenflow.model.headers import headers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
 
+    from evenflow.model.headers import Headers, Pairs
     from evenflow.slices.publisher.columns import Table
 
     AssignColumns = Callable[[Mapping[str, Any]], Int32s]
@@ -26,8 +28,9 @@ T = TypeVar("T")
 
 LATER = -1
 """The slice of an item that gets it with all the others."""
-Row = tuple[bytes, str, int, int, int]
-"""One item on its way into a sample: payload, sender, id, time, slice."""
+Row = tuple[bytes, str, int, int, int] | tuple[bytes, str, int, int, int, "Pairs"]
+"""One item on its way into a sample: payload, sender, id, time, slice; and headers if it has some:
+those without take no notice of them."""
 
 
 class Columns(NamedTuple):
@@ -39,6 +42,7 @@ class Columns(NamedTuple):
     senders: bytes | memoryview
     payload_offsets: Int32s
     payloads: bytes | memoryview
+    headers: Headers | None = None
 
     def part(self, start: int, end: int) -> Columns:
         """The items ``start`` to ``end - 1``, sharing the bytes of the whole."""
@@ -53,6 +57,7 @@ class Columns(NamedTuple):
             memoryview(self.senders)[sender_offsets[0] : sender_offsets[-1]],
             payload_offsets - payload_offsets[0],
             memoryview(self.payloads)[payload_offsets[0] : payload_offsets[-1]],
+            None if self.headers is None else self.headers.part(start, end),
         )
 
 
@@ -85,6 +90,7 @@ class Singles:
             *_names(given.senders, order),
             offsets_of(list(map(len, payloads))),
             b"".join(payloads),
+            None if given.headers is None else headers_of(_picked(given.headers, order)),
         )
 
     def table(self) -> Table:
@@ -97,15 +103,24 @@ class Singles:
             given.times,
             columns.sender_column(given.senders, len(self)),
             columns.payload_column(given.payloads),
+            None if given.headers is None else headers_of(given.headers),
         )
 
     def _given(self) -> _Given:
         """The items as columns, made once: no more come when they are asked for."""
         if self._columns is None:
-            payloads, senders, ids, times, slices = zip(*self.rows, strict=True)
+            payloads, senders, ids, times, slices, *headers = _transposed(self.rows)
             numbers = np.array(ids, np.int64), np.array(times, np.int64)
-            self._columns = _Given(payloads, senders, *numbers, slices)
+            self._columns = _Given(payloads, senders, *numbers, slices, *headers)
         return self._columns
+
+
+def _transposed(rows: list[Row]) -> Any:
+    """Rows as columns; the last is there only if a row has headers."""
+    try:
+        return list(zip(*rows, strict=True))
+    except ValueError:  # some have, and some have not
+        return zip_longest(*rows)
 
 
 class _Given(NamedTuple):
@@ -116,6 +131,8 @@ class _Given(NamedTuple):
     ids: Int64s
     times: Int64s
     slices: tuple[int, ...]
+    headers: tuple[Pairs | None, ...] | None = None
+    """Of each item; None when no item has any."""
 
 
 def _names(senders: tuple[str, ...], order: Int64s) -> tuple[Int32s, bytes]:
@@ -175,14 +192,14 @@ class Gathering:
         self.count += len(table)
         self.size += size
 
-    def take_one(self) -> tuple[Item, int] | None:
-        """Take the item that waits, and its slice, if it is one alone and came as one."""
+    def take_one(self) -> tuple[Item, int, Pairs] | None:
+        """Take the item that waits, its slice and headers, if it is alone and came as one."""
         if self.count != 1 or not self._singles:
             return None
         singles, self._singles = self._singles, Singles()
         self._emptied()
-        payload, sender, item_id, time, slice_id = singles.rows[0]
-        return Item(sender, item_id, time, payload), slice_id
+        payload, sender, item_id, time, slice_id, *headers = singles.rows[0]
+        return Item(sender, item_id, time, payload), slice_id, headers[0] if headers else ()
 
     def take(self, assign: AssignColumns) -> tuple[Singles | Table, Int32s]:
         """Take all items, in the order in which they came, and their slices."""

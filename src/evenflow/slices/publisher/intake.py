@@ -22,6 +22,7 @@ import numpy as np
 
 from evenflow.errors import AssignmentError, UsageError
 from evenflow.model.batch import Int32s, Item
+from evenflow.model.given_headers import GivenHeaders, given_headers, pairs_bytes
 from evenflow.model.payload import Payload, encode_payload
 from evenflow.slices.assignment import HashAssignment, refuses_nothing
 from evenflow.slices.publisher.gathering import LATER, Row
@@ -65,9 +66,14 @@ class Intake:
         self._later = LATER if refuses_nothing(assignment) else None
 
     def row(
-        self, payload: Payload, sender: str, item_id: int | None, time: int | None
+        self,
+        payload: Payload,
+        sender: str,
+        item_id: int | None,
+        time: int | None,
+        headers: GivenHeaders | None = None,
     ) -> tuple[Row, int]:
-        """Return one item, whose slice may be ``LATER``, and the bytes of its name and payload."""
+        """Return one item, whose slice may be ``LATER``, and the bytes of what varies in it."""
         if not sender:
             sender, name_bytes = self._sender, self._sender_bytes
         elif type(sender) is str and sender.isascii():
@@ -82,7 +88,11 @@ class Intake:
             slice_id = self._slice_of(Item(sender, item_id, time, encoded), payload)
             if self._by_sender:
                 self._remember(sender, slice_id)
-        return (encoded, sender, item_id, time, slice_id), name_bytes + len(encoded)
+        size = name_bytes + len(encoded)
+        if headers:
+            pairs = given_headers(headers)
+            return (encoded, sender, item_id, time, slice_id, pairs), size + pairs_bytes(pairs)
+        return (encoded, sender, item_id, time, slice_id), size
 
     def _take_ids(self, count: int) -> int:
         """Give out ids for so many items; return the first."""
@@ -96,7 +106,9 @@ class Intake:
             self._known.clear()
         self._known[sender] = slice_id
 
-    def table(self, payloads: Any, senders: Any, ids: Any, times: Any) -> Table:
+    def table(
+        self, payloads: Any, senders: Any, ids: Any, times: Any, headers: Any = None
+    ) -> Table:
         """Return many items as columns."""
         from evenflow.slices.publisher import columns  # noqa: PLC0415 - Arrow, for columns alone
 
@@ -114,6 +126,7 @@ class Intake:
             columns.number_column("times", times),
             columns.sender_column(senders, count),
             column,
+            columns.header_column(headers, count),
         )
         for name in ("ids", "times", "senders"):
             check_length(name, getattr(table, name), count)

@@ -29,8 +29,9 @@ from evenflow.config import Config
 from evenflow.domain import enter
 from evenflow.errors import UsageError
 from evenflow.model.batch import Int32s
+from evenflow.model.encoding import ITEM_BYTES, RUN_BYTES
+from evenflow.model.given_headers import GivenHeaders
 from evenflow.model.payload import Payload, encode_payload
-from evenflow.model.sample import ITEM_BYTES, RUN_BYTES
 from evenflow.slices.assignment import Assignment, assignment_of
 from evenflow.slices.consumer.registry import expected_consumers
 from evenflow.slices.publisher.core import PublisherCore
@@ -89,14 +90,9 @@ class Publisher:
         cut, settings = config.topic(topic), config.publisher
         clock, self.topic = clock or SystemClock(), topic
         self._outbox = None if outbox is None else open_outbox(outbox, config, topic)
-        self._intake = Intake(
-            topic,
-            cut.slices,
-            assignment_of(cut.assignment if assignment is None else assignment),
-            clock,
-        )
-        self._block_s = settings.block_s
-        self._limits = Limits.of(settings)
+        assigned = assignment_of(cut.assignment if assignment is None else assignment)
+        self._intake = Intake(topic, cut.slices, assigned, clock)
+        self._block_s, self._limits = settings.block_s, Limits.of(settings)
         self._core = PublisherCore(
             topic,
             new_writer() if self._outbox is None else self._outbox.state.writer,
@@ -112,14 +108,12 @@ class Publisher:
         self._recovered = 0 if self._outbox is None else restore(self._core, self._outbox)
         if self._core.consumers is not None:
             self._core.consumers.learn(expected_consumers(cut))
-        self._leaving, self._left = Lock(), Event()
-        self._closed = False
+        self._leaving, self._left, self._closed = Lock(), Event(), False
         self._own = participant is None
         self.domain = participant or enter(config.domain)
         self._shell = shell_for(config, self._core, self.domain, clock, on_commit, self._outbox)
-        self._complaints = Complaints(
-            self._core, self._shell.owner_writers, clock, str(outbox or "")
-        )
+        writers, named = self._shell.owner_writers, str(outbox or "")
+        self._complaints = Complaints(self._core, writers, clock, named)
 
     @property
     def writer(self) -> int:
@@ -135,6 +129,7 @@ class Publisher:
         sender: str = "",
         id: int | None = None,
         time: int | None = None,
+        headers: GivenHeaders | None = None,
         timeout: float | None = None,
     ) -> bool:
         """Publish one item.
@@ -144,6 +139,7 @@ class Publisher:
             sender: Who sends it; by default this process.
             id: A number the sender knows it by; by default a counter of this publisher.
             time: Microseconds since 1970; by default now.
+            headers: What is said about the payload: names with bytes or strings (sent as UTF-8).
             timeout: Seconds to wait for room; by default ``publisher.block_s``.
 
         Returns:
@@ -153,7 +149,7 @@ class Publisher:
             AssignmentError: The item gets no slice; it is counted and not published.
             PublishTimeout: There was no room in time; the item is not published.
         """
-        row, size = self._intake.row(payload, sender, id, time)
+        row, size = self._intake.row(payload, sender, id, time, headers)
         size += _OF_ITEM
         if size > self._limits.retention_bytes:
             raise self._complaints.too_large(size)
@@ -170,9 +166,12 @@ class Publisher:
         senders: str | Sequence[str] = "",
         ids: Sequence[int] | None = None,
         times: Sequence[int] | None = None,
+        headers: GivenHeaders | Sequence[GivenHeaders | None] | None = None,
         timeout: float | None = None,
     ) -> int:
         """Publish many items; the columns are those of :meth:`publish`.
+
+        One sender, and one map of headers, may be that of all items.
 
         Returns:
             How many are published; the others were thinned out.
@@ -183,7 +182,7 @@ class Publisher:
                 or thinned out, which are the first ones.
         """
         encoded = [encode_payload(one) for one in payloads]
-        table = self._intake.table(encoded, senders, ids, times)
+        table = self._intake.table(encoded, senders, ids, times, headers)
         if any(isinstance(one, Mapping) for one in payloads):
             slices = self._intake.slices_of_mappings(table, payloads)
         else:
@@ -197,6 +196,7 @@ class Publisher:
         senders: Any = "",
         ids: Any = None,
         times: Any = None,
+        headers: Any = None,
         fields: Mapping[str, Any] | None = None,
         timeout: float | None = None,
     ) -> int:
@@ -208,10 +208,12 @@ class Publisher:
             senders: One name for all, or a column of names.
             ids: A column of whole numbers.
             times: A column of whole numbers.
+            headers: One map for all, a sequence of maps, or an Arrow array of maps from strings to
+                binary.
             fields: More columns for the assignment to look at; they are not sent.
             timeout: Seconds to wait for room, each time room is needed.
         """
-        table = self._intake.table(payloads, senders, ids, times)
+        table = self._intake.table(payloads, senders, ids, times, headers)
         return self._publish_table(table, self._intake.slices(table, fields or {}), timeout)
 
     def publish_unit(
@@ -222,6 +224,7 @@ class Publisher:
         senders: Any = "",
         ids: Any = None,
         times: Any = None,
+        headers: Any = None,
         timeout: float | None = None,
     ) -> bool:
         """Publish columns as one unit: the outbox has all of it or nothing, also after a crash.
@@ -237,8 +240,8 @@ class Publisher:
         """
         if self._outbox is None:
             raise UsageError("a unit is published by way of an outbox: Publisher(outbox=FOLDER)")
-        columns, memory = (payloads, senders, ids, times), self._limits.retention_bytes
-        made = unit_of(unit, columns, self._intake, self._outbox, memory)
+        columns = payloads, senders, ids, times, headers
+        made = unit_of(unit, columns, self._intake, self._outbox, self._limits.retention_bytes)
         if made is None:
             return False
         timeout = self._block_s if timeout is None else timeout
@@ -296,12 +299,9 @@ class Publisher:
     def stats(self) -> PublisherStats:
         """What this publisher has done and holds."""
         return publisher_stats(
-            self._core,
-            refused=self._intake.refused,
-            replayed=self._shell.replayer.replayed,
-            writers=self._shell.owner_writers,
-            recovered=self._recovered,
-        )
+            self._core, refused=self._intake.refused, replayed=self._shell.replayer.replayed,
+            writers=self._shell.owner_writers, recovered=self._recovered,
+        )  # fmt: skip
 
     def __enter__(self) -> Publisher:
         return self

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from evenflow.model.batch import Rows
+from evenflow.model.encoding import encode_joined
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import CutStage, EpochClose
-from evenflow.model.sample import Sample, encode_joined
+from evenflow.model.sample import Sample
 from evenflow.slices.publisher.exchange import Committed
 from evenflow.slices.publisher.retention import Retained, Retention
 

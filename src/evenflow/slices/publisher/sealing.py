@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from evenflow.model.sample import ITEM_BYTES, RUN_BYTES, Sample, encode_item, encode_sample
+from evenflow.model.encoding import ITEM_BYTES, RUN_BYTES, encode_item, encode_sample
+from evenflow.model.sample import Sample
 from evenflow.slices.publisher.gathering import LATER, Gathering
 from evenflow.slices.publisher.retention import Retained, Retention
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from evenflow.config.sections import PublisherConfig
     from evenflow.model.batch import Encoded, Int32s, Int64s, Item
+    from evenflow.model.headers import Pairs
     from evenflow.slices.outbox.journal import Journal
     from evenflow.slices.publisher.gathering import AssignColumns, Columns
     from evenflow.slices.publisher.sending.routing import Routing
@@ -126,14 +128,12 @@ class Sealing:
         """The epoch that new items go into."""
         self.serial = 0
         """Number of the newest sample."""
-        self._writer = writer
-        self._limits = limits
+        self._writer, self._limits = writer, limits
         self._routing = routing
         self._assign = assign
         self._spill = spill if journal is None else None
         self._journal = journal
-        self._spill_full = False
-        self._sealed_in_epoch = False
+        self._spill_full = self._sealed_in_epoch = False
         self._served = served
         self._opened = 0.0
         self._paced_until = -math.inf
@@ -266,13 +266,14 @@ class Sealing:
             for owner in mine
         ]
 
-    def _seal_one(self, item: Item, slice_id: int) -> SealedSample:
+    def _seal_one(self, item: Item, slice_id: int, headers: Pairs) -> SealedSample:
         if slice_id == LATER:
             columns = {"id": np.array([item.id]), "time": np.array([item.time])}
             slice_id = int(self._assign({**columns, "sender": [item.sender]})[0])
         number = int(self.retention.newest[slice_id]) + 1
         self.serial += 1
-        encoded = encode_item(self._writer, self.serial, self.epoch, slice_id, number, item)
+        place = self._writer, self.serial, self.epoch, slice_id, number
+        encoded = encode_item(*place, item, headers)
         slices, numbers = np.array([slice_id]), np.array([number])
         owner = int(self._routing.map.owner_index[slice_id])
         return SealedSample(
@@ -299,6 +300,8 @@ class Sealing:
         sizes[runs.starts + 1] += RUN_BYTES
         sizes[0] = 0
         ends = np.cumsum(sizes) + columns.sender_offsets + columns.payload_offsets
+        if columns.headers is not None:
+            ends += columns.headers.ends(len(columns.ids))
         for owner, begin, end in zip(owners, bounds[:-1], bounds[1:], strict=True):
             start = begin
             while start < end:
@@ -319,9 +322,8 @@ class Sealing:
         firsts: Int64s = runs.firsts[inside] + begins - runs.starts[inside]
         slices = runs.slices[inside]
         self.serial += 1
-        encoded = encode_sample(
-            self._writer, self.serial, self.epoch, slices, counts, firsts, *columns
-        )
+        writer, serial = self._writer, self.serial
+        encoded = encode_sample(writer, serial, self.epoch, slices, counts, firsts, *columns)
         return self._keep(encoded, slices, firsts, firsts + counts - 1)
 
     def _keep(self, encoded: bytes, slices: Int64s, firsts: Int64s, lasts: Int64s) -> Retained:

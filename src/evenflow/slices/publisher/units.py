@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from evenflow.errors import UsageError
-from evenflow.model.sample import ITEM_BYTES, RUN_BYTES
+from evenflow.model.encoding import ITEM_BYTES, RUN_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,13 +39,13 @@ class Unit(NamedTuple):
 
 
 def unit_of(
-    number: int, columns: tuple[Any, Any, Any, Any], intake: Intake, outbox: Outbox, memory: int
+    number: int, columns: tuple[Any, ...], intake: Intake, outbox: Outbox, memory: int
 ) -> Unit | None:
     """Make a unit of columns; None when the outbox has it, or a later one.
 
     Args:
         number: Its number.
-        columns: Payloads, senders, ids, times.
+        columns: Payloads, senders, ids, times, headers.
         intake: Makes items of them.
         outbox: Where it will be.
         memory: Most bytes of what is not yet written.

@@ -112,7 +112,7 @@ class SubscriberCore:
         if not self._senders:
             yield batch
             return
-        wanted = np.flatnonzero(_rows_of(batch, self._senders))
+        wanted = np.flatnonzero(batch.are_of(self._senders))
         for run in np.split(wanted, np.flatnonzero(np.diff(wanted) > 1) + 1):
             if len(run):
                 yield batch.between(batch.first + int(run[0]), batch.first + int(run[-1]))
@@ -122,14 +122,3 @@ class SubscriberCore:
         self._from_beginning.discard(writer)
         for seen in self._seen.pop(writer, {}).values():
             self._missing_of_ended += seen.missing + seen.given_up
-
-
-def _rows_of(batch: Batch, senders: tuple[bytes, ...]) -> np.ndarray[tuple[int], np.dtype[np.bool]]:
-    """Which rows of a batch are of these senders; names are compared where their length fits."""
-    offsets, names = batch.sender_offsets, batch.senders
-    lengths = np.diff(offsets)
-    found = np.zeros(batch.count, dtype=np.bool)
-    for sender in senders:
-        for row in np.flatnonzero(lengths == len(sender)).tolist():
-            found[row] = found[row] or names[offsets[row] : offsets[row + 1]].tobytes() == sender
-    return found

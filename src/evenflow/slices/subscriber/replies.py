@@ -14,10 +14,12 @@ been answered, and is dropped.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenflow.domain.channels import ITEM_REPLIES, writer_partition
+from evenflow.model.headers import NO_HEADERS, view_headers
 from evenflow.slices.subscriber.reception import Reception
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ class Reply(NamedTuple):
     """The item's number at its writer and slice."""
     node: str
     """The node that has processed it."""
+    headers: Mapping[str, bytes] = NO_HEADERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +76,16 @@ class AnsweredItems:
         columns = (message.numbers, message.senders, message.ids, message.lengths)
         key = (message.writer, message.slice)
         before, start = self._answered.get(key, 0), 0
-        for number, sender, item_id, length in zip(*columns, strict=True):
+        headers = dict(view_headers(message.headers).maps()) if message.headers else {}
+        for row, (number, sender, item_id, length) in enumerate(zip(*columns, strict=True)):
             payload = bytes(message.payloads[start : start + length])
             start += length
             if number <= before:
                 self.repeated += 1
                 continue
             self._answered[key] = max(number, self._answered.get(key, 0))
-            yield Reply(sender, item_id, payload, message.slice, number, message.node)
+            place = message.slice, number, message.node
+            yield Reply(sender, item_id, payload, *place, headers.get(row, {}))
 
 
 class Replies(Reception[Reply]):

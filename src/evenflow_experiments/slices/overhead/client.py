@@ -20,7 +20,7 @@ from evenflow.domain.channels import data
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ExperimentError
 from evenflow.model.batch import Item
-from evenflow.model.sample import encode_item
+from evenflow.model.encoding import encode_item
 from evenflow.processes import LocalCluster, wait_until
 from evenflow.slices.publisher.publisher import Publisher
 from evenflow_experiments.report import own_domain

@@ -15,7 +15,7 @@ from evenflow.config import Config
 from evenflow.domain.channels import data
 from evenflow.domain.cyclone import Participant
 from evenflow.model.batch import Item
-from evenflow.model.sample import encode_item
+from evenflow.model.encoding import encode_item
 from evenflow.slices.node.node import Node
 from evenflow_experiments.slices.arrivals import ROUNDS_VARIABLE
 from evenflow_experiments.slices.images import to_grayscale

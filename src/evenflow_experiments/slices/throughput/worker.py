@@ -18,7 +18,7 @@ from evenflow.config import Config
 from evenflow.domain.channels import data
 from evenflow.domain.cyclone import Participant
 from evenflow.model.batch import Item
-from evenflow.model.sample import encode_item
+from evenflow.model.encoding import encode_item
 from evenflow.processes import wait_until
 from evenflow.slices.node.node import Node
 from evenflow_experiments.slices.images import colour_jpeg, to_grayscale

@@ -26,15 +26,15 @@ from tests.unit.durable.stores import Store
 
 from evenflow.durable.archive import Archive
 from evenflow.durable.frames import archive_topic
-from evenflow.durable.selection import ALL, Selection
 from evenflow.durable.spark import reading
-from evenflow.durable.spark.filters import selection_of
 from evenflow.durable.spark.options import ReadOptions
 from evenflow.durable.spark.reading import Bundles, Part, cut, messages_in, plan, read_part, shares
 from evenflow.errors import ReadFailed, UnknownTopic
 from evenflow.model.ids import Position
+from evenflow.model.selection import ALL, Selection
 from evenflow.overlay.protocol.messages import Message
 from evenflow.slices.consumer.row_numbers import NUMBERED
+from evenflow.spark.source import selection_of
 
 ITEMS = ReadOptions("index/fleet", ("127.0.0.1:1",), name="fleet", items=True)
 PIECES = archive_topic("fleet")

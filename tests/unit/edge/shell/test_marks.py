@@ -13,6 +13,7 @@ from evenflow.edge.actions import Accept, Chunk, Mark
 from evenflow.edge.shell.marks import KEEP_S, Marks
 from evenflow.edge.shell.unit_writer import columns_of
 from evenflow.errors import StorageError
+from evenflow.model.headers import headers_of
 from evenflow.slices.outbox.outbox import Outbox
 from evenflow.slices.outbox.state import Identity, Progress
 
@@ -164,3 +165,15 @@ def test_columns_of_a_unit_name_sender_number_time_and_payload_of_each_item():
     assert columns["senders"].to_pylist() == ["car-1", "car-1", "car-2", "car-1"]
     assert columns["ids"].tolist() == [5, 6, 1, 7]
     assert columns["times"].tolist() == [10, 11, 20, 12]
+    assert columns["headers"] is None
+
+
+def test_columns_of_a_unit_have_the_headers_of_its_items():
+    block = headers_of([((b"type", b"json"),)]).encode()
+    chunks = (
+        Chunk("guid-1", RUN, "car-1", 1, 5, (10, 11), (b"a", b"b"), 0),
+        Chunk("guid-2", RUN, "car-2", 2, 1, (20, 21), (b"c", b"d"), 0, (b"", block)),
+        Chunk("guid-1", RUN, "car-1", 1, 7, (12,), (b"",), 0, (block,)),
+    )
+    headers = columns_of(chunks)["headers"]
+    assert list(headers.maps()) == [(3, {"type": b"json"}), (4, {"type": b"json"})]

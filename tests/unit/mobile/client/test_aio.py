@@ -23,6 +23,7 @@ from evenflow.errors import (
 from evenflow.mobile.client import aio, blocking
 from evenflow.mobile.client.aio import AsyncClient
 from evenflow.mobile.client.disk import ClientDisk
+from evenflow.mobile.client.events import DropItem, KeepItem
 from evenflow.mobile.client.reaching import Patience
 from evenflow.mobile.link.frames import Attributes, Position
 
@@ -409,6 +410,22 @@ def test_a_disk_that_is_full_at_the_end_lets_go_of_the_outbox(
 
     run(work())
     ClientDisk(tmp_path, "car-7").close()
+
+
+def test_an_outbox_from_before_headers_is_read(tmp_path: Path) -> None:
+    disk = ClientDisk(tmp_path, "car-7")
+    disk.write([KeepItem(1, "t", 5, b"old")])
+    disk.close()
+    with closing(sqlite3.connect(tmp_path / "client.sqlite")) as file:
+        file.execute("ALTER TABLE items DROP COLUMN headers")
+        file.execute("PRAGMA user_version = 1")
+        file.commit()
+    for _ in range(2):
+        disk = ClientDisk(tmp_path, "car-7")
+        assert disk.load().items[0] == KeepItem(1, "t", 5, b"old")
+        disk.write([DropItem(2), KeepItem(2, "t", 6, b"new", b"said")])
+        assert disk.load().items[1] == KeepItem(2, "t", 6, b"new", b"said")
+        disk.close()
 
 
 @pytest.mark.parametrize("junk", [b"junk" * 2_000, b""])

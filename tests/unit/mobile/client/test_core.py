@@ -7,6 +7,8 @@ from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +32,7 @@ from evenflow.mobile.client.events import (
     Usable,
 )
 from evenflow.mobile.client.reaching import Patience, Reach
+from evenflow.mobile.client.settings import encoded_headers
 from evenflow.mobile.link.frames import (
     Alternatives,
     Attributes,
@@ -213,6 +216,25 @@ def test_a_node_that_all_refuse_stops_until_it_has_another_token() -> None:
 def test_items_go_in_one_frame_and_have_numbers_without_gaps() -> None:
     node = Node().attach(A).publish(b"1", b"2").publish(b"3")
     assert node.frames(A, Items) == [Items("t", 3, (0,), (b"3",))]
+
+
+def test_headers_go_with_their_items() -> None:
+    block = encoded_headers({"type": "json"})
+    node = Node().attach(A)
+    node.tell(Publish("", 0, b"1")).tell(Publish("", 0, b"2", block)).tell(Tick())
+    [frame] = node.frames(A, Items)
+    assert frame == Items("t", 1, (0, 0), (b"1", b"2"), (b"", block))
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(frame), type=Items) == frame
+
+
+def test_bad_headers_of_a_frame_are_refused_and_a_frame_may_go_without() -> None:
+    block = encoded_headers({"type": "json"})
+    for damaged in ((b"",), (b"", block[:-1]), (block[1:], b"")):
+        wire = msgspec.msgpack.encode(("items", "t", 1, (0, 0), (b"1", b"2"), damaged))
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.msgpack.decode(wire, type=Items)
+    old = msgspec.msgpack.encode(("items", "t", 1, (0,), (b"1",)))
+    assert msgspec.msgpack.decode(old, type=Items) == Items("t", 1, (0,), (b"1",))
 
 
 def test_what_a_lost_gateway_may_have_is_settled_before_it_goes_elsewhere() -> None:

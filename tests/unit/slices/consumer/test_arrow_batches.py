@@ -5,16 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.model.batch import Batch, Item
-from evenflow.model.sample import ITEM_BYTES, Sample
+from evenflow.model.encoding import ITEM_BYTES
+from evenflow.model.sample import Sample
 from evenflow.slices.consumer.arrow_batches import (
     ALONE_OCTETS,
     FEW,
+    HEADED,
     LONG,
     MOST_OCTETS,
     SCHEMA,
     record_batch,
     record_batches,
 )
+from evenflow.slices.consumer.header_column import header_maps
 from evenflow.slices.consumer.pieces import pieces_of
 from evenflow.testing.samples import encode_items
 
@@ -24,6 +27,7 @@ ITEMS = st.builds(
     st.integers(-(1 << 63), (1 << 63) - 1),
     st.integers(-(1 << 55), 1 << 55),
     st.binary(max_size=9),
+    st.just({}) | st.dictionaries(st.text(min_size=1, max_size=3), st.binary(max_size=3)),
 )
 RUNS = st.dictionaries(
     st.integers(0, 99), st.tuples(st.integers(1, 1 << 40), st.lists(ITEMS, min_size=1, max_size=5))
@@ -42,15 +46,18 @@ def rows(batches: list[Batch]) -> list[tuple[int, Item]]:
 
 def check(batches: list[Batch]) -> None:
     """Every item is a row, in the order of the batches."""
-    record = record_batch(batches)
+    record = record_batch(batches, headed=True)
     record.validate(full=True)
-    assert record.schema == SCHEMA
+    assert record.schema == HEADED
+    assert record_batch(batches).equals(record.select(SCHEMA.names))
     time = record.column("time").cast("int64").to_pylist()
     columns = [record.column(name).to_pylist() for name in ("slice", "sender", "id", "payload")]
     slices, senders, ids, payloads = columns
+    headers = header_maps(record)
+    assert headers is not None
     found = [
         (slice_id, Item(*item))
-        for slice_id, *item in zip(slices, senders, ids, time, payloads, strict=True)
+        for slice_id, *item in zip(slices, senders, ids, time, payloads, headers, strict=True)
     ]
     assert found == rows(batches)
 

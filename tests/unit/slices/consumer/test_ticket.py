@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from evenflow.errors import DecodeError
 from evenflow.model.ids import Position
+from evenflow.model.selection import Selection
 from evenflow.slices.consumer.ticket import (
     Range,
     Split,
@@ -30,6 +31,14 @@ RANGES = st.builds(
     st.dictionaries(st.tuples(st.integers(0, 1 << 31), NUMBERS), NUMBERS, max_size=5),
     SPLITS,
     SPLITS,
+    st.booleans(),
+    st.builds(
+        Selection,
+        st.none() | st.frozensets(st.integers(0, 1 << 31), max_size=3),
+        st.none() | st.frozensets(st.text(max_size=3), max_size=3),
+        st.none() | st.integers(-(1 << 63), (1 << 63) - 1),
+        st.none() | st.integers(-(1 << 63), (1 << 63) - 1),
+    ),
 )
 
 

@@ -17,7 +17,7 @@ from evenflow.slices.dead_letters.letter import (
 )
 from evenflow.testing.samples import encode_items
 
-ITEM = Item("car-7", 12, 1_700_000_000_000_000, b"\x00\xff{")
+ITEM = Item("car-7", 12, 1_700_000_000_000_000, b"\x00\xff{", {"trace": b"\x01\xff"})
 
 
 def letter(number: int = 5, *, error: str = "bad", tries: int = 6) -> DeadLetter:
@@ -30,6 +30,22 @@ def test_it_brings_the_item_back_as_it_was_published() -> None:
     assert one.item == ITEM
     assert one.identity == ("items", "0000000000000009", 3, 5)
     assert (one.error, one.tries, one.node, one.at) == ("ValueError: bad", 6, "n~1", 4)
+
+
+def test_a_letter_from_before_headers_is_read() -> None:
+    plain = ITEM._replace(headers={})
+    [batch] = Sample(encode_items(9, 1, 1, {3: (1, [plain])})).batches()
+    old = encode_letter(letter_of("items", batch, ValueError(), tries=1, node="n", at=4))
+    assert b"headers" not in old
+    assert decode_letter(old).item == plain
+
+
+def test_its_own_headers_say_why_and_where_from() -> None:
+    assert letter().told() == {
+        "evenflow.dead.topic": "items",
+        "evenflow.dead.error": "ValueError: bad",
+        "evenflow.dead.node": "n~1",
+    }
 
 
 def test_of_two_letters_of_an_item_one_counts() -> None:

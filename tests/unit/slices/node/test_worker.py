@@ -61,7 +61,7 @@ class Running:
     def reply(self, items: Batch, rows: int) -> None:
         if self.fault is not None:
             raise self.fault
-        self.replies += [one for one in items.replies or () if one[0] < rows]
+        self.replies += [one[:2] for one in items.replies or () if one[0] < rows]
 
     def give_up(self, items: Batch, error: Exception, tries: int) -> GivenUp:
         self.given_up += [(item.id, str(error), tries) for item in items]

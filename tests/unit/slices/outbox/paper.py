@@ -14,6 +14,8 @@ from tests.unit.slices.publisher.items import (
     table_of,
 )
 
+from evenflow.model.given_headers import given_headers
+from evenflow.model.headers import headers_of
 from evenflow.model.sample import Sample
 from evenflow.slices.outbox.journal import Journal, Segment
 from evenflow.slices.outbox.records import Kind, encode_record
@@ -21,6 +23,7 @@ from evenflow.slices.outbox.recovery import Recovered, SegmentData, recover
 from evenflow.slices.outbox.state import Identity, Progress, State
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.outlet import restore
+from evenflow.testing.samples import headers_of_item
 
 IDENTITY = Identity("items", SLICES, 7)
 LIMIT = 4 << 20
@@ -83,7 +86,10 @@ class Life:
     def seal(self, placed: list[tuple[int, int]], unit: int | None = None) -> None:
         """Publish items given as (slice, id)."""
         if placed:
-            self.core.add_table(*table_of(placed))
+            table, slices, size = table_of(placed)
+            headers = headers_of([given_headers(headers_of_item(number)) for _, number in placed])
+            size += 0 if headers is None else headers.octets
+            self.core.add_table(replace(table, headers=headers), slices, size)
         self.journal.append(self.core.seal(0.0), unit)
 
     def write(self, torn: Random | None = None) -> list[Sample]:
@@ -135,7 +141,9 @@ class Life:
 
 
 def numbered(samples: list[Sample]) -> dict[tuple[int, int], int]:
-    """The id of each (slice, number)."""
+    """The id of each (slice, number), of which each has its own headers."""
+    for item in (one for sample in samples for one in sample.rows):
+        assert item.headers == headers_of_item(item.id)
     return {
         (batch.slice, number): item.id
         for sample in samples

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from evenflow.model.batch import Int32s, Item
+from evenflow.model.given_headers import given_headers, pairs_bytes
 from evenflow.model.messages import MapPage
 from evenflow.model.sample import Sample
 from evenflow.slices.publisher.columns import Table, payload_column, sender_column
 from evenflow.slices.publisher.core import PublisherCore
+from evenflow.slices.publisher.gathering import Row
 from evenflow.slices.publisher.retention import Retained
 from evenflow.slices.publisher.sealing import Limits, SealedSample, item_bytes
 from evenflow.slices.spill import Spill
@@ -30,7 +32,7 @@ def item(number: int = 0, size: int = 10) -> Item:
 
 
 def size_of(one: Item) -> int:
-    return item_bytes(one.sender, one.payload)
+    return item_bytes(one.sender, one.payload) + pairs_bytes(given_headers(one.headers))
 
 
 def table_of(placed: Sequence[tuple[int, int]], size: int = 10) -> tuple[Table, Int32s, int]:
@@ -72,8 +74,10 @@ def core_with(
 
 def add(core: PublisherCore, slice_id: int, one: Item, now: float = 0.0) -> list[SealedSample]:
     """Give a publisher an item, as its shell does; return what is sealed by it."""
-    sender, item_id, time, payload = one
-    row = (payload, sender, item_id, time, slice_id)
+    sender, item_id, time, payload, headers = one
+    row: Row = (payload, sender, item_id, time, slice_id)
+    if headers:
+        row = (payload, sender, item_id, time, slice_id, given_headers(headers))
     first, full = core.is_empty, core.fills(1, size_of(one))
     has_room = core.has_room(size_of(one))
     if core.offer(row, size_of(one)):

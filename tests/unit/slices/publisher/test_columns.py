@@ -12,8 +12,16 @@ from hypothesis import strategies as st
 
 from evenflow.errors import UsageError
 from evenflow.model.batch import Item
-from evenflow.model.sample import Sample, encode_sample
-from evenflow.slices.publisher.columns import Table, number_column, payload_column, sender_column
+from evenflow.model.encoding import encode_sample
+from evenflow.model.given_headers import given_headers, pairs_bytes
+from evenflow.model.sample import Sample
+from evenflow.slices.publisher.columns import (
+    Table,
+    header_column,
+    number_column,
+    payload_column,
+    sender_column,
+)
 from evenflow.slices.publisher.gathering import Columns
 
 ITEMS = [b"one", b"", b"three"]
@@ -133,6 +141,7 @@ _item = st.builds(
     st.integers(-(2**63), 2**63 - 1),
     st.integers(0, 2**62),
     st.binary(max_size=5),
+    st.just({}) | st.dictionaries(st.sampled_from(["a", "größe"]), st.binary(max_size=3)),
 )
 
 
@@ -143,15 +152,65 @@ def test_items_keep_their_columns_in_any_order(items: list[Item], data: st.DataO
         number_column("times", [item.time for item in items]),
         sender_column([item.sender for item in items], len(items)),
         payload_column([item.payload for item in items]),
+        header_column([item.headers for item in items], len(items)),
     )
     assert table.lengths().tolist() == [
-        len(item.sender.encode()) + len(item.payload) for item in items
+        len(item.sender.encode()) + len(item.payload) + pairs_bytes(given_headers(item.headers))
+        for item in items
     ]
     start = data.draw(st.integers(0, len(items) - 1))
     end = data.draw(st.integers(start + 1, len(items)))
     order = data.draw(st.permutations(range(end - start)))
     for rows in (table.rows(start, end), table.rows(start, end).copied()):
         assert rows_of(rows.columns(np.array(order))) == [items[start + row] for row in order]
+
+
+_MAPS = pa.map_(pa.string(), pa.binary())
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [{"a": b"1", "b": b"2"}, None, {}, {"a": "3"}],
+        pa.array([[("a", b"1"), ("b", b"2")], None, [], [("a", b"3")]], _MAPS),
+        pa.array(
+            [[("a", "1"), ("b", "2")], None, [], [("a", "3")]],
+            pa.map_(pa.large_string(), pa.large_string()),
+        ),
+        pa.array([[("x", b"")], [("a", b"1"), ("b", b"2")], None, [], [("a", b"3")]], _MAPS)[1:],
+        pa.chunked_array([pa.array([[("a", b"1"), ("b", b"2")], None], _MAPS),
+                          pa.array([[], [("a", b"3")]], _MAPS)]),
+    ],
+)  # fmt: skip
+def test_headers_as_maps_and_as_arrow(given: Any) -> None:
+    headers = header_column(given, 4)
+    assert headers is not None
+    assert list(headers.maps()) == [(0, {"a": b"1", "b": b"2"}), (3, {"a": b"3"})]
+
+
+def test_no_headers_and_one_map_for_all() -> None:
+    assert header_column(None, 2) is header_column({}, 2) is header_column([{}, None], 2) is None
+    assert header_column(pa.array([None, []], _MAPS), 2) is None
+    assert header_column(pa.array([], _MAPS), 0) is header_column({"a": b"1"}, 0) is None
+    headers = header_column({"a": b"1"}, 2)
+    assert headers is not None
+    assert list(headers.maps()) == [(0, {"a": b"1"}), (1, {"a": b"1"})]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([{}], "1 rows for 2 payloads"),
+        (pa.array([1, 2]), "give maps from strings to binary"),
+        (pa.array([[("a", None)], []], _MAPS), "1 headers are null"),
+        (pa.array([[("a", b""), ("a", b"")], []], _MAPS), "a name twice"),
+        (pa.array([[("", b"")], []], _MAPS), "no length"),
+        (pa.array([[("a", bytes(1 << 15))], []], _MAPS), "more than an item may have"),
+    ],
+)
+def test_wrong_headers_are_refused(given: Any, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        header_column(given, 2)
 
 
 def test_payloads_of_one_length_are_brought_into_an_order_too() -> None:

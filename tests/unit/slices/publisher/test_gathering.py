@@ -11,15 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.model.batch import Int32s, Item
-from evenflow.model.sample import Sample, encode_sample
+from evenflow.model.encoding import encode_sample
+from evenflow.model.given_headers import given_headers
+from evenflow.model.sample import Sample
 from evenflow.slices.publisher.gathering import LATER, Columns, Gathering
 
 from .items import item, no_assignment, size_of, table_of
 
 
 def append(gathering: Gathering, one: Item, slice_id: int = 0) -> None:
-    sender, item_id, time, payload = one
-    gathering.append((payload, sender, item_id, time, slice_id), size_of(one))
+    sender, item_id, time, payload, headers = one
+    row = payload, sender, item_id, time, slice_id
+    gathering.append((*row, given_headers(headers)) if headers else row, size_of(one))
+
+
+def headed(number: int) -> Item:
+    """An item, of which every third has headers."""
+    return item(number)._replace(headers={} if number % 3 else {"number": b"%d" % number})
 
 
 def by_id(fields: Mapping[str, Any]) -> Int32s:
@@ -46,7 +54,9 @@ def test_one_item_alone_is_taken_as_it_is() -> None:
     gathering = Gathering()
     assert gathering.take_one() is None
     append(gathering, item(7), 3)
-    assert gathering.take_one() == (item(7), 3)
+    assert gathering.take_one() == (item(7), 3, ())
+    append(gathering, item(7)._replace(headers={"a": b"b"}), 3)
+    assert gathering.take_one() == (item(7), 3, ((b"a", b"b"),))
     assert (gathering.count, gathering.size, gathering.take_one()) == (0, 0, None)
 
 
@@ -96,20 +106,23 @@ def test_everything_is_taken_in_the_order_in_which_it_came(
 ) -> None:
     gathering = Gathering()
     numbers = count()
+    with_headers: set[int] = set()
     for as_table, some in steps:
         ids = [next(numbers) for _ in range(some)]
         if as_table:
             gathering.add(*table_of([(number % 5, number) for number in ids]))
         else:
             for number in ids:
-                append(gathering, item(number), number % 5)
+                append(gathering, headed(number), number % 5)
+                with_headers.add(number)
     total = next(numbers)
     taken, slices = gathering.take(no_assignment)
     assert len(taken) == len(slices) == total
     assert slices.tolist() == [number % 5 for number in range(total)]
     order = random.sample(range(total), total)
     columns = taken.columns(np.array(order))
-    assert rows_of(columns) == [item(number) for number in order]
+    expected = [headed(number) if number in with_headers else item(number) for number in order]
+    assert rows_of(columns) == expected
     start = random.randrange(total)
     end = random.randint(start + 1, total)
-    assert rows_of(columns.part(start, end)) == [item(number) for number in order[start:end]]
+    assert rows_of(columns.part(start, end)) == expected[start:end]

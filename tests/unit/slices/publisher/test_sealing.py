@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.model.batch import Item
-from evenflow.model.sample import RUN_BYTES, Sample
+from evenflow.model.encoding import RUN_BYTES
+from evenflow.model.given_headers import given_headers
+from evenflow.model.sample import Sample
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.sealing import (
     LONGEST_PACE_S,
@@ -323,7 +325,10 @@ def test_samples_are_as_large_as_they_may_be(sizes: list[int], items: int, octet
     limits = replace(LINGER, batch_items=items, batch_bytes=octets)
     core = core_with(replace(limits, linger_s=1.0))
     for number, size in enumerate(sizes):
-        core.add((bytes(size), "", number, 0, number % 3), size_of(Item("", 0, 0, bytes(size))))
+        headers = {} if number % 4 else {"number": b"%d" % number}
+        one = Item("", number, 0, bytes(size), headers)
+        row = (bytes(size), "", number, 0, number % 3)
+        core.add((*row, given_headers(headers)) if headers else row, size_of(one))
     before = core.kept
     samples = decoded(core.seal(0.0))
     assert sum(sample.count for sample in samples) == len(sizes)
@@ -343,6 +348,7 @@ def test_samples_are_as_large_as_they_may_be(sizes: list[int], items: int, octet
                 st.integers(-(2**63), 2**63 - 1),
                 st.integers(-(2**63), 2**63 - 1),
                 st.binary(max_size=9),
+                st.just({}) | st.dictionaries(st.sampled_from("ab"), st.binary(max_size=3)),
             ),
         ),
         min_size=1,

@@ -24,7 +24,7 @@ def answered(heard: AnsweredItems, one: Batch, node: str = "n") -> list[Reply]:
     one.replies = []
     for row in reversed(range(one.count)):
         one.reply(row, f"a{one.first + row}")
-        one.reply(row, b"b")
+        one.reply(row, b"b", {"to": f"{one.first + row}"} if row % 2 else None)
     made = answers(one, one.count)
     return [r for message in messages_of("t", node, one, made) for r in heard.news(message)]
 
@@ -44,18 +44,25 @@ def test_each_item_is_answered_once_however_often_it_is_processed(
     assert [one.number for one in found] == [n for n in range(1, reached + 1) for _ in "ab"]
     assert [one.payload for one in found[::2]] == [b"a%d" % n for n in range(1, reached + 1)]
     assert all((one.sender, one.id) == ("car", 100 + one.number) for one in found)
+    assert all(one.headers in ({}, {"to": b"%d" % one.number}) for one in found)
+    assert not any(one.headers for one in found[::2])
+
+
+def test_replies_with_headers_have_theirs() -> None:
+    found = answered(AnsweredItems(), batch(1, 3))
+    assert [dict(one.headers) for one in found] == [{}, {}, {}, {"to": b"2"}, {}, {}]
 
 
 def test_what_the_application_did_not_reach_is_not_answered() -> None:
     one = batch(1, 4)
-    one.replies = [(3, b"late"), (0, b"early")]
+    one.replies = [(3, b"late", None), (0, b"early", None)]
     assert [made.payload for made in answers(one, 2)] == [b"early"]
     assert answers(one, 0) == []
 
 
 def test_messages_are_bounded_and_replies_to_one_item_stay_together() -> None:
     one = batch(1, 3)
-    one.replies = [(row, bytes(MESSAGE_BYTES // 2)) for row in (0, 1, 1, 2)]
+    one.replies = [(row, bytes(MESSAGE_BYTES // 2), None) for row in (0, 1, 1, 2)]
     numbers = [message.numbers for message in messages_of("t", "n", one, answers(one, 3))]
     assert numbers == [(1,), (2, 2), (3,)]
 
@@ -69,4 +76,7 @@ def test_bad_replies_are_refused() -> None:
         one.reply(2, b"x")
     one.reply(1, bytes(MOST_BYTES + 1))
     with pytest.raises(UsageError, match="at most"):
+        answers(one, 2)
+    one.replies = [(0, b"x", {"": b""})]
+    with pytest.raises(UsageError, match="name of a header"):
         answers(one, 2)

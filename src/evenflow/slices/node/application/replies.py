@@ -12,6 +12,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenflow.errors import UsageError
+from evenflow.model.given_headers import given_headers, pairs_bytes
+from evenflow.model.headers import headers_of
 from evenflow.model.messages import ItemReplies
 from evenflow.model.payload import encode_payload
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evenflow.model.batch import Batch, Item
+    from evenflow.model.headers import Pairs
 
 MESSAGE_BYTES: Final = 256 * 1024
 """Payloads in one message, unless those to one item are more."""
@@ -32,6 +35,7 @@ class Answer(NamedTuple):
     item: Item
     number: int
     payload: bytes
+    headers: Pairs = ()
 
 
 def answers(batch: Batch, rows: int) -> list[Answer]:
@@ -40,16 +44,17 @@ def answers(batch: Batch, rows: int) -> list[Answer]:
     Raises:
         UsageError: A reply cannot be sent, or is too large.
     """
-    made = sorted((row, at) for at, (row, _) in enumerate(batch.replies or ()) if row < rows)
+    made = sorted((row, at) for at, (row, *_) in enumerate(batch.replies or ()) if row < rows)
     if not made:
         return []
     items = list(batch)
     found = []
     for row, at in made:
-        payload = encode_payload((batch.replies or [])[at][1])
+        _, given, headers = (batch.replies or [])[at]
+        payload = encode_payload(given)
         if len(payload) > MOST_BYTES:
             raise UsageError(f"a reply of {len(payload):,} bytes: at most {MOST_BYTES:,} are sent")
-        found.append(Answer(items[row], batch.first + row, payload))
+        found.append(Answer(items[row], batch.first + row, payload, given_headers(headers)))
     return found
 
 
@@ -59,7 +64,7 @@ def messages_of(topic: str, node: str, batch: Batch, made: list[Answer]) -> Iter
     size = 0
     for _, to_item in groupby(made, itemgetter(1)):
         group = list(to_item)
-        group_size = sum(len(one.payload) for one in group)
+        group_size = sum(len(one.payload) + pairs_bytes(one.headers) for one in group)
         if part and size + group_size > MESSAGE_BYTES:
             yield _message(topic, node, batch, part)
             part, size = [], 0
@@ -70,6 +75,7 @@ def messages_of(topic: str, node: str, batch: Batch, made: list[Answer]) -> Iter
 
 
 def _message(topic: str, node: str, batch: Batch, part: list[Answer]) -> ItemReplies:
+    headers = headers_of([one.headers for one in part])
     return ItemReplies(
         topic,
         batch.writer,
@@ -80,4 +86,5 @@ def _message(topic: str, node: str, batch: Batch, part: list[Answer]) -> ItemRep
         tuple(one.item.id for one in part),
         tuple(len(one.payload) for one in part),
         b"".join(one.payload for one in part),
+        b"" if headers is None else headers.encode(),
     )

@@ -1,10 +1,10 @@
 """The service of a serving node: items as Arrow record batches, by Arrow Flight.
 
-``do_get(ticket)`` streams the items of a :class:`~evenflow.slices.consumer.ticket.Range`. The
-choice is made at once, under the node's lock, and the stream then runs without it: batches do not
-change. Each record batch carries in its metadata which numbers its rows have
-(:mod:`evenflow.slices.consumer.row_numbers`), so a reader whose stream breaks off asks for the
-rest, here or elsewhere.
+``do_get(ticket)`` streams the items of a :class:`~evenflow.slices.consumer.ticket.Range`, with
+their headers if these are asked for and there are any. The choice is made at once, under the node's
+lock, and the stream then runs without it: batches do not change. Each record batch carries in its
+metadata which numbers its rows have (:mod:`evenflow.slices.consumer.row_numbers`), so a reader
+whose stream breaks off asks for the rest, here or elsewhere.
 
 ``get_flight_info(descriptor)`` says who owns the slices now: an endpoint for each owner. Any node
 can be asked.
@@ -39,7 +39,7 @@ from evenflow.domain.codec import codec_of
 from evenflow.errors import DecodeError, DomainError
 from evenflow.errors.listening import why_not_listening
 from evenflow.model.messages import SliceReads
-from evenflow.slices.consumer.arrow_batches import SCHEMA, record_batches
+from evenflow.slices.consumer.arrow_batches import HEADED, SCHEMA, record_batches
 from evenflow.slices.consumer.counts import encode_runs
 from evenflow.slices.consumer.row_numbers import spans_of
 from evenflow.slices.consumer.ticket import (
@@ -131,10 +131,12 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
 
     def do_get(self, context: Any, ticket: Any) -> Any:  # noqa: ARG002 - Flight calls it so
         """Stream what a ticket asks for."""
-        found = self._select(self._decode(ticket.ticket))
+        asked = self._decode(ticket.ticket)
+        found = self._select(asked)
         if isinstance(found, Refusal):
             raise _unavailable(found)
-        return flight.GeneratorStream(SCHEMA, _stream(found))
+        headed = asked.headers and any(batch.sample.headers_at for batch in found)
+        return flight.GeneratorStream(HEADED if headed else SCHEMA, _stream(found, headed=headed))
 
     def get_flight_info(self, context: Any, descriptor: Any) -> Any:  # noqa: ARG002
         """Say which owners to ask for what a ticket asks for."""
@@ -200,8 +202,8 @@ def _unavailable(refusal: Refusal) -> Exception:
     return error
 
 
-def _stream(batches: list[Batch]) -> Iterator[tuple[Any, bytes]]:
-    for record, pieces in record_batches(batches):
+def _stream(batches: list[Batch], *, headed: bool) -> Iterator[tuple[Any, bytes]]:
+    for record, pieces in record_batches(batches, headed=headed):
         yield record, spans_of(pieces).encode()
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from evenflow.domain.channels import CONSUMERS, COPIES, PROGRESS, READS, Gone
 from evenflow.errors import ConfigError
 from evenflow.model.messages import CommitCopy, ConsumerCommit, MapPage, Progress
+from evenflow.slices.node.serving.choosing import chosen
 from evenflow.slices.node.serving.directory import Directory
 from evenflow.slices.node.serving.flight_server import FlightServer
 
@@ -108,6 +109,7 @@ class ServingShell:
         with self._lock:
             found = self._serving.select(asked)
         if isinstance(found, list):
+            found = chosen(found, asked.only)
             count = sum(batch.count for batch in found)
             with self._lock:
                 self._serving.served += count
