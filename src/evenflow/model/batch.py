@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenflow.errors import UsageError
-from evenflow.model.headers import NO_HEADERS
+from evenflow.model.item_headers import NO_HEADERS
 
 if TYPE_CHECKING:
     from evenflow.model.given_headers import GivenHeaders

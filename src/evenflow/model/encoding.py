@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenflow.model.batch import Int32s, Int64s, Item, Octets, Rows
-    from evenflow.model.headers import Headers, Pairs
+    from evenflow.model.headers import Headers
+    from evenflow.model.item_headers import Pairs
 
 HEAD: Final = Struct("<4sQQQI")
 U32: Final = Struct("<I")

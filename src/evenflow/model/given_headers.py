@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evenflow.errors import UsageError
-from evenflow.model.headers import (
+from evenflow.model.item_headers import (
     HEADER_BYTES,
     MOST_HEADER_BYTES,
     MOST_HEADERS,
@@ -14,7 +14,7 @@ from evenflow.model.headers import (
 )
 
 if TYPE_CHECKING:
-    from evenflow.model.headers import Pairs
+    from evenflow.model.item_headers import Pairs
 
 GivenHeaders = Mapping[str, bytes | bytearray | memoryview | str]
 """What callers may give: names with bytes or strings (sent as UTF-8)."""

@@ -23,37 +23,31 @@ comes from the network is checked: offsets, text, and the bounds below; an item 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import chain
-from struct import Struct
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from evenflow.errors import DecodeError
+from evenflow.model.item_headers import (
+    HEADER_BYTES,
+    MOST_HEADER_BYTES,
+    MOST_HEADERS,
+    MOST_NAME_BYTES,
+    U32,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from evenflow.model.item_headers import Pairs
+
 Int32s = npt.NDArray[np.int32]
-Pairs = tuple[tuple[bytes, bytes], ...]
-"""The headers of one item as they travel: names, in UTF-8, and values."""
 
-NO_HEADERS: Final[Mapping[str, bytes]] = MappingProxyType({})
-
-MOST_HEADERS: Final = 64
-"""Headers of one item."""
-MOST_NAME_BYTES: Final = 255
-MOST_HEADER_BYTES: Final = 16 << 10
-"""Bytes of all names and values of one item; a W3C baggage alone may have 8 KiB."""
-HEADER_BYTES: Final = 12
-"""Bytes a header adds to its sample besides name and value: its row and two offsets."""
 BLOCK_BYTES: Final = 15
 """Bytes a block has besides its headers, at most: their number, two offsets, what aligns it."""
 
-_U32: Final = Struct("<I")
 _WEIGHTS: Final = np.random.default_rng(1).integers(0, 1 << 63, MOST_NAME_BYTES, np.uint64) | 1
 """For each octet of a name, so that equal names have equal sums, and others hardly ever."""
 
@@ -131,7 +125,7 @@ class Headers(NamedTuple):
         """The block that a sample carries."""
         return b"".join(
             (
-                _U32.pack(len(self.rows)),
+                U32.pack(len(self.rows)),
                 self.rows.astype("<i4", copy=False).tobytes(),
                 self.name_offsets.astype("<i4", copy=False).tobytes(),
                 self.value_offsets.astype("<i4", copy=False).tobytes(),
@@ -166,7 +160,7 @@ def check_headers(headers: Headers) -> None:
 def view_headers(block: bytes | memoryview) -> Headers:
     """The columns of a block that was checked before."""
     size = len(block)
-    n = _U32.unpack_from(block)[0] if size >= 4 else 0
+    n = U32.unpack_from(block)[0] if size >= 4 else 0
     begin = 4 * (1 + n + 2 * (n + 1))
     if not n or begin > size:
         raise DecodeError(f"headers: {n} of them in {size} bytes")

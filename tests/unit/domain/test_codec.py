@@ -16,6 +16,7 @@ from evenflow.domain.codec import codec_of, encode
 from evenflow.domain.types import idl_type
 from evenflow.errors import DecodeError
 from evenflow.model.bounds import LONGEST_SEPARATION_S
+from evenflow.model.item_headers import encode_pairs
 from evenflow.model.messages import (
     Ack,
     Beat,
@@ -84,6 +85,7 @@ def messages_of(draw: st.DrawFn, message_type: type[Any]) -> Any:
     if message_type is ItemReplies:
         values["lengths"] = tuple(draw(st.integers(0, 9)) for _ in range(rows))
         values["payloads"] = draw(st.randoms()).randbytes(sum(values["lengths"]))
+        values["headers"] = encode_pairs(((b"name", b"value"),)) if rows else b""
     return message_type(**values)
 
 
@@ -265,8 +267,8 @@ REPORT = NodeReport(
             CacheChunk("t", 1, "a", "b", 0, 1, 0, (), (), (), (), (), b"", (1,), (3,), b"12"),
             "3 bytes of states",
         ),
-        (ItemReplies("t", 1, "n", 1, (1,), ("s",), (1,), (3,), b"12"), "3 bytes of replies"),
-        (ItemReplies("t", 1, "n", 1, (1,), (), (1,), (2,), b"12"), "columns numbers, senders"),
+        (ItemReplies("t", 1, "n", 1, (1,), ("s",), (1,), (3,), b"12", b""), "3 bytes of replies"),
+        (ItemReplies("t", 1, "n", 1, (1,), (), (1,), (2,), b"12", b""), "columns numbers, senders"),
         (PropertyReport("n", 1.0, ("cpu",), (), (1,)), "columns names, values, ranges of 1, 0, 1"),
         (EventNotice("n", "hot", True, 1.0, ("cpu",), (9.0,), ()), "columns names, values, times"),
     ],

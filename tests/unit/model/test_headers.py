@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -15,15 +16,19 @@ from evenflow.model.batch import Item
 from evenflow.model.given_headers import given_headers, pairs_bytes
 from evenflow.model.headers import (
     BLOCK_BYTES,
-    MOST_HEADER_BYTES,
-    MOST_HEADERS,
-    MOST_NAME_BYTES,
     Headers,
     check_headers,
     decode_headers,
     headers_of,
     joined_headers,
     repeated_headers,
+)
+from evenflow.model.item_headers import (
+    MOST_HEADER_BYTES,
+    MOST_HEADERS,
+    MOST_NAME_BYTES,
+    check_block,
+    encode_pairs,
 )
 from evenflow.model.sample import Sample
 from evenflow.testing.samples import encode_items
@@ -176,3 +181,40 @@ def test_damage_is_refused_or_harmless(maps: Maps, seed: int) -> None:
         return
     assert [item.payload for item in found.rows] == [b"p"] * len(maps)
     assert all(len(item.headers) <= MOST_HEADERS for item in found.rows)
+
+
+# -- one item, without NumPy -----------------------------------------------------------------------
+
+
+@given(st.dictionaries(NAME, st.binary(max_size=50), max_size=9))
+@some_hundred
+def test_one_item_has_the_same_block_by_itself(headers: dict[str, bytes]) -> None:
+    pairs = tuple((name.encode(), value) for name, value in headers.items())
+    columns = headers_of([pairs])
+    block = encode_pairs(pairs)
+    assert block == (b"" if columns is None else columns.encode())
+    if block:
+        check_block(block)
+
+
+@given(st.dictionaries(NAME, st.binary(max_size=5), min_size=1, max_size=4), st.data())
+@some_hundred
+def test_one_item_is_refused_what_a_sample_of_it_is_refused(
+    headers: dict[str, bytes], data: st.DataObject
+) -> None:
+    block = bytearray(encode_pairs(tuple((n.encode(), v) for n, v in headers.items())))
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(block) - 1))
+        block[at] ^= 1 << data.draw(st.integers(0, 7))
+    if data.draw(st.booleans()):
+        del block[data.draw(st.integers(0, len(block) - 1)) :]
+
+    def is_refused(check: Callable[[], object]) -> bool:
+        try:
+            check()
+        except DecodeError:
+            return True
+        return False
+
+    by_columns = is_refused(lambda: decode_headers(bytes(block), 1))
+    assert is_refused(lambda: check_block(bytes(block))) == by_columns

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from evenflow.autonomic import agent
 from evenflow.config import Config
 from evenflow.model.ids import NOWHERE
 from evenflow.model.messages import SliceReads
@@ -53,6 +54,8 @@ def domain() -> Domain:
 @pytest.fixture
 def watch(domain: Domain, monkeypatch: pytest.MonkeyPatch) -> Iterator[QueryWatch]:
     monkeypatch.setattr(query_watch, "LOOK_S", 3_600.0)  # the test looks, not the thread
+    pings = SimpleNamespace(readings=dict, close=lambda: None)
+    monkeypatch.setattr(agent, "PingStation", lambda *_: pings)
     monkeypatch.setattr(query_watch, "task_times", lambda _, stage: {stage: 0.5})
     monkeypatch.setattr(query_watch, "batch_seconds", lambda *_: 0.25)
     config = Config.load(None, {"topics": {"items": {"served": True}}})

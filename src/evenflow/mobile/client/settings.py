@@ -11,7 +11,7 @@ from evenflow.errors import ConfigError
 from evenflow.mobile.client.buffer import ITEM_BYTES, MOST_PAYLOAD, Limits
 from evenflow.mobile.link.frames import Described, Name, Place, Time
 from evenflow.model.given_headers import GivenHeaders, given_headers
-from evenflow.model.headers import headers_of
+from evenflow.model.item_headers import encode_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -149,8 +149,7 @@ def checked_place(latitude: float, longitude: float) -> tuple[float, float]:
 
 def encoded_headers(given: GivenHeaders | None) -> bytes:
     """Return the headers of an item as a sample of it alone has them; empty without any."""
-    headers = headers_of([given_headers(given)]) if given else None
-    return b"" if headers is None else headers.encode()
+    return encode_pairs(given_headers(given))
 
 
 def encoded(payload: Payload, most_bytes: int, beside: int = 0) -> bytes:

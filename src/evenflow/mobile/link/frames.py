@@ -32,7 +32,7 @@ from typing import Annotated, Final
 import msgspec
 
 from evenflow.errors import DecodeError
-from evenflow.model.headers import decode_headers
+from evenflow.model.item_headers import check_block
 
 MOST_FRAME: Final = 1 << 20
 """Bytes of the largest frame."""
@@ -109,7 +109,7 @@ def check_blocks(blocks: tuple[bytes, ...]) -> None:
     """Raise `ValueError` unless each is empty, or the headers of one item."""
     for block in filter(None, blocks):
         try:
-            decode_headers(block, 1)
+            check_block(block)
         except DecodeError as error:
             raise ValueError(str(error)) from None
 

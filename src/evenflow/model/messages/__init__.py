@@ -34,6 +34,7 @@ message            from -> to              meaning
 ``PendingCuts``    balancer -> operator    silent writers that have not ended yet, and why
 ``WriterRequest``  operator -> balancer    end a writer though something is lost by it
 ``PropertyReport`` any process -> all      what its monitors read, when something changed its range
+``Ping``           any process -> another  answered at once, to measure how long that takes
 ``EventNotice``    any process -> all      a local event began or ended there
 ``ActionOrder``    controller -> executor  do or undo one action of a plan
 ``ActionOutcome``  executor -> controller  it is done, or it is not and why

@@ -341,12 +341,9 @@ class Node(Closing):
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
-        if self._part is not None:
-            self._part.close()
-            self._part = None
-        if self._serving is not None:
-            self._serving.close()
-        if self._dead is not None:
-            self._dead.close()
+        for part in (self._part, self._serving, self._dead):
+            if part is not None:
+                part.close()
+        self._part = None
         if self._own:
             self._participant.close()

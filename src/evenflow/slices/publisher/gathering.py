@@ -19,7 +19,8 @@ from evenflow.model.headers import headers_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenflow.model.headers import Headers, Pairs
+    from evenflow.model.headers import Headers
+    from evenflow.model.item_headers import Pairs
     from evenflow.slices.publisher.columns import Table
 
     AssignColumns = Callable[[Mapping[str, Any]], Int32s]

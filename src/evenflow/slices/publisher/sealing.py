@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from evenflow.config.sections import PublisherConfig
     from evenflow.model.batch import Encoded, Int32s, Int64s, Item
-    from evenflow.model.headers import Pairs
+    from evenflow.model.item_headers import Pairs
     from evenflow.slices.outbox.journal import Journal
     from evenflow.slices.publisher.gathering import AssignColumns, Columns
     from evenflow.slices.publisher.sending.routing import Routing

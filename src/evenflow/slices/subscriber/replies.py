@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenflow.domain.channels import ITEM_REPLIES, writer_partition
-from evenflow.model.headers import NO_HEADERS, view_headers
+from evenflow.model.headers import view_headers
+from evenflow.model.item_headers import NO_HEADERS
 from evenflow.slices.subscriber.reception import Reception
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from evenflow.domain import channels
 from evenflow.errors import StorageError, WriterEnded
 from evenflow.model.messages import Commit, CutStage, EpochClose, Ledger, WriterCut
 from evenflow.slices.outbox import files
+from evenflow.testing.samples import headers_of_item
 
 CUT = (1, 0, 3, 2)
 """Where the streams of the slices end."""
@@ -29,7 +30,9 @@ class Cut:
         self.domain = Domain()
         self.publisher = self.domain.open(folder)
         for number in range(12):
-            self.publisher.publish(b"x", id=number, sender=f"s{number}")
+            self.publisher.publish(
+                b"x", id=number, sender=f"s{number}", headers=headers_of_item(number)
+            )
             self.publisher.flush()
         self.before = self.publisher.writer
         """Who it was when it was cut."""
@@ -90,7 +93,7 @@ def test_what_lies_beyond_goes_on_under_a_new_writer(cut: Cut, *, restarted: boo
         cut.restart()
     cut.tell(CutStage.COMPLETE)
     publisher, said = cut.publisher, len(cut.closes(cut.before))
-    publisher.publish(b"y", id=100)
+    publisher.publish(b"y", id=100, headers=headers_of_item(100))
     until(lambda: publisher._outbox is not None and publisher._outbox.is_written(13))
     # Of an outbox the writer stays until the last of it that counts is committed.
     assert publisher.writer == cut.before
@@ -109,7 +112,7 @@ def test_what_lies_beyond_goes_on_under_a_new_writer(cut: Cut, *, restarted: boo
 
 def test_what_is_published_afterwards_follows(cut: Cut) -> None:
     cut.goes_on()
-    cut.publisher.publish(b"y", id=100)
+    cut.publisher.publish(b"y", id=100, headers=headers_of_item(100))
     cut.publisher.flush()
     die(cut.publisher)
     assert kept(cut.folder) == (cut.publisher.writer, {**BEYOND, (0, 3): 100})
@@ -151,7 +154,7 @@ def test_without_room_it_stops_and_keeps_everything(
     cut.commit()
     until(lambda: cut.publisher._shell._failure)
     with pytest.raises(StorageError, match="cannot go on as another writer"):
-        cut.publisher.publish(b"y", id=100)
+        cut.publisher.publish(b"y", id=100, headers=headers_of_item(100))
     monkeypatch.undo()
     cut.restart()
     assert (cut.publisher.writer, cut.publisher.stats.recovered) == (cut.before, 6)
@@ -165,7 +168,7 @@ def test_one_whose_end_is_forgotten_refuses_and_keeps_everything(cut: Cut) -> No
     cut.tell(CutStage.FORGOTTEN)
     until(lambda: cut.publisher._shell._failure)
     with pytest.raises(WriterEnded, match="The outbox keeps them"):
-        cut.publisher.publish(b"y", id=100)
+        cut.publisher.publish(b"y", id=100, headers=headers_of_item(100))
     cut.restart()
     assert (cut.publisher.writer, cut.publisher.stats.recovered) == (cut.before, 12)
     die(cut.publisher)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evenflow.model.batch import Batch, Item
-    from evenflow.model.headers import Pairs
+    from evenflow.model.item_headers import Pairs
 
 MESSAGE_BYTES: Final = 256 * 1024
 """Payloads in one message, unless those to one item are more."""
