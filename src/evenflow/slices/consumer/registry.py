@@ -35,6 +35,9 @@ DEAD: Final = "dead"
 BALANCER: Final = "balancer"
 """Who keeps the copy, in a ``CommitCopy`` of the balancer."""
 
+MOST_RELEASED: Final = 1_000
+"""Released consumers that a process remembers. Who speaks and was forgotten is let go anew."""
+
 NOBODY: Final = 0
 """No writer's id. The last commit of a consumer that has expired names it: so it is told from one
 that somebody has released."""
@@ -169,6 +172,17 @@ class Consumers:
             self._known[name].ended = True
         self._heard_before, self._heard_of = self._heard_of, set()
         self._listed = names
+        self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        """Of those that were released the newest are remembered, by what they said last."""
+        if len(self._known) <= MOST_RELEASED:
+            return
+        ended = [name for name, one in self._known.items() if one.ended]
+        ended.sort(key=lambda name: said.number if (said := self.newest(name)) else 0)
+        for name in ended[:-MOST_RELEASED]:
+            del self._known[name]
+        self._released &= self._known.keys()
 
     def _register_anew(self, name: str, known: _Consumer) -> None:
         """A released consumer is registered again: where it was, unless it was to begin anew."""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from evenflow.model.messages import CommitCopy, ConsumerCommit
-from evenflow.slices.consumer.registry import Consumers
+from evenflow.slices.consumer.registry import MOST_RELEASED, Consumers
 
 
 def commit(
@@ -92,3 +92,15 @@ def test_one_that_is_here_speaks_for_itself() -> None:
     consumers.on_process_gone("a")
     consumers.commit(commit("a", 2, {1: 6}))  # its next process, by a clock that is behind
     assert consumers.floor(1) == 6
+
+
+def test_of_many_that_were_released_the_newest_are_remembered() -> None:
+    consumers = Consumers()
+    for number in range(MOST_RELEASED + 50):
+        name = f"q{number}"
+        consumers.commit(commit(name, 1 + number, {1: 5}))
+        consumers.release_unlisted(["audit", name])
+    consumers.release_unlisted(["audit"])
+    assert len(consumers.everybody()) == MOST_RELEASED
+    consumers.commit(commit(f"q{MOST_RELEASED + 49}", MOST_RELEASED + 99, {1: 6}))
+    assert consumers.names() == ()
