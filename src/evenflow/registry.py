@@ -2,12 +2,14 @@
 
 A registry is a plain mapping written out in the package that owns the things: nothing registers
 itself by being imported. Other distributions add their own through an entry point group, which is
-looked up only when a name is not one of ours. An unknown name is an error that lists the known
-ones.
+looked up only when a name is not one of ours, and once in the life of a process: what is installed
+does not change under it, and the lookup reads a file of every distribution. An unknown name is an
+error that lists the known ones.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from evenflow.errors import UnknownName
@@ -17,6 +19,14 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
+
+
+@cache
+def offered_in(group: str) -> Mapping[str, EntryPoint]:
+    """What other distributions offer in an entry point group, by name."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import
+
+    return {point.name: point for point in entry_points(group=group)}
 
 
 class Registry(Generic[T]):
@@ -49,12 +59,8 @@ class Registry(Generic[T]):
         others = sorted(set(self._offered()) - set(self._entries))
         return (*self._entries, *others)
 
-    def _offered(self) -> dict[str, EntryPoint]:
-        if self._group is None:
-            return {}
-        from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import
-
-        return {point.name: point for point in entry_points(group=self._group)}
+    def _offered(self) -> Mapping[str, EntryPoint]:
+        return offered_in(self._group) if self._group is not None else {}
 
     def __contains__(self, name: object) -> bool:
         return name in self.names()

@@ -7,8 +7,10 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.integration.reading import Reading, enter
@@ -16,14 +18,19 @@ from tests.integration.reading import Reading, enter
 import evenflow
 from evenflow.cli import main
 from evenflow.config import Config
+from evenflow.domain.channels import CUTS, LEDGERS
+from evenflow.domain.cyclone import Participant
+from evenflow.domain.listener import Listener
+from evenflow.model.messages import CutStage
 from evenflow.processes import LocalCluster
 from evenflow.slices.balancer.balancer import Balancer
+from evenflow.slices.ending.writers_view import WritersView
+from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.node.node import Node
 from evenflow.slices.publisher.publisher import Publisher
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes, pytest.mark.timeout(150)]
 SILENCE_S = 2.0
-STOPPED_S = 7.0
 COUNT = 3_000
 PROGRAM = """
     import sys, time
@@ -52,10 +59,18 @@ def config(domain_id: int, tmp_path: Path, request: pytest.FixtureRequest) -> Co
     return Config.load(str(file))
 
 
-def stop_for_a_while(pid: int) -> None:
+@contextmanager
+def standing_still(pid: int) -> Iterator[None]:
     os.kill(pid, signal.SIGSTOP)
-    time.sleep(STOPPED_S)
-    os.kill(pid, signal.SIGCONT)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def is_cut(ledger: LedgerView) -> bool:
+    """Whether the suspicion that a writer is dead, which is wrong, was acted upon."""
+    return any(end.stage >= CutStage.DECIDED for end in list(ledger.entries.values()))
 
 
 @pytest.mark.parametrize("config", [False], indirect=True)
@@ -72,21 +87,35 @@ def test_a_publisher_that_stood_still_before_a_slow_application(
         eventually(lambda: len(node.slices) == 8)
         publisher = python(PROGRAM, config.file, COUNT)
         eventually(lambda: len(seen) > 500)
-        stop_for_a_while(publisher.pid)
+        ledger = node._core.writers.ledger
+        with standing_still(publisher.pid):
+            eventually(lambda: is_cut(ledger), "a cut", timeout_s=60)
         eventually(lambda: len(seen) == COUNT, timeout_s=60)
         assert publisher.wait(30) == 0
         assert set(seen.values()) == {1}
-        assert node._core.writers.ledger.entries  # the suspicion was wrong, and it was acted upon
 
 
 @pytest.mark.parametrize("config", [True], indirect=True)
 def test_a_publisher_that_stood_still_under_a_query(
     config: Config, python: Callable, eventually: Callable, tmp_path: Path
 ) -> None:
-    with served(config, tmp_path), Reading(config, "query") as reading:
+    view = WritersView("items")
+
+    def sees_a_cut() -> bool:
+        listener.listen(0.2)
+        return is_cut(view.ledger)
+
+    with (
+        served(config, tmp_path),
+        Reading(config, "query") as reading,
+        Participant(config.domain) as participant,
+    ):
+        listener = Listener(participant, (LEDGERS, CUTS), view.see)
         publisher = python(PROGRAM, config.file, COUNT)
         eventually(lambda: len(reading.ids) > 200, timeout_s=40)
-        stop_for_a_while(publisher.pid)
+        with standing_still(publisher.pid):
+            # Nodes have what the query was promised: nobody waits for the publisher.
+            eventually(sees_a_cut, "a cut", timeout_s=60)
         eventually(lambda: len(set(reading.ids)) == COUNT, timeout_s=60)
         assert publisher.wait(30) == 0
         assert len(reading.ids) == COUNT
@@ -103,21 +132,29 @@ def test_writers_says_why_the_end_of_a_silent_one_waits(
     with served(config, tmp_path):
         read(config, "away", timeout=0.5)  # registers, and goes away
         publisher = python(PROGRAM, config.file, COUNT)
-        eventually(lambda: "heard" in states(config, capsys), timeout_s=30)
+        eventually(lambda: writers(config, capsys, "heard"), timeout_s=30)
         publisher.kill()
-        eventually(lambda: "consumer away is away" in states(config, capsys), timeout_s=60)
-        (row,) = json.loads(states(config, capsys))["writers"]
+        told: list[dict[str, Any]] = []
+
+        def waits() -> bool:
+            told[:] = writers(config, capsys, "silent", "preparing")
+            return any("consumer away is away" in row["waits"] for row in told)
+
+        eventually(waits, timeout_s=60)
+        (row,) = told
         assert row["silent_s"] > 0
-        assert row["state"] in {"silent", "preparing"}
         main(["consumers", "--config", str(config.file), "--json"])
         (row,) = json.loads(capsys.readouterr().out)["consumers"]
         assert (row["consumer"], row["running"], row["registered"]) == ("away", False, True)
 
 
-def states(config: Config, capsys: pytest.CaptureFixture[str]) -> str:
-    """What ``evenflow writers`` tells."""
+def writers(
+    config: Config, capsys: pytest.CaptureFixture[str], *states: str
+) -> list[dict[str, Any]]:
+    """What ``evenflow writers`` tells of those in one of some states."""
     assert main(["writers", "--config", str(config.file), "--json"]) == 0
-    return capsys.readouterr().out
+    rows = json.loads(capsys.readouterr().out)["writers"]
+    return [row for row in rows if row["state"] in states]
 
 
 @pytest.mark.parametrize("config", [True], indirect=True)

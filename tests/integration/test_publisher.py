@@ -561,7 +561,7 @@ def test_close_says_what_stayed_uncommitted(
 
 def test_flush_without_a_reader_is_no_success(publisher: Publisher) -> None:
     publisher.publish(b"x", id=3)
-    with pytest.raises(DeliveryTimeout, match=r"1 items are unacknowledged in 1 slices \(3\)"):
+    with pytest.raises(DeliveryTimeout, match=r"1 item is unacknowledged in 1 slice \(3\)"):
         publisher.flush(timeout=0.05)
 
 
@@ -588,7 +588,7 @@ def test_a_node_with_an_impossible_name_harms_nobody(
         publisher.publish(b"x", id=n)
     until(lambda: len(node.items) == SLICES - 1, node)
     node.commit(publisher.writer)
-    with pytest.raises(DeliveryTimeout, match=r"1 items are uncommitted in 1 slices \(0\)"):
+    with pytest.raises(DeliveryTimeout, match=r"1 item is uncommitted in 1 slice \(0\)"):
         publisher.close(timeout=1.0)
 
 

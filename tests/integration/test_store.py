@@ -249,6 +249,16 @@ def await_that(condition, what: str, patience_s: float = 30.0) -> None:
         time.sleep(0.05)
 
 
+def test_a_client_may_say_what_is_not_needed_and_what_is_young_stays(standing) -> None:
+    with client_of(standing) as client:
+        client.publish_all("trimmed", [b"%d" % number for number in range(20)])
+        client.trim("trimmed", client.now("trimmed"))
+        client.publish("trimmed", b"20")
+        assert len(list(client.read("trimmed"))) == 21
+    statuses = standing.await_settled()
+    assert sum(status.refused + status.damaged for status in statuses) == 0
+
+
 def test_who_publishes_again_under_the_same_number_stores_nothing_twice(standing) -> None:
     async def publish(payloads: list[bytes]) -> None:
         async with AsyncClient(list(standing.addresses.values())) as client:

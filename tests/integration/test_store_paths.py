@@ -7,6 +7,7 @@ comes from the other side is dropped, and no connection to it can be made.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate, closest_nodes, geographic_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from evenflow.overlay.protocol.connection import Connection
@@ -128,3 +129,55 @@ async def start_the_contact_late(folder: Path) -> None:
         assert set(early.core.members.living) == {"b0"}
         async with late:
             await until(lambda: all(len(b.core.members.living) == 2 for b in (early, late)))
+
+
+@contextlib.contextmanager
+def swallowing() -> Iterator[str]:
+    """An address at which nobody answers: the system drops what asks for a connection."""
+    with socket.socket() as full, socket.socket() as first, socket.socket() as second:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for filler in (first, second):
+            filler.setblocking(False)
+            filler.connect_ex(full.getsockname())
+        yield f"127.0.0.1:{full.getsockname()[1]}"
+
+
+@contextlib.contextmanager
+def standing_still() -> Iterator[str]:
+    """An address at which connections are made, and nobody says a word."""
+    with socket.socket() as quiet:
+        quiet.bind(("127.0.0.1", 0))
+        quiet.listen(64)
+        yield f"127.0.0.1:{quiet.getsockname()[1]}"
+
+
+def test_a_client_leaves_a_broker_that_it_cannot_reach_or_that_stands_still(
+    tmp_path: Path,
+) -> None:
+    asyncio.run(publish_past_the_dumb(tmp_path))
+
+
+async def publish_past_the_dumb(folder: Path) -> None:
+    broker = Broker("b0", PLACES["b0"], listen="127.0.0.1:0", data=folder)
+    with swallowing() as nowhere, standing_still() as nobody:
+        async with broker, contextlib.AsyncExitStack() as clients:
+            addresses = [nowhere, nobody, broker.address]
+            made = [AsyncClient(addresses, timeout_s=12) for _ in range(8)]  # each begins anywhere
+            for client in made:
+                await clients.enter_async_context(client)
+            await asyncio.gather(*(one.publish("meters", b"x", level=1) for one in made))
+
+
+def test_a_broker_gives_up_a_call_that_a_path_swallows(tmp_path: Path) -> None:
+    asyncio.run(dial_nowhere(tmp_path))
+
+
+async def dial_nowhere(folder: Path) -> None:
+    with swallowing() as nowhere:
+        caller = DiallingBroker(
+            "b0", PLACES["b0"], listen="127.0.0.1:0", data=folder, contacts=[nowhere],
+            settings=Settings(silence_s=1.0),
+        )  # fmt: skip
+        async with caller:
+            await until(lambda: caller.dialled > 1)

@@ -7,6 +7,7 @@ import pytest
 
 from evenflow import errors
 from evenflow.errors import ConfigError, EvenflowError
+from evenflow.errors.telling import MOST_CHARACTERS, error_text
 
 CLASSES = [
     kind
@@ -35,3 +36,28 @@ def test_an_error_survives_pickling_with_its_context() -> None:
     assert type(copy) is ConfigError
     assert str(copy) == str(error)
     assert (copy.key, copy.value, copy.source) == ("node.app", "x", "site.toml")
+
+
+class Mute(Exception):
+    """Says nothing."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("bad"), "ValueError: bad"),
+        (ValueError("\udcff"), "ValueError: \\udcff"),
+        (Mute(), "Mute, whose text cannot be had (RuntimeError)"),
+        (KeyError("\udcff"), "KeyError: '\\udcff'"),
+    ],
+)
+def test_what_an_application_raises_can_be_sent(error: Exception, text: str) -> None:
+    assert error_text(error) == text
+
+
+@pytest.mark.parametrize("text", ["x", "\udcff", "\U0001f697"])
+def test_much_of_it_is_cut(text: str) -> None:
+    assert len(error_text(ValueError(text * 10_000)).encode()) <= 4 * MOST_CHARACTERS

@@ -126,7 +126,7 @@ SHELLS: Final = frozenset(
     overlay.client.aio overlay.client.blocking overlay.client.link overlay.protocol.connection
     qos.loop.joining
     slices.assignment slices.assignment.at_random slices.control_writers slices.spill
-    slices.balancer.balancer slices.ending.disk
+    slices.balancer.balancer slices.ending.disk slices.ending.saving
     slices.consumer.follower slices.consumer.following slices.consumer.idle_limit
     slices.consumer.planning slices.consumer.reading slices.consumer.finding
     slices.consumer.watching
@@ -141,8 +141,10 @@ SHELLS: Final = frozenset(
     slices.subscriber.aio slices.subscriber.reception slices.subscriber.replies
     slices.subscriber.subscriber
     testing.balancer testing.bridge.schedules testing.bridge.world testing.cluster
-    testing.consumers.cluster testing.consumers.lapses testing.durable_cluster testing.knowledge
-    testing.schedules
+    testing.consumers.cluster testing.consumers.lapses testing.crossings.decisions
+    testing.crossings.schedule testing.crossings.takeovers testing.durable_cluster testing.knowledge
+    testing.edge.schedules testing.mobile.schedules testing.overlay.faults testing.schedules
+    testing.overlay.lost_disks testing.seeds
     testing.serving_cluster testing.outages testing.planning testing.silences testing.loss.relay
     spark.cost_follower spark.metering spark.options spark.process spark.query_watch
     spark.reused spark.session spark.sink spark.sink_publishers spark.source spark.table_sink

@@ -66,7 +66,15 @@ def init_keys(folder: Path) -> list[Path]:
     key, certificate = _server_certificate(ca_key, ca)
     public = signing.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     contents = (_private(signing), public, _private(ca_key), _public(ca), key, certificate)
-    return [_write(folder / name, data) for name, data in zip(names, contents, strict=True)]
+    made: list[Path] = []
+    try:
+        for name, data in zip(names, contents, strict=True):
+            made.append(_write(folder / name, data))
+    except StorageError:  # half of them would be in the way of the next attempt
+        for file in made:
+            file.unlink(missing_ok=True)
+        raise
+    return made
 
 
 def renew_server(folder: Path) -> list[Path]:
@@ -201,14 +209,18 @@ def _read(path: Path) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> Path:
-    """Write a new file that only its owner can read."""
+    """Write a new file that only its owner can read; nothing is left of one that has no room."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(opened, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with os.fdopen(opened, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise StorageError(str(path), f"cannot be written: {error.strerror}") from None
     return path

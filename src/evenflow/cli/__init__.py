@@ -26,4 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = import_module("evenflow.cli.frame").main(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except RuntimeError as error:
+        # Ctrl-C while a class is made: Python before 3.12 wraps what its attributes raise.
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            return INTERRUPTED
+        raise
     return code

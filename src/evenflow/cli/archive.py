@@ -14,6 +14,7 @@ from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import StopSignal
 from evenflow.durable.archiver import Archiver
 from evenflow.errors import ConfigError, DomainError, NameTaken, StoreTimeout
+from evenflow.errors.words import counted
 from evenflow.metrics.catalogue import ARCHIVER
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def archive(shared: Shared, topics: tuple[str, ...], metrics: str | None) -> int
                 thread.join(0.2)
     if faults:
         raise faults[0]
-    say(f"{sum(one.items for one in archivers)} items stored")
+    say(f"{counted(sum(one.items for one in archivers), 'item')} stored")
     return 0
 
 

@@ -12,6 +12,8 @@ from evenflow.cli.output.log import fail, say
 from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import seconds
+from evenflow.errors import EvenflowError
+from evenflow.errors.words import counted
 from evenflow.metrics.catalogue import BALANCED_TOPIC, BALANCER
 from evenflow.mobile.poa.manager import PoaManager
 from evenflow.qos.loop.companion import QosCompanion
@@ -51,15 +53,17 @@ def balancer(shared: Shared, left: float | None, metrics: str | None) -> int:
         metering.show(
             BALANCED_TOPIC, lambda: [((name,), core) for name, core in running.cores.items()]
         )
-        topics = ", ".join(f"{topic.name} ({topic.slices} slices)" for topic in config.topics)
+        topics = ", ".join(
+            f"{topic.name} ({counted(topic.slices, 'slice')})" for topic in config.topics
+        )
         told = ""
         while not stop.wait(0.2) and not running.wait(0) and (left is None or left > 0):
             left = None if left is None else left - 0.2
             told = _tell_role(running.leadership, topics, config.domain.id, told)
-    if running.error is not None:
-        fail(f"the balancer failed: {running.error}")
-        return 1
-    return 0
+    if running.error is None:
+        return 0
+    fail(f"the balancer cannot go on: {running.error}")
+    return 2 if isinstance(running.error, EvenflowError) else 1
 
 
 def companions_of(config: Config) -> list[Companion]:

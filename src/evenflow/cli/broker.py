@@ -14,11 +14,12 @@ from evenflow.autonomic.knowledge.history import History
 from evenflow.cli.options import Shared, command
 from evenflow.cli.output.log import fail, say
 from evenflow.cli.output.metering import Metering, metrics_option
-from evenflow.cli.values import INDEX, folder, seconds
+from evenflow.cli.values import INDEX, Whole, folder, seconds
 from evenflow.domain.channels import is_node
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import ConfigError, EvenflowError
 from evenflow.metrics.catalogue import BROKER
+from evenflow.overlay.balancing.selections import GOSSIP, SELECTIONS
 from evenflow.overlay.broker.broker import Broker
 from evenflow.overlay.protocol.connection import parse_address
 from evenflow.overlay.protocol.settings import Settings
@@ -115,6 +116,17 @@ def others_of(brokers: tuple[str, ...], listen: str) -> tuple[str, ...]:
     help="a topic counts at least this, and a new one is placed by load (store.topic_bytes)",
 )
 @click.option(
+    "--selection",
+    type=click.Choice([GOSSIP, *SELECTIONS.names()]),
+    help="how a better place is found: all loads are told, or some asked for (store.selection)",
+)
+@click.option(
+    "--queries",
+    metavar="N",
+    type=Whole(1, 1000),
+    help="coordinates that are asked for a decision (store.queries)",
+)
+@click.option(
     "--shift-bytes",
     metavar="N",
     type=INDEX,
@@ -125,7 +137,8 @@ def others_of(brokers: tuple[str, ...], listen: str) -> tuple[str, ...]:
 def broker(
     shared: Shared, *, name: str, at: Coordinate | None, listen: str, contacts: tuple[str, ...],
     data: Path, silence: float, keep_for: float, keep_bytes: int, balance_every: float | None,
-    topic_bytes: int | None, shift_bytes: int | None, monitor: bool, metrics: str | None,
+    topic_bytes: int | None, selection: str | None, queries: int | None, shift_bytes: int | None,
+    monitor: bool, metrics: str | None,
 ) -> int:  # fmt: skip
     """Store topics as part of the overlay, until a signal."""
     config = shared.config()
@@ -141,6 +154,8 @@ def broker(
         balance_s=config.store.balance_s if balance_every is None else balance_every,
         shift_bytes=config.store.shift_bytes if shift_bytes is None else shift_bytes,
         topic_bytes=config.store.topic_bytes if topic_bytes is None else topic_bytes,
+        selection=selection or config.store.selection,
+        queries=queries or config.store.queries,
     )
     with contextlib.ExitStack() as stack:
         metering = stack.enter_context(Metering("broker", metrics, config))

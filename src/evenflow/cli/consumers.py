@@ -19,7 +19,8 @@ from evenflow.model.ids import NOWHERE, Position
 from evenflow.model.messages import ConsumerCommit
 from evenflow.slices.consumer.core import ConsumerCore
 from evenflow.slices.consumer.reading import count_held
-from evenflow.slices.consumer.registry import NOBODY, declared_consumers, is_expired
+from evenflow.slices.consumer.registry.copies import NOBODY, is_expired
+from evenflow.slices.consumer.registry.declared import declared_consumers
 from evenflow.slices.consumer.returning import time_words, where_words
 from evenflow.slices.consumer.ticket import Range
 

@@ -4,11 +4,14 @@ Only the module of the command that was named is imported. So help is quick, and
 command's imports cannot break another.
 
 Exit codes: what the command returns; 2 for a usage error or an `EvenflowError`, which prints as one
-line; 130 for Ctrl-C.
+line, as does an output that cannot be written; 130 for Ctrl-C; 141 if who read the output left.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import rich_click as click
@@ -34,11 +37,27 @@ Exit codes: 0 done; 1 it ran, and not everything went well (items uncommitted,
 an application that failed ...); 2 it could not begin or go on, and says why.
 """
 FAILED: Final = 2
+UNREAD: Final = 141
+"""As a shell says it of a program that SIGPIPE has ended."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
+    _open_standard_streams()
     shared = Shared()
+    try:
+        code = _run(arguments, shared)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _forget_output(UNREAD)
+    except OSError as error:  # the disk is full that the output goes to
+        if shared.verbose > 1:
+            raise
+        return _forget_output(_fail(f"{error} ('-vv' shows where)"))
+    return code
+
+
+def _run(arguments: Sequence[str] | None, shared: Shared) -> int:
     program = LazyGroup(
         PROGRAM,
         registry=COMMANDS,
@@ -49,6 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     click.version_option(evenflow.__version__, message="%(prog)s %(version)s")(program)
     try:
         return program.main(arguments, PROGRAM, standalone_mode=False, obj=shared) or 0
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # the frame ends by itself then, with 1
+            raise end.__context__ from None
+        raise
     except EvenflowError as error:
         if shared.verbose > 1:
             raise
@@ -57,6 +80,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(_explained(error))
     except click.Abort:
         return INTERRUPTED
+
+
+def _open_standard_streams() -> None:
+    """Who was started without them, as by some supervisors, prints into nothing."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _forget_output(code: int) -> int:
+    """What is still buffered is not tried again when Python ends: it would complain."""
+    sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    return code
 
 
 def _fail(message: str) -> int:

@@ -23,6 +23,7 @@ from evenflow.domain.channels import REPORTS, Gone
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.listener import Listener
 from evenflow.errors import ConfigError, NameTaken
+from evenflow.errors.words import counted
 from evenflow.metrics.catalogue import APPLICATION, NODE
 from evenflow.model.ids import NodeId
 from evenflow.slices.node.node import Node
@@ -121,7 +122,9 @@ def node(
             _leave(each, leave_within)
     faults = [each.error for each in nodes if each.error is not None]
     for fault in faults:
-        fail(f"the node stopped: {fault!r}")
+        fail(f"the node stopped: {fault if isinstance(fault, ConfigError) else repr(fault)}")
+    if any(isinstance(fault, ConfigError) for fault in faults):
+        return 2  # to be started again it needs another file
     return 1 if faults else 0
 
 
@@ -178,7 +181,7 @@ def _leave(node: Node, within_s: float) -> None:
     left = node.vitals().backlog_items
     if left:
         warn(
-            f"{node.id} has left with {left} items of {node.topic.name} that no"
+            f"{node.id} has left with {counted(left, 'item')} of {node.topic.name} that no"
             " node took over: publishers that still run send them again, those of others are lost"
         )
 

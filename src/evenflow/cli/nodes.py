@@ -13,6 +13,7 @@ from evenflow.cli.output.log import say
 from evenflow.cli.output.tables import Column, number, print_table, print_text
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
+from evenflow.errors.words import counted, have
 from evenflow.model.load import NodeState
 from evenflow.model.messages import NodeReport, SliceState
 
@@ -39,7 +40,6 @@ COLUMNS = {
     "busy_s": number("busy s", 6),
     "cpu": number("cpu %", 4),
     "memory": number("mem %", 5),
-    "lost": number("lost", 2),
 }
 """What an operator looks at first."""
 COUNTERS = (
@@ -123,7 +123,6 @@ def as_row(report: NodeReport) -> dict[str, Any]:
         "items": report.items,
         "bytes": report.octets,
         "backlog_items": report.backlog_items,
-        "lost": report.lost,
         "repeated_and_dropped": report.repeated,
         "failed": report.failed,
         "retried": report.retried,
@@ -174,10 +173,12 @@ def _cell(row: dict[str, Any], column: str) -> str:
 
 
 def _warn_of_idle(topic: str, nodes: int, slices: int) -> None:
-    if nodes > slices:
+    idle = nodes - slices
+    if idle > 0:
         say(
-            f"topic {topic} has {slices} slices for {nodes} nodes: {nodes - slices} nodes have"
-            f" nothing to do; raise topics.{topic}.slices in all processes, or stop some"
+            f"topic {topic} has {counted(slices, 'slice')} for {nodes} nodes:"
+            f" {counted(idle, 'node')} {have(idle)} nothing to do; raise topics.{topic}.slices in"
+            " all processes, or stop some"
         )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import asdict
-from threading import Event, Thread
 from typing import Any, Final
 
 import numpy as np
@@ -15,10 +14,12 @@ import rich_click as click
 from evenflow.cli.options import Shared, command
 from evenflow.cli.output.log import fail, say, warn
 from evenflow.cli.output.metering import Metering, metrics_option
+from evenflow.cli.output.progress import Progress
 from evenflow.cli.running import StopSignal
 from evenflow.cli.sources import Pace, Source
 from evenflow.cli.values import COUNT, POSITIVE, Whole, named_values, seconds
 from evenflow.errors import AssignmentError, DeliveryTimeout, PublishTimeout, UsageError
+from evenflow.errors.words import counted
 from evenflow.metrics.catalogue import PUBLISHER
 from evenflow.model.given_headers import given_headers
 from evenflow.slices.publisher.publisher import Publisher
@@ -303,37 +304,8 @@ def show(summary: dict[str, Any], *, as_json: bool) -> None:
         print(json.dumps(summary, indent=2))
         return
     say(
-        "published {published} items in {seconds:.1f} s ({items_per_s:.0f}/s): {committed} "
-        "committed, {uncommitted} uncommitted, {refused} refused".format(**summary)
+        "published {items} in {seconds:.1f} s ({items_per_s:.0f}/s): {committed} committed, "
+        "{uncommitted} uncommitted, {refused} refused".format(
+            items=counted(summary["published"], "item"), **summary
+        )
     )
-
-
-class Progress:
-    """Shows once a second on stderr how far it is, in a thread of its own."""
-
-    def __init__(self, publisher: Publisher, *, shown: bool) -> None:
-        self._publisher = publisher
-        self._ended = Event()
-        self._before = 0
-        self._shown = shown
-        self._thread = Thread(target=self._show, name="evenflow-progress", daemon=True)
-
-    def __enter__(self) -> Progress:
-        if self._shown:
-            self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        if self._shown:
-            self._thread.join()
-
-    def _show(self) -> None:
-        while not self._ended.wait(1.0):
-            stats = self._publisher.stats
-            rate, self._before = stats.published - self._before, stats.published
-            line = (
-                f"{stats.published} published ({rate}/s), {stats.committed} committed,"
-                f" {stats.uncommitted} to go ({stats.retained_bytes / 1e6:.1f} MB)"
-            )
-            say(line)

@@ -30,7 +30,7 @@ EXAMPLES = """\
 """
 MOVE_COLUMNS = (
     Column("time", 4), Column("cause", 3), number("slices"), "from", "to", number("ms", 5),
-    number("moved", 7), number("replayed", 8), number("lost", 6), number("repeated", 9),
+    number("moved", 7), number("replayed", 8), number("repeated", 9),
     prose("why"),
 )  # fmt: skip
 
@@ -70,7 +70,7 @@ def slices(
             request = MoveRequest(topic, secrets.randbits(63), giver, taker, count, which or ())
             return _move(request, participant, observer, within, as_json=as_json)
         view = observer.look_around(topic)
-    if moves:
+    if moves and (view.receipts or view.map is not None):
         show_receipts(view.receipts, as_json=as_json)
     elif view.map is None:
         raise DomainError(
@@ -108,7 +108,6 @@ def as_row(receipt: Receipt) -> dict[str, Any]:
         "ms": round(receipt.ms, 1),
         "moved": receipt.moved,
         "replayed": receipt.replayed,
-        "lost": receipt.lost,
         "repeated": receipt.repeated,
         "outcome": receipt.outcome,
         "why": receipt.why,
@@ -121,7 +120,9 @@ def show_receipts(receipts: list[Receipt], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"moves": rows}, indent=2))
     elif not rows:
-        print("nothing has moved since the balancer started")
+        print(
+            "nothing has moved since the balancer started (evenflow history knows what was before)"
+        )
     else:
         print_table(MOVE_COLUMNS, [_cells(row) for row in rows])
 
@@ -136,7 +137,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
         row["from"] or "-",
         row["to"],
         f"{row['ms']:,.0f}",
-        *(f"{row[key]:,}" for key in ("moved", "replayed", "lost", "repeated")),
+        *(f"{row[key]:,}" for key in ("moved", "replayed", "repeated")),
         why,
     ]
 

@@ -232,7 +232,7 @@ class Watch:
         return Text(f"{told}, CPU {_percent(self._spark_cpu)} %")
 
     def _nodes(self) -> Table:
-        table = _list("node", "state", "slices>", "read/s>", "kept>", "lost>", "CPU %>")
+        table = _list("node", "state", "slices>", "read/s>", "kept>", "CPU %>")
         for node, report in sorted(self._view.nodes.items()):
             table.add_row(
                 NodeId(node).name,
@@ -240,11 +240,10 @@ class Watch:
                 str(len(report.slices)),
                 f"{self._read[node].per_s():,.0f}",
                 f"{report.backlog_items:,}",
-                Text(f"{report.lost:,}", style="bold red" if report.lost else ""),
                 _percent(self._cpu[node]),
             )
         if not self._view.nodes:
-            table.add_row("starting", *[""] * 6)
+            table.add_row("starting", *[""] * 5)
         return table
 
     def _moves(self, rows: int, width: int) -> Table:

@@ -140,11 +140,16 @@ class TopicConfig(Section):
         return self.name.endswith(DEAD_SUFFIX)
 
     @property
+    def slicing(self) -> str:
+        """How items come into slices, in words: what is kept by slice is of no use with another."""
+        return f"{self.slices} slices by {self.assignment}"
+
+    @property
     def layout(self) -> str:
         """What all processes of a domain must agree on, in words."""
         kind = "served" if self.served else "processed at the nodes"
         kind += ", with state at the store" if self.keeps_state else ""
-        return f"{self.slices} slices by {self.assignment}, {kind}"
+        return f"{self.slicing}, {kind}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,3 +292,12 @@ class StoreConfig(Section):
     topic_bytes: int = integer(0, 0, TIB)
     """What a topic is expected to take; brokers that balance then place new ones by load. 0: new
     topics stay where their names put them until they are given away."""
+    selection: str = text(
+        "gossip",
+        "gossip|individual|local|regional|global",
+        "'gossip', 'individual', 'local', 'regional' or 'global'",
+    )
+    """How brokers that balance find a better place: they tell one another all loads, or they ask,
+    by one of SeDAX's selections. The same for all brokers of a store."""
+    queries: int = integer(10, 1, 1000)
+    """Coordinates that a broker asks for a decision; all brokers with ``global``."""

@@ -18,8 +18,9 @@ from evenflow.closing import Closing
 from evenflow.durable.archive import Archive
 from evenflow.durable.live import Live
 from evenflow.errors import ConfigError, ReadFailed, StoreTimeout
+from evenflow.errors.words import counted
 from evenflow.overlay.client.blocking import Client
-from evenflow.slices.consumer.registry import ARCHIVE
+from evenflow.slices.consumer.registry.declared import ARCHIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +109,7 @@ class Archiver(Closing):
                 _log.warning("nothing is stored for now: %s", error)
             else:
                 if count:
-                    _log.info("%d items stored", count)
+                    _log.info("%s stored", counted(count, "item"))
                 if count < MOST_ITEMS // 2:
                     time.sleep(GATHER_S)
 

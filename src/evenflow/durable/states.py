@@ -6,9 +6,14 @@ record says between which times of the store its states lie. A record is written
 are stored, so whoever reads it finds them. Which records count, nodes find out by themselves
 (:mod:`evenflow.slices.node.application.state_log`).
 
+A record says how the topic was sliced: with another number of slices, or another assignment, slice
+3 is of other items, and no state in the log belongs to any slice of now. Whoever reads such a
+record goes no further (`ConfigError`).
+
 The log is read whole by a node that comes new, and from there on what was added. Nodes store every
-slice again every minute, also without a change; so brokers may let both topics expire after some
-minutes (``evenflow broker --keep-for``), and a node that comes new has little to read.
+slice again every minute, also without a change, and have both topics trimmed up to where every
+slice has a newer snapshot that counts. So the store has what was written in the last few minutes,
+however long the topic lives, and a node that comes new has little to read.
 """
 
 from __future__ import annotations
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 
     from evenflow.config import Config
     from evenflow.overlay.protocol.messages import Message
+    from evenflow.slices.node.application.state_log import Superseded
 
 MOST_BYTES: Final = 3 << 20
 """Largest state; the store takes messages of 4 MiB, and positions come with it."""
@@ -60,6 +66,8 @@ class _Record(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     bundle: str
     since: Number
     until: Number
+    slicing: str = ""
+    """As :attr:`evenflow.config.TopicConfig.slicing` puts it; versions before did not say."""
 
     def __post_init__(self) -> None:
         if len(self.slices) != len(self.terms):
@@ -91,6 +99,7 @@ class StateSnapshots(Closing):
                 config.node.state_bytes,
                 f"must not be above {MOST_BYTES} for a durable topic: the store takes no more",
             )
+        self._topic = found
         self._states, self._log = f"states/{topic}", f"state-log/{topic}"
         self._level = config.store.level
         self._seen = 1
@@ -110,19 +119,42 @@ class StateSnapshots(Closing):
             )
             self._client.publish_all(self._states, map(_ENCODE, stored), level=self._level)
             until = self._client.now(self._states, level=self._level)
-        placed = _Record(*record._replace(node=str(record.node), since=since, until=until))
+        node, number, slices, terms, bundle, *_ = record
+        placed = _Record(
+            str(node), number, slices, terms, bundle, since, until, self._topic.slicing
+        )
         self._client.publish(self._log, _ENCODE(placed), level=self._level)
 
     def read_on(self) -> list[StateRecord]:
-        """The records behind those that were read before, up to now."""
+        """The records behind those that were read before, up to now.
+
+        Raises:
+            ConfigError: The topic was sliced in another way when they were written.
+        """
         now = self._client.now(self._log, level=self._level)
         found = []
         for message in self._client.read(self._log, self._seen, now):
             record = self._decoded(_RECORD, message, self._log)
             if record is not None:
-                found.append(StateRecord(*msgspec.structs.astuple(record)))
+                *fields, slicing = msgspec.structs.astuple(record)
+                self._check(slicing)
+                read = StateRecord(*fields)
+                found.append(read._replace(at=message.time))
         self._seen = now
         return found
+
+    def _check(self, slicing: str) -> None:
+        """Raise `ConfigError` when states of this slicing are not of the slices of now."""
+        topic = self._topic
+        if slicing == topic.slicing:
+            return
+        former = slicing or "a number of slices that nobody wrote down (an earlier version)"
+        raise ConfigError(
+            topic.key("slices"), topic.slices,
+            f"the store keeps the state of this topic's application by slice, from {former}, and"
+            f" the file has {topic.slicing} now: give the topic a new name, or slices and"
+            " assignment as they were",
+        )  # fmt: skip
 
     def fetch(self, record: StateRecord, slices: Sequence[int]) -> list[Row]:
         """The states of some slices of a snapshot, as far as they are there."""
@@ -132,6 +164,11 @@ class StateSnapshots(Closing):
             if one is not None and one.bundle == record.bundle and one.slice in slices:
                 rows.append(Row(one.slice, one.term, one.positions, one.state))
         return rows
+
+    def trim(self, superseded: Superseded) -> None:
+        """Have deleted what nobody needs any more."""
+        self._client.trim(self._states, superseded.states)
+        self._client.trim(self._log, superseded.records)
 
     def _decoded(
         self, decoder: msgspec.msgpack.Decoder[T], message: Message, topic: str

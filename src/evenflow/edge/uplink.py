@@ -138,21 +138,10 @@ class Uplink:
                 return ""
             first, times, payloads = first + old, times[old:], payloads[old:]
             headers = headers[old:]
-        size = sum(map(len, (*payloads, *headers))) + ITEM_BYTES * len(payloads)
-        chunk = Chunk(
-            session.client,
-            session.run,
-            session.sender,
-            session.link,
-            first,
-            times,
-            payloads,
-            size,
-            headers,
-        )
+        chunk = _chunk_of(session, first, times, payloads, headers)
         session.taken[topic] = chunk.last
         self._gather(self._pipelines[topic], chunk, accepted, now)
-        self._room.take(session, size)
+        self._room.take(session, chunk.size)
         return ""
 
     def _gather(self, pipeline: Pipeline, chunk: Chunk, accepted: int, now: float) -> None:
@@ -256,3 +245,16 @@ class Uplink:
     def has_any(self, client: str) -> bool:
         """Whether items of a client are on their way to the disk, of whichever run."""
         return client in self._unsafe
+
+
+def _chunk_of(
+    session: Session,
+    first: int,
+    times: tuple[int, ...],
+    payloads: tuple[bytes, ...],
+    headers: tuple[bytes, ...],
+) -> Chunk:
+    """Items of a client, with what they cost here."""
+    size = sum(map(len, (*payloads, *headers))) + ITEM_BYTES * len(payloads)
+    who = (session.client, session.run, session.sender, session.link)
+    return Chunk(*who, first, times, payloads, size, headers)

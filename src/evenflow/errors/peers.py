@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenflow.errors.root import PeerError
+from evenflow.errors.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,10 +79,10 @@ class ReadFailed(PeerError):
         self.topic = topic
         self.slices = tuple(slices)
         self.reason = reason
-        super().__init__(
-            f"topic {topic!r}: {len(self.slices)} slices (first {min(self.slices, default=0)})"
-            f" cannot be read: {reason}"
-        )
+        which = ""
+        if self.slices:
+            which = f" {counted(len(self.slices), 'slice')} (first {min(self.slices)})"
+        super().__init__(f"topic {topic!r}:{which} cannot be read: {reason}")
 
 
 class LinkLost(PeerError):

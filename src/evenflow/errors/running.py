@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenflow.errors.root import EvenflowError
+from evenflow.errors.words import are, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,9 +49,10 @@ class OutboxDamaged(StorageError):
         self.items = items
         super().__init__(
             path,
-            f"{reason}. Before it {items} items in {samples} samples can be read that are not known"
-            " to be committed; nothing was changed. Put the file back from a copy; or keep the"
-            " folder aside and open another: a new writer, to which what lies here is unknown",
+            f"{reason}. Before it {counted(items, 'item')} in {counted(samples, 'sample')} can be"
+            " read, not known to be committed; nothing was changed. Put the file back from a copy;"
+            " or keep the folder aside and open another: a new writer, to which what lies here is"
+            " unknown",
         )
 
 
@@ -120,9 +122,9 @@ class PublishTimeout(EvenflowError):
         self.accepted = accepted
         self.cause = cause
         super().__init__(
-            f"topic {topic!r}: {uncommitted} items are uncommitted ({retained_bytes} of"
-            f" {limit_bytes} bytes) after {waited_s:.1f} s: {cause}; see 'evenflow nodes',"
-            " or raise publisher.retention_bytes or publisher.block_s"
+            f"topic {topic!r}: {counted(uncommitted, 'item')} {are(uncommitted)} uncommitted"
+            f" ({retained_bytes} of {limit_bytes} bytes) after {waited_s:.1f} s: {cause}; see"
+            " 'evenflow nodes', or raise publisher.retention_bytes or publisher.block_s"
         )
 
 
@@ -141,9 +143,9 @@ class WriterFull(EvenflowError):
         self.waited_s = waited_s
         self.used = used
         self.limit = limit
-        of = f" of {limit}" if limit else ""
+        out = f"{used} of {limit} samples" if limit else counted(used, "sample")
         super().__init__(
-            f"topic {topic!r}: {used}{of} samples are unacknowledged after {waited_s:.1f} s: its"
+            f"topic {topic!r}: {out} {are(used)} unacknowledged after {waited_s:.1f} s: its"
             " readers are too slow; thin the topic, or raise max_samples or block_s"
         )
 
@@ -197,9 +199,9 @@ class DeliveryTimeout(EvenflowError):
         self.outbox = outbox
         kept = f"; they are kept in {outbox}: open it again to go on with them" if outbox else ""
         super().__init__(
-            f"{operation} of topic {topic!r}: after {waited_s:.1f} s {items} items are {lacking}"
-            f" in {len(self.slices)} slices ({listed}): {cause}; see 'evenflow nodes',"
-            f" or give it more time{kept}"
+            f"{operation} of topic {topic!r}: after {waited_s:.1f} s {counted(items, 'item')}"
+            f" {are(items)} {lacking} in {counted(len(self.slices), 'slice')} ({listed}): {cause};"
+            f" see 'evenflow nodes', or give it more time{kept}"
         )
 
 

@@ -63,7 +63,6 @@ NODE: Final = Panel(
             lambda one: one.vitals().delay_s,
             "From an item's own time to the end of its processing, of the newest delivery.",
         ),
-        counter("node_lost_items", "report.lost", "Items that nobody could replay."),
         counter("node_repeated_items", "report.repeated", "Items that came again: dropped."),
         counter("node_replayed_items", "report.replayed", "Items that had to be sent again."),
         counter(
@@ -167,6 +166,9 @@ BROKER: Final = Panel(
         counter("broker_lost_envelopes", "lost", "Envelopes without a route."),
         counter("broker_refused_requests", "refused", "Requests that were refused."),
         counter("broker_skewed_times", "skewed", "Times too far ahead of its clock."),
+        counter("broker_place_searches", "searches", "Searches for a better place for a topic."),
+        counter("broker_load_messages", "told", "Messages that told it loads, by link crossed."),
+        counter("broker_query_messages", "asked", "Queries and answers about places, likewise."),
     ),
 )
 

@@ -187,7 +187,10 @@ def _check_bounds(headers: Headers) -> None:
         or names.min() < 1
         or names.max() > MOST_NAME_BYTES
     ):
-        raise DecodeError("headers: more than an item may have, or a name of no length")
+        raise DecodeError(
+            f"headers: an item may have {MOST_HEADERS}, of {MOST_HEADER_BYTES} bytes with their"
+            f" names, and a name 1 to {MOST_NAME_BYTES} bytes"
+        )
 
 
 def _check_names(headers: Headers) -> None:

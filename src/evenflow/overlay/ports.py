@@ -177,6 +177,7 @@ class ExchangeHost(DelegationHost, Protocol):
     members: MemberTable
     settings: Settings
     neighbours: Neighbours
+    counters: Counters
 
     @property
     def steady(self) -> bool:

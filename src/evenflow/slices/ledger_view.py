@@ -171,5 +171,6 @@ class LedgerView:
             ended = sorted(entries, key=lambda writer: entries[writer].term)
             for writer in ended[: len(entries) - MOST_ENDED]:
                 del entries[writer]
+                self.cuts.pop(writer, None)
         for writer in [w for w in self.cuts if self.stage(w) is CutStage.FORGOTTEN]:
             del self.cuts[writer]

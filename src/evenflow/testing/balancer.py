@@ -18,6 +18,7 @@ from evenflow.slices.balancer.autonomy import SliceAutonomy
 from evenflow.slices.balancer.core import BalancerCore
 from evenflow.slices.balancer.membership.leadership import Leadership
 from evenflow.slices.ending.bookkeeping import Books
+from evenflow.slices.ending.fence import Claim, Fence, claim_after
 from evenflow.slices.ending.records import decode_state
 from evenflow.testing.invariants import Violation
 
@@ -81,6 +82,7 @@ class SimBalancer:
     stopped: bool = False
     inbox: list[Parcel] = field(default_factory=list)
     """What waits while the process is stopped."""
+    fence: Fence = field(default_factory=Fence)
     _turn: int = 0
 
     @property
@@ -124,9 +126,16 @@ class SimBalancers:
         """The disks that take no more."""
         self._disks: defaultdict[int, dict[str, bytes]] = defaultdict(dict)
         """What outlives a balancer."""
+        self._claims: dict[int, Claim] = {}
+        """Who may write a disk."""
+        self._held: dict[int, Claim] = {}
+        """By balancer: its newest claim."""
         self._started = 0
 
-    def _books(self, disk: int) -> Books:
+    def _books(self, disk: int, leadership: Leadership) -> Books:
+        if leadership.leads and disk not in self.full:
+            claim = claim_after(self._claims.get(disk), leadership)
+            self._claims[disk] = self._held[leadership.identity] = claim
         state = decode_state(self.config.topics[0].name, *self._disks[disk].values())
         return Books(state, self.served, self.declared, self.keep, self.expires)
 
@@ -158,7 +167,7 @@ class SimBalancers:
             WALL + now,
             leadership=leadership,
             layout=topic.layout,
-            books=partial(self._books, disk),
+            books=partial(self._books, disk, leadership),
         )
 
         def begin_loop(now: float) -> SliceAutonomy:
@@ -170,8 +179,15 @@ class SimBalancers:
 
     def save(self, process: SimBalancer, now: float) -> list[Send]:
         """Put on disk what has to be, and do what waited for it."""
-        core = process.core
-        if not core.leadership.leads or not core.books.due(now) or process.disk in self.full:
+        core, leadership = process.core, process.core.leadership
+        if not leadership.leads or process.disk in self.full:
+            return []
+        claim = self._claims.get(process.disk)
+        held = claim is not None and claim == self._held.get(leadership.identity)
+        if process.fence.look(now, held=held):
+            leadership.claim_anew("another balancer claimed its disk", now)
+            return core.poll(now)
+        if not held or not core.books.due(now):
             return []
         files = core.books.files(now)
         self._disks[process.disk] |= files
@@ -220,8 +236,8 @@ class BalancerHost(ABC):
         self.receipts.append(message)
         if actor in self.running:
             self.running[actor].autonomy.on_receipt(message)
-        if message.repeated or message.lost:
-            raise Violation(f"a move lost or repeated items: {message}")
+        if message.repeated:
+            raise Violation(f"a move repeated items: {message}")
 
     def kill_balancer(self, name: str = "") -> None:
         """``kill -9``, of one or of all; who talks to it is not heard."""

@@ -70,13 +70,14 @@ class SimCluster(BalancerHost):
         node_settings: NodeSettings | None = None,
         balancer_settings: BalancerSettings | None = None,
         config: Config | None = None,
+        patience: float = 0.0,
     ) -> None:
         self.now = 100.0
         self.slice_count = slice_count
         self.node_settings = node_settings or NodeSettings(deliver_items=2)
-        patience = balancer_settings or BalancerSettings(join_after=0.0)
-        super().__init__(SimBalancers(config or by_number(TOPIC, slice_count), patience))
-        self.publishers = SimPublishers()
+        limits = balancer_settings or BalancerSettings(join_after=0.0)
+        super().__init__(SimBalancers(config or by_number(TOPIC, slice_count), limits))
+        self.publishers = SimPublishers(patience)
         self.network = Network(self._arrive)
         self.network.process_of = self.publishers.process_of
         self.liveliness = Liveliness(self.network, self.publishers)
@@ -190,9 +191,9 @@ class SimCluster(BalancerHost):
         self.liveliness.look(self.nodes)
         for writer in self.publishers:
             if writer not in self.network.stopped:
-                sealed, closes = self.publishers.advance(writer, self.now)
+                sealed, said = self.publishers.advance(writer, self.now)
                 self._write(sealed, writer)
-                self._do([Send(close) for close in closes], writer)
+                self._do(said, writer)
         for node, sim in list(self.nodes.items()):
             if not sim.stopped:
                 self._do(sim.core.poll(self.now), node)

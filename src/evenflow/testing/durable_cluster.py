@@ -2,7 +2,7 @@
 
 The store is a process like any other: what it is asked may come late, twice or not at all, also
 from a node that is dead meanwhile; so may its answers. It appends records in the order in which
-they arrive, and forgets nothing.
+they arrive, and deletes at once what any node says nobody needs, however late that comes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.slices.node.application.snapshots import Claim, Fetch, Row, Write
-from evenflow.slices.node.application.state_log import StateRecord
+from evenflow.slices.node.application.state_log import StateRecord, Superseded
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import TICK, SimCluster
 from evenflow.testing.invariants import Violation
@@ -43,6 +43,8 @@ class Answered:
 
     job: Job
     after: int
+    start: int
+    """Where the records begin: further on, when those before were trimmed."""
     records: tuple[StateRecord, ...]
     """What the log has behind those."""
     rows: tuple[Row, ...]
@@ -53,26 +55,48 @@ class SimStore:
     """The log of a topic, and the states that it names."""
 
     records: list[StateRecord] = field(default_factory=list)
-    bundles: dict[str, tuple[Row, ...]] = field(default_factory=dict)
+    bundles: dict[str, tuple[int, tuple[Row, ...]]] = field(default_factory=dict)
+    """States, and since when they are there."""
     fetched: int = 0
     """Times that states were read."""
+    first: int = 0
+    """Records that were trimmed."""
+
+    @property
+    def end(self) -> int:
+        """Records that were ever written; the next one is at the place behind."""
+        return self.first + len(self.records)
+
+    def trim(self, superseded: Superseded) -> None:
+        """Delete what nobody needs any more; places are counted from 1."""
+        dropped = max(0, min(superseded.records - 1 - self.first, len(self.records)))
+        del self.records[:dropped]
+        self.first += dropped
+        self.bundles = {
+            name: (since, rows)
+            for name, (since, rows) in self.bundles.items()
+            if since >= superseded.states
+        }
 
     def handle(self, asked: Asked) -> Answered:
         """Do what a node wants done."""
         job, node = asked.job, asked.node
         rows: tuple[Row, ...] = ()
+        at = self.end + 1
         match job:
             case Claim(number, slices, terms):
-                self.records.append(StateRecord(node, number, slices, terms))
+                self.records.append(StateRecord(node, number, slices, terms, at=at))
             case Write(number, states):
                 bundle = f"{node}/{number}"
-                self.bundles[bundle] = states
+                self.bundles[bundle] = (at, states)
                 slices, terms = zip(*((row.slice, row.term) for row in states), strict=True)
-                self.records.append(StateRecord(node, number, slices, terms, bundle))
+                self.records.append(StateRecord(node, number, slices, terms, bundle, at, at, at))
             case Fetch(record, slices):
                 self.fetched += 1
-                rows = tuple(row for row in self.bundles[record.bundle] if row.slice in slices)
-        return Answered(job, asked.after, tuple(self.records[asked.after :]), rows)
+                _, there = self.bundles.get(record.bundle, (0, ()))
+                rows = tuple(row for row in there if row.slice in slices)
+        start = max(asked.after, self.first)
+        return Answered(job, asked.after, start, tuple(self.records[start - self.first :]), rows)
 
 
 @dataclass(slots=True)
@@ -83,6 +107,8 @@ class Customer:
     """Records that it has read."""
     job: Job | None = None
     asked_at: float = 0.0
+    trimmed: Superseded | None = None
+    """What it has told the store that nobody needs."""
 
 
 class DurableCluster(SimCluster):
@@ -111,7 +137,9 @@ class DurableCluster(SimCluster):
         return super()._settled() and not any(one.loading for one in held)
 
     def _arrive(self, parcel: Parcel) -> None:
-        if isinstance(parcel.what, Asked):
+        if isinstance(parcel.what, Superseded):
+            self.store.trim(parcel.what)
+        elif isinstance(parcel.what, Asked):
             answer = self.store.handle(parcel.what)
             self.network.post(Parcel(parcel.what.node, answer, sender=STORE))
         elif isinstance(parcel.what, Answered):
@@ -129,10 +157,14 @@ class DurableCluster(SimCluster):
             return
         customer = self.customers[parcel.to]
         if answer.after == customer.read:
-            customer.read += len(answer.records)
+            customer.read = answer.start + len(answer.records)
             sim.core.keeping.on_records(answer.records, self.now)
         if isinstance(answer.job, Fetch):
             sim.core.keeping.on_states(answer.job, answer.rows, self.now)
+        superseded = sim.core.keeping.superseded()
+        if superseded is not None and superseded != customer.trimmed:
+            customer.trimmed = superseded
+            self.network.post(Parcel(STORE, superseded, sender=parcel.to))
 
     def check_states(self) -> None:
         """Whether the state of every slice has all that was committed of it, each item once."""

@@ -11,13 +11,13 @@ from evenflow.model.ids import WriterId
 from evenflow.model.messages import (
     Beat,
     Commit,
-    EpochClose,
     Ledger,
     MapPage,
     ReplayRequest,
     RoomWanted,
     WriterCut,
 )
+from evenflow.slices.actions import Send
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.sealing import Limits, SealedSample, item_bytes
 from evenflow.slices.publisher.thinning import Thinning
@@ -43,10 +43,15 @@ def no_assignment(_columns: object) -> Int32s:
 
 
 class SimPublishers(dict[str, PublisherCore]):
-    """Publishers by their first writer id, which is what their processes are called."""
+    """Publishers by their first writer id, which is what their processes are called.
 
-    def __init__(self) -> None:
+    Args:
+        patience: How long one that was cut waits for commits of its owners.
+    """
+
+    def __init__(self, patience: float = 0.0) -> None:
         super().__init__()
+        self._patience = patience
         self.items_of: dict[str, list[int]] = {}
         """Ids of items, by publisher."""
         self.thinning: dict[str, Thinning] = {}
@@ -70,6 +75,7 @@ class SimPublishers(dict[str, PublisherCore]):
             new_writer=lambda: int(self._name_writer(name), 16),
             served=served,
             keep=keep,
+            patience=self._patience,
         )
         self.items_of[name] = []
         self.thinning[name] = Thinning()
@@ -107,17 +113,18 @@ class SimPublishers(dict[str, PublisherCore]):
             core.opened(now)
         row, headers = (b"x", "sim", item, 0, slice_id), given_headers(headers_of_item(item))
         size += pairs_bytes(headers)
-        full = core.fills(1, size)
+        full = core.sealing.fills(1, size)
         core.add((*row, headers) if headers else row, size)
         return core.seal(now) if full else []
 
-    def advance(self, name: str, now: float) -> tuple[list[SealedSample], list[EpochClose]]:
-        """Time passes; returns what a publisher writes and announces."""
+    def advance(self, name: str, now: float) -> tuple[list[SealedSample], list[Send]]:
+        """Time passes; returns what a publisher writes and says."""
         core = self[name]
+        said = [each for each in core.follow_cut(now) if isinstance(each, Send)]
         core.forgetting.look(now)
         sealed, closes = core.seal_due(now), []
         if core.epoch_due(now):
             sealed += core.end_epoch(now)
             close = core.close_epoch(now)
             closes += [] if close is None else [close]
-        return sealed, closes + core.formers.closes(now)
+        return sealed, said + [Send(close) for close in closes + core.formers.closes(now)]

@@ -23,9 +23,10 @@ from evenflow.model.messages import (
 from evenflow.slices.actions import NodeGone, Send
 from evenflow.slices.balancer.core import BalancerSettings
 from evenflow.slices.consumer.counts import Run
-from evenflow.slices.consumer.registry import is_expired
+from evenflow.slices.consumer.registry.copies import is_expired
 from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.slices.node.settings import NodeSettings
+from evenflow.slices.publisher.core import PublisherCore
 from evenflow.testing.cluster import SimCluster
 from evenflow.testing.consumer import SimConsumer
 from evenflow.testing.invariants import Violation
@@ -174,10 +175,24 @@ class ServingCluster(SimCluster):
             return False
         if not all(consumer.has_everything for consumer in self.consumers.values()):
             return False
+        if not all(map(self._is_read, self.publishers.values())):
+            return False
         # What dead publishers left has come to its end, too.
         known = {w for sim in self.nodes.values() for w in sim.core.writers.gone_since}
         alive = {core.writer for core in self.publishers.values()}
         return all(map(self._has_ended, known - alive))
+
+    def _is_read(self, publisher: PublisherCore) -> bool:
+        """Whether everybody has committed every epoch that a publisher has ended.
+
+        To one that stood still since before a newcomer came all of it is committed, and nodes that
+        were started meanwhile have never heard of it: what it keeps is read when it speaks again.
+        """
+        writer, ended = publisher.writer, publisher.epochs.ended
+        return all(
+            consumer.offsets[consumer.committed].position[writer] >= ended
+            for consumer in self.readers
+        )
 
     def _has_ended(self, writer: int) -> bool:
         """Whether a writer is cleared; or it is cut, and everybody has committed all of it."""

@@ -89,7 +89,7 @@ def answers_cross_samples(cluster: SimCluster, rng: random.Random) -> None:
     if not publisher:
         return
     late = fall_silent(cluster, rng, publisher, share=0.7)
-    _wait_for_answers(cluster)
+    wait_for_answers(cluster)
     network.parcels += late
     calm(cluster, TICK * rng.randint(1, 3))
     network.slow_down()
@@ -111,7 +111,7 @@ def newcomer_hears_no_ledger(cluster: SimCluster, rng: random.Random) -> None:
     writer = cluster.publishers[publisher].writer
     fall_silent(cluster, rng, publisher)
     _publish(cluster, rng, publisher, rng.randint(1, 4))
-    calm_until(cluster, lambda: _stage(cluster, writer) >= CutStage.COMPLETE, 8.0)
+    calm_until(cluster, lambda: stage_of(cluster, writer) >= CutStage.COMPLETE, 8.0)
     network.slow_down(Ledger, WriterCut, Commit)
     former = list(cluster.nodes)
     cluster.start_node()
@@ -131,13 +131,13 @@ def one_node_knows_a_cut(cluster: SimCluster, rng: random.Random) -> None:
     What is processed meanwhile is committed late: a publisher that is told of the cut afterwards
     would publish it again.
     """
-    network, publisher = cluster.network, _begin_end(cluster, rng, balancers=3)
+    network, publisher = cluster.network, begin_end(cluster, rng, balancers=3)
     if not publisher:
         return
     writer, former = cluster.publishers[publisher].writer, cluster.leaders[0].name
     witness = rng.choice(list(cluster.nodes))
     network.slow_down(Ledger, WriterCut)
-    if calm_until(cluster, lambda: _stage(cluster, writer) == CutStage.DECIDED, 4.0):
+    if calm_until(cluster, lambda: stage_of(cluster, writer) == CutStage.DECIDED, 4.0):
         network.parcels += [parcel for parcel in network.held_back if parcel.to == witness]
         calm(cluster, TICK)
     network.held_back.clear()
@@ -157,7 +157,7 @@ def one_node_knows_a_cut(cluster: SimCluster, rng: random.Random) -> None:
         cluster.kill_balancer(name)
     cluster.continue_node(witness)
     network.cuts.clear()
-    calm_until(cluster, lambda: _stage(cluster, writer) >= CutStage.COMPLETE, 8.0)
+    calm_until(cluster, lambda: stage_of(cluster, writer) >= CutStage.COMPLETE, 8.0)
     calm(cluster, 1.0)
     network.heal()
 
@@ -167,11 +167,11 @@ def numbers_come_late(cluster: SimCluster, rng: random.Random) -> None:
 
     The next one hears late where the stream ends; then come samples from beyond that were late.
     """
-    network, publisher = cluster.network, _begin_end(cluster, rng, balancers=2)
+    network, publisher = cluster.network, begin_end(cluster, rng, balancers=2)
     if not publisher:
         return
     writer, former = cluster.publishers[publisher].writer, cluster.leaders[0].name
-    late = _keep_back(cluster, rng, publisher)
+    late = keep_back(cluster, rng, publisher)
     network.slow_down()
     calm_until(cluster, lambda: _all_know(cluster, writer), 4.0)
     for node in cluster.nodes:
@@ -187,7 +187,7 @@ def numbers_come_late(cluster: SimCluster, rng: random.Random) -> None:
     network.heal()
 
 
-def _keep_back(cluster: SimCluster, rng: random.Random, publisher: str) -> list[Parcel]:
+def keep_back(cluster: SimCluster, rng: random.Random, publisher: str) -> list[Parcel]:
     """A publisher whose cut is being prepared sends samples; return them, they are late."""
     network = cluster.network
     paths, network.cuts = network.cuts, set()
@@ -206,7 +206,7 @@ def _all_know(cluster: SimCluster, writer: int) -> bool:
     return len(stages) == len(views) and min(stages, default=0) >= CutStage.DECIDED
 
 
-def _begin_end(cluster: SimCluster, rng: random.Random, balancers: int) -> str:
+def begin_end(cluster: SimCluster, rng: random.Random, balancers: int) -> str:
     """A publisher falls silent before so many balancers, and its cut is being prepared."""
     make_whole(cluster)
     publisher = somebody_awake(cluster, rng)
@@ -216,11 +216,11 @@ def _begin_end(cluster: SimCluster, rng: random.Random, balancers: int) -> str:
     if not publisher or not cluster.leaders:
         return ""
     fall_silent(cluster, rng, publisher)
-    _wait_for_answers(cluster)
+    wait_for_answers(cluster)
     return publisher if cluster.leaders else ""
 
 
-def _wait_for_answers(cluster: SimCluster) -> None:
+def wait_for_answers(cluster: SimCluster) -> None:
     """Until every node has said what it has of a writer; what they say is on its way."""
     network = cluster.network
     network.slow_down(CutAnswer)
@@ -274,7 +274,7 @@ def _publish(cluster: SimCluster, rng: random.Random, publisher: str, times: int
         cluster.publish(publisher, rng.randrange(cluster.slice_count))
 
 
-def _stage(cluster: SimCluster, writer: int) -> int:
+def stage_of(cluster: SimCluster, writer: int) -> int:
     """How far the end of a writer is; 0 while it lives."""
     balancer = cluster.balancer
     ended = balancer.books.cutting.ended.get(writer) if balancer is not None else None

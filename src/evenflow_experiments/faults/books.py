@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 STREAM_BITS: Final = 40
 """The id of an item: its stream's number, and below so many bits its own."""
 END: Final = "."
-_TAKEOVER: Final = re.compile(r" takeover: \d+ slices of \S+ from ([^\s~]+)")
+_TAKEOVER: Final = re.compile(r" takeover: \d+ slices? of \S+ from ([^\s~]+)")
 _CUT: Final = re.compile(r" writer \S+ is cut: ")
 BEFORE_S: Final = 2.0
 """A node commits ten times a second; on a busy machine it may be late."""

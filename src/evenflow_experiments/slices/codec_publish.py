@@ -115,8 +115,8 @@ class Published(Closing):
                 return sum(report.items for report in nodes.values())
 
             wait_until(lambda: processed() >= self._count, 5.0)
-            items, lost = processed(), sum(report.lost for report in nodes.values())
-        return max(0, self._count - items) + lost, max(0, items - self._count)
+            items = processed()
+        return max(0, self._count - items), max(0, items - self._count)
 
     def close(self) -> None:
         """End the processes."""

@@ -45,7 +45,7 @@ def summary(
         "moved": sum(receipt.moved for receipt in receipts),
         "replayed": sum(receipt.replayed for receipt in receipts),
         "published": published,
-        "lost": arrivals.lost(published) + sum(receipt.lost for receipt in receipts),
+        "lost": arrivals.lost(published),
         "repeated": arrivals.repeated + sum(receipt.repeated for receipt in receipts),
     }
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenflow.overlay.broker.local import LocalBrokers
+    from evenflow.overlay.protocol.messages import BrokerStatus
     from evenflow.overlay.space.plane import Floats
     from evenflow_experiments.report import Progress
 
@@ -42,10 +43,12 @@ def names_of(topics: int) -> list[str]:
     return [f"added-{number}" for number in range(topics)]
 
 
-def simulate(places: Floats, names: Sequence[str], selection: str) -> Floats:
+def simulate(places: Floats, names: Sequence[str], selection: str, queries: int = 1) -> Floats:
     """Return the relative level 3 loads of the nodes after all topics were added."""
     homes = np.array([list(geographic_hash(name)) for name in names])
-    setting = Setting(len(places), len(names) // len(places), Sizes.HOMOGENEOUS, selection)
+    setting = Setting(
+        len(places), len(names) // len(places), Sizes.HOMOGENEOUS, selection, queries=queries
+    )
     return add_topics(draw_world(setting, 0, places=places, homes=homes)).relative(3)
 
 
@@ -54,25 +57,29 @@ async def measure_addition(
 ) -> dict[str, Any]:
     """Make the topics, wait until nothing changes any more, and compare."""
     names = names_of(topics)
+    found = await add_live(brokers, names, say)
+    live = np.array([status.load for status in found]) * len(places) / (UNIT * topics)
+    return summary(live, simulate(places, names, "global"), simulate(places, names, HOME), topics)
+
+
+async def add_live(
+    brokers: LocalBrokers, names: Sequence[str], say: Progress, patience_s: float = 120.0
+) -> list[BrokerStatus]:
+    """Make topics one after the other; return the statuses once loads do not change any more."""
     async with AsyncClient(list(brokers.addresses.values()), timeout_s=120) as client:
         for name in names:
             await client.publish(name, b"", level=3)
             await asyncio.sleep(PAUSE_S)
-    say(f"{topics} topics made")
-    live = np.array(await _final_loads(brokers)) * len(places) / (UNIT * topics)
-    return summary(live, simulate(places, names, "global"), simulate(places, names, HOME), topics)
-
-
-async def _final_loads(brokers: LocalBrokers, patience_s: float = 120.0) -> list[int]:
-    """What the brokers must have room for, once that does not change any more."""
+    say(f"{len(names)} topics made")
     before: list[int] = []
     for _ in range(int(patience_s / STILL_S)):
         await asyncio.sleep(STILL_S)
-        found = [status.load for status in await brokers.settled(120)]
-        if found == before:
+        found = await brokers.settled(120)
+        loads = [status.load for status in found]
+        if loads == before:
             break
-        before = found
-    return before
+        before = loads
+    return found
 
 
 def summary(live: Floats, simulated: Floats, at_home: Floats, topics: int) -> dict[str, Any]:

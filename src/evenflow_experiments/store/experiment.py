@@ -17,6 +17,8 @@ beyond two are stale ones.
 *Continuous.* The same while brokers balance by themselves: see `continuous`.
 
 *Addition.* New topics are placed by the brokers themselves, live and simulated: see `addition`.
+
+*Selections.* The same by queries, for each of the paper's selections: see `selections`.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ from evenflow_experiments.store.addition import OPTIONS, is_off, measure_additio
 from evenflow_experiments.store.balance import measure_balance, places_of, setting
 from evenflow_experiments.store.continuous import measure_continuous, off_percent, options
 from evenflow_experiments.store.load import Follower, Writer, verify
+from evenflow_experiments.store.selections import is_uneven, run_selections, show_selections
 from evenflow_experiments.store.tables import (
     plot,
     show_addition,
@@ -66,7 +69,7 @@ IV-B and VI)."""
 SILENCE_S = 3.0
 MOST_OFF_PERCENT = 10
 """By how much a live 95 % quantile may differ from the simulated one."""
-PARTS = ("deaths", "moves", "balance", "continuous", "addition")
+PARTS = ("deaths", "moves", "balance", "continuous", "addition", "selections")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,8 @@ def store(
         found["continuous"] = run_continuous(seed, progress, quick=given.quick)
     if "addition" in chosen:
         found["addition"] = run_addition(seed, progress, quick=given.quick)
+    if "selections" in chosen:
+        found["selections"] = run_selections(seed, progress, quick=given.quick)
     show(found)
     write_json(given.json, found)
     if given.plot:
@@ -215,6 +220,8 @@ def show(found: dict[str, Any]) -> None:
         show_continuous(found["continuous"])
     if found["addition"]:
         show_addition(found["addition"])
+    if found["selections"]:
+        show_selections(found["selections"])
 
 
 def wrong(found: dict[str, Any]) -> bool:
@@ -226,6 +233,7 @@ def wrong(found: dict[str, Any]) -> bool:
     if continuous:
         uneven |= max(off_percent(continuous, level) for level in (2, 3)) > MOST_OFF_PERCENT
     added = found["addition"]
+    uneven |= is_uneven(found["selections"])
     return counted or uneven or (bool(added) and is_off(added))
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from pathlib import Path
 
@@ -32,6 +34,34 @@ def test_keys_are_not_overwritten(tmp_path: Path) -> None:
         init_keys(tmp_path)
     assert all((tmp_path / name).read_bytes() == data
                for name, data in before.items() if name != "signing.key")  # fmt: skip
+
+
+def test_keys_that_found_no_room_leave_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+
+    def sync(file: int) -> None:
+        synced.append(file)
+        if len(synced) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", sync)
+    with pytest.raises(StorageError, match=r"ca\.key: cannot be written: No space left"):
+        init_keys(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert len(init_keys(tmp_path)) == 6
+
+
+def test_who_makes_keys_at_the_same_time_keeps_those_it_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = tmp_path / "ca.key"
+    monkeypatch.setattr(os, "fsync", lambda _file: theirs.write_text("theirs"))
+    with pytest.raises(StorageError, match=r"ca\.key: cannot be written: File exists"):
+        init_keys(tmp_path)
+    assert list(tmp_path.iterdir()) == [theirs]
+    assert theirs.read_text() == "theirs"
 
 
 def test_what_one_key_signs_the_other_checks(tmp_path: Path) -> None:

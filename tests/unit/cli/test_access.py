@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from evenflow.access.keys import public_key
+from evenflow.access.register import Issued, note
 from evenflow.access.revocation import Revocations
 from evenflow.access.tokens import Tokens
 from evenflow.cli import main
@@ -84,3 +86,18 @@ def test_without_keys_it_says_how_to_make_them(
     monkeypatch.chdir(tmp_path)
     assert main(["token", "issue", "a"]) != 0
     assert "evenflow keys init makes it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("age", "state", "told"), [(-600.0, "valid", 0), (20.0, "expired", 1), (61.0, "expired", 0)]
+)
+def test_of_an_expired_token_it_is_said_how_long_doors_still_accept_it(
+    folder: Path, capsys: pytest.CaptureFixture[str], age: float, state: str, told: int
+) -> None:
+    """They do, because clocks may differ (``access.clock_skew_s``)."""
+    expires = time.time() - age
+    note(folder, Issued("9f2c81d04be3a675", "car-*", ("items",), True, False, 0.0, expires))
+    listing = printed(capsys, "token", "list")
+    assert len(re.findall(r"^9f2c81d04be3a675 .* (?:40|[23]\d) s more$", listing, re.M)) == told
+    (row,) = json.loads(printed(capsys, "token", "list", "--json"))
+    assert (row["state"], row["accepted_until"]) == (state, expires + 60.0)

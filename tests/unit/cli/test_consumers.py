@@ -6,7 +6,7 @@ import pytest
 
 from evenflow.cli.consumers import ConsumersView, _print
 from evenflow.model.messages import CommitCopy
-from evenflow.slices.consumer.registry import BALANCER, NOBODY
+from evenflow.slices.consumer.registry.copies import BALANCER, NOBODY
 
 AT = 1_770_000_000 * 10**9
 

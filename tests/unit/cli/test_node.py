@@ -12,7 +12,7 @@ from evenflow.errors import NameTaken
 from evenflow.model.messages import NodeReport
 
 REPORT = NodeReport(
-    "items", "one~abc", 1, 1, False, (), (), (), 0, 0, 0, 0, 0, 0, 0, 0, 0.0, "here", 7
+    "items", "one~abc", 1, 1, False, (), (), (), 0, 0, 0, 0, 0, 0, 0, 0.0, "here", 7
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from evenflow.model.load import NodeState
 from evenflow.model.messages import NodeReport
 
 REPORT = NodeReport(
-    "items", "one~abc", 1, 1, False, (), (), (), 0, 0, 0, 0, 0, 0, 0, 0, 0.0, "here", 7
+    "items", "one~abc", 1, 1, False, (), (), (), 0, 0, 0, 0, 0, 0, 0, 0.0, "here", 7
 )  # fmt: skip
 
 

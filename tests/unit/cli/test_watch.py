@@ -78,13 +78,13 @@ def watch_of(fleet: Any) -> Watch:
         name = f"node-{number}~abc"
         view.nodes[name] = NodeReport(
             "items", name, 1, 1, False, tuple(range(33)), (0,) * 33, (1,) * 33,
-            10_000, 0, 500, 0, 0, 0, 0, 0, 0.0, "here", os.getpid(),
+            10_000, 0, 500, 0, 0, 0, 0, 0.0, "here", os.getpid(),
         )  # fmt: skip
         view.receipts += [
             Receipt(
-                "items", 1, "handover", name, "node-9~x", (1, 2), "done", 0.0, 8.1, 5, 0, 0, 0, ""
+                "items", 1, "handover", name, "node-9~x", (1, 2), "done", 0.0, 8.1, 5, 0, 0, ""
             ),
-            Receipt("items", 1, "assign", "", name, (3,), "x" * 200, 0.0, 8.1, 5, 0, 0, 0, ""),
+            Receipt("items", 1, "assign", "", name, (3,), "x" * 200, 0.0, 8.1, 5, 0, 0, ""),
         ]
     observer = SimpleNamespace(view=lambda topic: view, look=lambda seconds: None)
     watch = Watch(cast("Observer", observer), fleet, 0)

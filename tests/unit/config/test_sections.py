@@ -52,7 +52,7 @@ def test_assignments_that_are_not(assignment: str) -> None:
 
 def test_an_assignment_of_others_is_named_like_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint("tiles", "their.package:tiles", "evenflow.assignments")
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: [point])
+    monkeypatch.setattr("evenflow.registry.offered_in", lambda group: {point.name: point})
     assert TopicConfig(assignment="tiles:9").assignment == "tiles:9"
     with pytest.raises(ConfigError, match=r"entry point in the group evenflow\.assignments"):
         TopicConfig(assignment="tyles:9")

@@ -244,7 +244,7 @@ def test_bytes_behind_the_last_field_are_refused() -> None:
 
 
 REPORT = NodeReport(
-    "t", "n", 1, 2, False, (1,), (0,), (3,), 0, 0, 0, 0, 0, 0, 0, 0, 0.0, "host", 1
+    "t", "n", 1, 2, False, (1,), (0,), (3,), 0, 0, 0, 0, 0, 0, 0, 0.0, "host", 1
 )  # fmt: skip
 
 
@@ -255,7 +255,7 @@ REPORT = NodeReport(
         (ReplayAnswer("t", 1, "n", 1, (), (), (), (1,), ()), "columns refused, refused_terms"),
         (Beat("t", 1, 1, ("n",), (), ()), "columns nodes, numbers"),
         (Order("t", "n", 1, 77, (), ""), "unknown step 77"),
-        (Ack("t", "n", 1, 0, True, "", 0, 0, 0, 0), "unknown step 0"),
+        (Ack("t", "n", 1, 0, True, "", 0, 0, 0), "unknown step 0"),
         (replace(REPORT, states=(9,)), "unknown state"),
         (replace(REPORT, terms=()), "columns slices, states, terms"),
         (MapPage("t", 0, 1, 1, 1, ("n",), (2,), (1,)), "an owner beyond 1 nodes"),

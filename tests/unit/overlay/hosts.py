@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from msgspec.structs import replace
+
 from evenflow.overlay.members.clock import HybridClock
 from evenflow.overlay.members.table import MemberTable
 from evenflow.overlay.protocol.messages import Config, Envelope, Label, Member, ShelfId, TermStart
@@ -101,6 +103,11 @@ class FakeHost:
         """Learn that a broker is dead."""
         dead = self.members[name]
         self.members.merge([Member(dead.name, dead.coordinate, "", dead.incarnation, alive=False)])
+
+    def replace_disk(self, name: str, disk: int = 9) -> None:
+        """Learn that a broker lives with another disk."""
+        before = self.members[name]
+        self.members.merge([replace(before, incarnation=before.incarnation + 1, disk=disk)])
 
 
 def label(level: int = 2, **fields: Any) -> Label:

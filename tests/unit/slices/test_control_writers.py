@@ -10,7 +10,7 @@ from evenflow.slices import control_writers
 from evenflow.slices.actions import Send
 from evenflow.slices.control_writers import ControlWriters
 
-ACK = Ack("items", "a", 1, Step.ADD, True, "", 0, 0, 0, 0)
+ACK = Ack("items", "a", 1, Step.ADD, True, "", 0, 0, 0)
 CHUNK = CacheChunk("items", 1, "a", "b", 0, 1, 0, (), (), (), (), (), b"")
 
 

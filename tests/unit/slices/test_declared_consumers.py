@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenflow.config import TopicConfig
 from evenflow.model.messages import ConsumerCommit, CutStage
-from evenflow.slices.consumer.registry import declared_consumers, expected_consumers
+from evenflow.slices.consumer.registry.declared import declared_consumers, expected_consumers
 from evenflow.slices.ending.registrations import Registrations
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.outages import PATIENCE, SILENCE

@@ -7,7 +7,7 @@ import pytest
 from evenflow.model.ids import Position
 from evenflow.model.messages import CommitCopy, ConsumerCommit
 from evenflow.slices.consumer.core import ConsumerCore
-from evenflow.slices.consumer.registry import BALANCER, is_expired
+from evenflow.slices.consumer.registry.copies import BALANCER, is_expired
 from evenflow.slices.ending.registrations import Registrations
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.consumers.cluster import LapsingCluster

@@ -81,6 +81,24 @@ def test_a_node_that_dies_takes_nothing_with_it_while_the_publisher_lives() -> N
     assert newcomer_has(cluster) == 24
 
 
+def test_what_only_a_publisher_has_that_stands_still_comes_when_it_speaks_again() -> None:
+    """Until then nodes that were started anew do not know it, and a newcomer reads the others."""
+    cluster = cluster_that_keeps(ALWAYS)
+    publish(cluster, 3)
+    still = next(iter(cluster.publishers))
+    cluster.network.stop(still)
+    for node in list(cluster.nodes):
+        cluster.kill_node(node)
+    cluster.start_node()
+    newcomer = cluster.add_newcomer("newcomer")
+    calm(cluster, 10.0)
+    assert newcomer.has_everything
+    assert not set(newcomer.items()) & set(cluster.publishers.items_of[still])
+    cluster.settle(60.0)
+    cluster.check()
+    assert len(newcomer.items()) == 24
+
+
 def test_slices_that_move_take_it_along() -> None:
     cluster = cluster_that_keeps(ALWAYS)
     publish(cluster, 3)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 from evenflow.model.messages import ConsumerCommit
-from evenflow.slices.consumer.registry import Consumers
+from evenflow.slices.consumer.registry.consumers import Consumers
 from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.consumers.cluster import LapsingCluster
 from evenflow.testing.consumers.lapses import lapsing_schedule
@@ -50,20 +50,20 @@ def test_a_publisher_that_hears_old_news_of_one_that_was_released_does_not_wait_
 
 def test_who_is_named_by_others_alone_is_dropped_when_they_do_so_no_more() -> None:
     consumers = Consumers()
-    consumers.release_unlisted(["audit"])
+    consumers.on_ledger(["audit"])
     consumers.learn(["audit", "adhoc"])
-    consumers.release_unlisted(["audit"])
+    consumers.on_ledger(["audit"])
     for _ in range(2):
         assert consumers.names() == ("adhoc", "audit"), "the ledger may be late: it was just named"
         consumers.learn(["audit"])
-        consumers.release_unlisted(["audit"])
+        consumers.on_ledger(["audit"])
     assert consumers.names() == ("audit",)
 
 
 def test_a_node_passes_on_whom_it_knows_itself_and_no_rumours() -> None:
     consumers = Consumers()
     consumers.learn(["audit", "rumour"])
-    consumers.release_unlisted(["audit"])
+    consumers.on_ledger(["audit"])
     consumers.commit(said(3))
     assert consumers.names() == ("adhoc", "audit", "rumour")
     assert consumers.named() == ("adhoc", "audit")
@@ -71,13 +71,13 @@ def test_a_node_passes_on_whom_it_knows_itself_and_no_rumours() -> None:
 
 def test_one_that_is_about_to_register_is_kept_for_while_it_says_so() -> None:
     consumers = Consumers()
-    consumers.release_unlisted(["audit"])
+    consumers.on_ledger(["audit"])
     for _ in range(3):
         consumers.commit(said(3))
-        consumers.release_unlisted(["audit"])
-        consumers.release_unlisted(["audit"])
+        consumers.on_ledger(["audit"])
+        consumers.on_ledger(["audit"])
         assert "adhoc" in consumers.names(), "a word may be a little late"
-    consumers.release_unlisted(["audit"])
+    consumers.on_ledger(["audit"])
     assert "adhoc" not in consumers.names()
     consumers.commit(said(9))
     assert "adhoc" in consumers.names(), "it never was released by a ledger: it begins anew"
@@ -86,11 +86,11 @@ def test_one_that_is_about_to_register_is_kept_for_while_it_says_so() -> None:
 def test_one_that_a_ledger_released_is_registered_by_a_ledger_alone() -> None:
     consumers = Consumers()
     consumers.commit(said(3))
-    consumers.release_unlisted(["adhoc"])
-    consumers.release_unlisted([])
+    consumers.on_ledger(["adhoc"])
+    consumers.on_ledger([])
     consumers.commit(said(4))
     assert consumers.names() == ()
-    consumers.release_unlisted(["adhoc"])
+    consumers.on_ledger(["adhoc"])
     assert consumers.names() == ("adhoc",)
 
 

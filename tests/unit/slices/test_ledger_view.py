@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from evenflow.model.messages import CutStage, Ledger, WriterCut
+from evenflow.slices import ledger_view
 from evenflow.slices.ledger_view import LedgerView
 
 WRITER, TERM = 7, 5
@@ -61,3 +66,14 @@ def test_a_balancer_that_does_not_know_a_writer_to_be_cleared_is_to_be_told() ->
     assert one.ahead == {WRITER}
     one.on_ledger(ledger(9, CutStage.CLEARED))
     assert one.ahead == set()
+
+
+def test_the_oldest_ends_are_forgotten_with_their_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_view, "MOST_ENDED", 3)
+    one = LedgerView()
+    for writer in range(1, 6):
+        one.on_cut(replace(CUT, writer=writer, term=writer))
+        stages = (int(CutStage.COMPLETE),) * writer
+        writers = tuple(range(1, writer + 1))
+        one.on_ledger(Ledger("items", writer, writers, writers, stages, (), ()))
+    assert list(one.entries) == list(one.cuts) == [3, 4, 5]

@@ -300,3 +300,18 @@ def test_a_writer_whose_cut_one_consumer_alone_remembers_goes_on():
 def test_a_newcomer_of_whom_a_publisher_hears_late_begins_anew():
     """It let its history go by its own clock, and the newcomer had planned to read it."""
     served_schedule(700858)
+
+
+def test_a_writer_that_was_cut_twice_is_read_from_its_first_epoch():
+    """Of a topic that keeps a history, by a query that takes few items and was late."""
+    served_schedule(811278)
+
+
+def test_a_newcomer_reads_a_publisher_that_stood_still_when_it_speaks_again():
+    """All nodes were started anew meanwhile: nobody but the publisher has its history."""
+    served_schedule(821045)
+
+
+def test_a_balancer_does_not_overwrite_what_another_has_saved_on_their_disk():
+    """Both led, in two parts of the domain; the writer whose end was lost waited for ever."""
+    served_schedule(810454)

@@ -17,6 +17,7 @@ import pytest
 from evenflow.model import messages
 from evenflow.model.messages import Ack, Step
 from evenflow.slices.balancer.session import NEXT, ORDERS, TO_GIVER, Session, Stage
+from evenflow.slices.consumer.registry.states import TRANSITIONS, State, Trigger
 from evenflow.slices.node.giver_taker import GIVER, TAKER, SessionState
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -35,12 +36,15 @@ BY_THEMSELVES = {
 
 def diagram(first: Enum, *tables: Mapping[tuple[Enum, Enum | str], Enum]) -> str:
     """Transitions as a Mermaid diagram; steps that change nothing are left out."""
-    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {first.name}"]
+    arrows: dict[tuple[Enum, Enum], list[str]] = {}
     for table in tables:
         for (before, step), after in table.items():
             if before is not after:
                 name = step.name if isinstance(step, Enum) else step
-                lines.append(f"    {before.name} --> {after.name} : {name}")
+                arrows.setdefault((before, after), []).append(name)
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {first.name}"]
+    for (before, after), names in arrows.items():
+        lines.append(f"    {before.name} --> {after.name} : {', '.join(names)}")
     return "\n".join([*lines, "```"])
 
 
@@ -79,10 +83,11 @@ def after(stage: Stage, event: Callable[[Session], object]) -> Stage:
 def ack(session: Session, step: Step) -> Ack:
     giving = step in (Step.FREEZE, Step.REMOVE, Step.SEND_CACHE)
     node = session.giver if giving else session.taker
-    return Ack("t", node, session.term, step, True, "", 0, 0, 0, 0)
+    return Ack("t", node, session.term, step, True, "", 0, 0, 0)
 
 
 BLOCKS = {
+    "consumer": lambda: diagram(State.UNKNOWN, TRANSITIONS),
     "coordinator": lambda: diagram(Stage.FREEZING, NEXT),
     "coordinator table": coordinator_table,
     "giver": lambda: diagram(SessionState.NEW, of_side(GIVER)),
@@ -96,6 +101,12 @@ def test_a_block_of_the_page_is_what_the_code_says(name: str) -> None:
     found = re.search(rf"<!-- {name} -->\n(.*?)\n<!-- end -->", page, re.DOTALL)
     assert found, f"docs/protocol.md has no block {name!r}"
     assert found[1] == BLOCKS[name]()
+
+
+def test_everything_that_happens_to_a_consumer_is_explained() -> None:
+    page = PAGE.read_text()
+    for one in (*State, *Trigger):
+        assert f"`{one.name}`" in page, one
 
 
 def test_every_message_and_step_of_the_protocol_is_explained() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from evenflow.model.ids import Position
 from evenflow.model.messages import CommitCopy, ConsumerCommit
-from evenflow.slices.consumer.registry import BALANCER
+from evenflow.slices.consumer.registry.consumers import MOST_RELEASED
+from evenflow.slices.consumer.registry.copies import BALANCER
 from evenflow.slices.ending.registrations import Registrations
 
 
@@ -59,3 +60,18 @@ def test_what_another_balancer_has_written_down_meanwhile_is_not_taken_back() ->
     found = adopted(commit(9, 90), heard(commit(5, 50)))
     assert found.position("spark") == Position({7: 90})
     assert found.to_save() == [commit(9, 90)]
+
+
+def test_what_is_remembered_of_those_that_have_ended_is_bounded() -> None:
+    found = Registrations()
+    found.on_commit(commit(1, 1), 0.0)
+    for number in range(MOST_RELEASED + 50):
+        last = ConsumerCommit("items", f"q{number}", number + 1, (7,), (1,), ended=True)
+        found.on_commit(last, 0.0)
+    found.to_save()
+    found.on_saved(0.0)
+    assert len(found.consumers.everybody()) == MOST_RELEASED + len(["spark"])
+    assert found.consumers.newest("q49") is None
+    assert found.consumers.newest("q50") is not None
+    assert list(found._heard) == ["spark"]
+    assert found.registered() == {"spark": 1}

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evenflow.errors import EvenflowError
+from evenflow.errors.telling import error_text
 from evenflow.model.messages import ActionOrder, ActionOutcome
 from evenflow.registry import Registry
 
@@ -183,4 +184,4 @@ class ExecutorHost:
 
 
 def _said(error: Exception) -> str:
-    return str(error) if isinstance(error, EvenflowError) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, EvenflowError) else error_text(error)

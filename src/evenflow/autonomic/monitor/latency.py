@@ -18,6 +18,7 @@ from collections import OrderedDict
 from statistics import median
 from typing import Final
 
+from evenflow.domain.channels import is_node
 from evenflow.model.messages import Ping
 
 PEERS: Final = 3
@@ -91,8 +92,8 @@ class Latencies:
 
     def hear(self, ping: Ping, now: float) -> Ping | None:
         """A ping, or the answer to one; return what to answer."""
-        if ping.target != self.source:
-            return None
+        if ping.target != self.source or not is_node(ping.source):
+            return None  # an answer to a wildcard would go to everybody
         if not ping.answer:
             return Ping(self.source, ping.source, ping.number, answer=True)
         peer, sent = self._under_way.get(ping.number, ("", 0.0))

@@ -28,6 +28,7 @@ from evenflow.autonomic.analyze.balancer_events import BalancerEvent
 from evenflow.autonomic.analyze.local_events import EventNotification, Phase
 from evenflow.config.called import call_with
 from evenflow.errors import ConfigError, EvenflowError
+from evenflow.errors.telling import error_text
 from evenflow.registry import Registry
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ class PlanningService:
         except EvenflowError as error:
             return Decision(rule, failure=str(error))
         except Exception as error:  # noqa: BLE001 - a planner of others may raise anything
-            return Decision(rule, failure=f"{type(error).__name__}: {error}")
+            return Decision(rule, failure=error_text(error))
         return Decision(rule)
 
     def _planned(self, rule: Rule, event: EventNotification, now: float) -> ActionPlan | None:

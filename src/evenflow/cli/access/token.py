@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import secrets
 import time
 from datetime import UTC, datetime
@@ -67,7 +68,7 @@ def token(
     config = shared.config()
     folder = config.access_folder
     if action == "list":
-        return _list(folder, as_json=as_json)
+        return _list(folder, config.access.clock_skew_s, as_json=as_json)
     if not name:
         raise UsageError(f"say whose: evenflow token {action} NAME")
     if action == "revoke":
@@ -88,9 +89,9 @@ def _issue(folder: Path, subject: str, allowed: Allowed, lifetime_s: float) -> s
     return made
 
 
-def _list(folder: Path, *, as_json: bool) -> int:
+def _list(folder: Path, skew_s: float, *, as_json: bool) -> int:
     revoked, now = read_revoked(folder / FILE), time.time()
-    rows = [_row(one, revoked, now) for one in issued(folder)]
+    rows = [_row(one, revoked, now, skew_s) for one in issued(folder)]
     if as_json:
         print(json.dumps(rows, indent=2))
         return 0
@@ -98,6 +99,10 @@ def _list(folder: Path, *, as_json: bool) -> int:
         print(f"no token was issued here ({folder})")
         return 0
     print_table(COLUMNS, [_cells(row) for row in rows])
+    for row in rows:
+        left_s = row["accepted_until"] - now
+        if row["state"] == "expired" and left_s > 0:
+            print(f"{row['id']} has expired, and doors accept it for {math.ceil(left_s)} s more")
     return 0
 
 
@@ -107,7 +112,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
     return [row["id"], row["subject"], ", ".join(row["publish"]), may, until, row["state"]]
 
 
-def _row(one: Issued, revoked: dict[str, float], now: float) -> dict[str, Any]:
+def _row(one: Issued, revoked: dict[str, float], now: float, skew_s: float) -> dict[str, Any]:
     state = "revoked" if one.id in revoked else "expired" if now > one.expires else "valid"
     return {
         "id": one.id,
@@ -117,6 +122,7 @@ def _row(one: Issued, revoked: dict[str, float], now: float) -> dict[str, Any]:
         "send": one.send,
         "issued": one.issued,
         "expires": one.expires,
+        "accepted_until": one.expires + skew_s,
         "state": state,
     }
 

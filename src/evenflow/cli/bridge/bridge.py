@@ -36,6 +36,7 @@ from evenflow.domain.channels import is_node
 from evenflow.domain.cyclone import Participant
 from evenflow.edge.shell.topics import door_topics
 from evenflow.errors import ConfigError
+from evenflow.errors.words import are, counted
 from evenflow.metrics.catalogue import BRIDGE
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ async def _run(
             fault = await until_stopped(running.wait(), stop, duration)
             if fault is None and not await _drain(running, drain_within, hurry):
                 warn(
-                    f"{running.devices} devices are still here;"
+                    f"{counted(running.devices, 'device')} {are(running.devices)} still here;"
                     " they look for other bridges by themselves"
                 )
     finally:

@@ -21,6 +21,7 @@ from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.running import StopSignal
 from evenflow.cli.values import POSITIVE, Number, Whole, seconds
 from evenflow.errors import ConfigError
+from evenflow.errors.words import counted
 from evenflow.fleet.mobile_processes import FleetProcesses
 from evenflow.fleet.tour import Tour, TourBooks
 from evenflow.metrics.catalogue import VEHICLES
@@ -110,7 +111,7 @@ def fleet(
     ):
         began = time.monotonic()
         books = running.ask("attach", patience_s=600.0)
-        say(f"{books.attached} vehicles attached in {time.monotonic() - began:.1f} s")
+        say(f"{counted(books.attached, 'vehicle')} attached in {time.monotonic() - began:.1f} s")
         running.ask("drive")
         _watch(running, stop, duration, metering)
         running.ask("park")
@@ -155,7 +156,7 @@ def _line(books: TourBooks, items: int) -> str:
     return (
         f"{books.attached} of {books.vehicles} attached ({at or 'nowhere'}), {items} items/s,"
         f" safe after {p50:.0f} ms (p99 {p99:.0f}), {books.kept} kept,"
-        f" {books.lost} connections lost, {books.messages} messages"
+        f" {counted(books.lost, 'connection')} lost, {counted(books.messages, 'message')}"
     )
 
 

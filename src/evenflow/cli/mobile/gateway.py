@@ -30,6 +30,7 @@ from evenflow.domain.cyclone import Participant
 from evenflow.edge.shell.topics import door_topics
 from evenflow.edge.shell.twin_check import TwinCheck
 from evenflow.errors import ConfigError
+from evenflow.errors.words import are, counted
 from evenflow.metrics.catalogue import GATEWAY
 from evenflow.mobile.gateway.neighbours import presence_of
 from evenflow.mobile.gateway.settings import GatewaySettings
@@ -211,7 +212,7 @@ async def _run(
                 if not await running.drain(drain_within):
                     took = time.monotonic() - began
                     warn(
-                        f"{running.nodes} nodes are still here after"
+                        f"{counted(running.nodes, 'node')} {are(running.nodes)} still here after"
                         f" {took:.0f} s; they find other gateways by themselves"
                     )
     finally:

@@ -12,6 +12,7 @@ import rich_click as click
 from evenflow.cli.options import Shared, command
 from evenflow.cli.output.tables import Column, number, print_table, prose
 from evenflow.errors import ConfigError
+from evenflow.errors.words import counted
 from evenflow.slices.dead_letters.reading import list_letters, settle_letters
 from evenflow.slices.publisher.publisher import Publisher
 
@@ -52,7 +53,9 @@ def dead(shared: Shared, action: str, topic: str | None, *, as_json: bool) -> in
     else:
         count = settle_letters(topic, config, None)
     did = {"replay": "replayed", "drop": "dropped"}[action]
-    print(json.dumps({"topic": topic, did: count}) if as_json else f"{did} {count} items")
+    print(
+        json.dumps({"topic": topic, did: count}) if as_json else f"{did} {counted(count, 'item')}"
+    )
     return 0
 
 

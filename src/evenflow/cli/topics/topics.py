@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
 
@@ -25,12 +26,15 @@ EXAMPLES = """\
 
 A topic is processed by an application at its nodes, or served: then consumers
 read it, and each is shown with the items it is behind. The rate is that of
-closed epochs, over two seconds.
+closed epochs, over two seconds. The slices are those of the domain, where a
+balancer or a node is heard, whatever the file says.
 """
 COLUMNS = (
     "topic", Column("kind", 1), number("slices", 4), number("publishers", 5), number("items/s", 2),
     number("nodes", 3), number("backlog"),
 )  # fmt: skip
+SAID: Final = re.compile(r"(\d{1,6}) slices by ")
+"""How nodes say it, as :attr:`evenflow.config.TopicConfig.slicing` puts it."""
 FIRST_S = 1.0
 RATE_S = 2.0
 
@@ -43,7 +47,7 @@ def topics(shared: Shared, *, topic: str | None, as_json: bool) -> int:
     config = shared.config()
     wanted = config.all_topics if topic is None else (config.topic(topic),)
     configured = {one.name: one for one in wanted}
-    consumers = {name: ConsumersView(name) for name, one in configured.items() if one.served}
+    consumers = {name: ConsumersView(name) for name in configured}
 
     def hear(message: Any) -> None:
         name = message.key[0] if isinstance(message, Gone) else message.topic
@@ -65,7 +69,7 @@ def topics(shared: Shared, *, topic: str | None, as_json: bool) -> int:
             configured.get(name),
             observer.view(name),
             before.get(name, {}),
-            consumers[name].rows(configured[name]) if name in consumers else [],
+            consumers.get(name),
         )
         for name in names
         if name
@@ -87,14 +91,24 @@ def as_row(
     topic: TopicConfig | None,
     view: TopicView,
     before: dict[int, int],
-    consumers: list[dict[str, Any]],
+    readers: ConsumersView | None,
 ) -> dict[str, Any]:
-    """A topic as the listing shows it."""
+    """A topic as the listing shows it.
+
+    Args:
+        name: The topic.
+        topic: How this command's file has it; None: not at all.
+        view: What the domain shows of it.
+        before: Items of each writer at the first look.
+        readers: Its consumers; None of a topic that the file does not have.
+    """
+    consumers = readers.rows(topic) if readers is not None and topic is not None else []
+    serving = readers is not None and bool(readers.core.progress)
     came = sum(max(0, now - before.get(w, now)) for w, now in _published(view).items())
     return {
         "topic": name,
-        "kind": _kind(topic),
-        "slices": topic.slices if topic is not None else None,
+        "kind": kind_of(topic, serving=serving),
+        "slices": slices_of(topic, view),
         "publishers": len(view.publishers),
         "items_s": round(came / RATE_S, 1),
         "nodes": len(view.nodes),
@@ -106,14 +120,29 @@ def as_row(
     }
 
 
-def _kind(topic: TopicConfig | None) -> str:
+def slices_of(topic: TopicConfig | None, view: TopicView) -> int | None:
+    """Into how many slices a topic is cut.
+
+    By its balancer's map, else by what nodes say, else by the file; None: nobody knows.
+    """
+    if view.map is not None:
+        return view.map.slice_count
+    said = (SAID.match(report.layout) for report in view.nodes.values())
+    found = next((match for match in said if match is not None), None)
+    if found is not None:
+        return int(found[1])
+    return topic.slices if topic is not None else None
+
+
+def kind_of(topic: TopicConfig | None, *, serving: bool) -> str:
+    """What the file says of a topic; where nodes serve it though the file does not say so, that."""
     if topic is None:
         return "not configured"
     if topic.is_dead:
         return "dead letters"
     if topic.durable:
         return "durable"
-    return "served" if topic.served else "processed"
+    return "served" if topic.served or serving else "processed"
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

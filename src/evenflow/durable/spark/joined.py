@@ -26,6 +26,7 @@ from evenflow.durable.joining import Joining, place_of
 from evenflow.durable.spark.reading import Bundles, shares
 from evenflow.durable.spark.source import PartPartition
 from evenflow.errors import ConfigError, ReadFailed
+from evenflow.errors.words import counted, have
 from evenflow.overlay.client.blocking import Client
 from evenflow.slices.consumer.arrow_batches import HEADED, SCHEMA
 from evenflow.slices.consumer.core import EARLIEST
@@ -187,7 +188,11 @@ class JoinedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for entry in part.entries:
                 rows = archive.rows(entry)
                 if rows is None:
-                    raise ReadFailed(self._topic, (), f"{entry.items} items have expired")
+                    raise ReadFailed(
+                        self._topic,
+                        (),
+                        f"{counted(entry.items, 'item')} {have(entry.items)} expired",
+                    )
                 if self._options.headers:
                     rows = with_headers(rows).select(HEADED.names)
                 else:

@@ -20,6 +20,7 @@ from evenflow.durable.archive import Archive
 from evenflow.durable.frames import archive_topic
 from evenflow.durable.selection import may_be_in, selected
 from evenflow.errors import ReadFailed, StoreTimeout, UnknownTopic
+from evenflow.errors.words import counted, have
 from evenflow.model.ids import WriterId
 from evenflow.model.selection import ALL, Selection
 from evenflow.overlay.client.blocking import Client
@@ -193,12 +194,13 @@ def items_in(archive: Archive, part: Bundles, *, headed: bool = False) -> Iterat
     """Yield the items that are wanted of some bundles."""
     for entry in part.entries:
         rows = archive.rows(entry)
+        expired = f"{counted(entry.items, 'item')} {have(entry.items)} expired"
         if rows is not None:
             yield from _items(selected(part.wanted, rows), headed=headed)
         elif part.lossless:
-            raise ReadFailed(archive.topic, (), f"{entry.items} items have expired in the store")
+            raise ReadFailed(archive.topic, (), f"{expired} in the store")
         else:
-            _log.warning("%d items of %s have expired in the store", entry.items, archive.topic)
+            _log.warning("topic %s: %s in the store", archive.topic, expired)
 
 
 def _items(rows: pa.Table, *, headed: bool) -> Iterator[pa.RecordBatch]:

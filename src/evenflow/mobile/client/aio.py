@@ -43,7 +43,7 @@ from evenflow.mobile.link.dialing import open_link
 from evenflow.mobile.link.tls import client_context
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
     from evenflow.mobile.client.buffer import Limits
@@ -110,17 +110,8 @@ async def connect(
     name = checked_name("node", node)
     described = checked_attributes(attributes or {})
     place = None if position is None else checked_place(*position)
-    disk = None if outbox is None else ClientDisk(Path(outbox), name)
-    try:
-        core = _core(
-            name, token, addresses, limits, patience, None if disk is None else disk.load()
-        )
-    except BaseException as error:
-        if disk is not None:
-            disk.close()
-        if isinstance(error, Contradiction):
-            raise StorageError(str(outbox), "its items and numbers do not fit together") from None
-        raise
+    begin = partial(_core, name, token, addresses, limits, patience)
+    disk, core = (None, begin(None)) if outbox is None else _opened(Path(outbox), name, begin)
     core.attributes, core.position = described, place
     client = AsyncClient(core, dialler or partial(_dial, trusted), disk, watcher)
     client.on_message(on_message)
@@ -150,6 +141,20 @@ def _core(
     if kept is not None:
         core.buffer.restore(kept.topics, kept.items)
     return core
+
+
+def _opened(
+    folder: Path, name: str, begin: Callable[[Kept], ClientCore]
+) -> tuple[ClientDisk, ClientCore]:
+    """Return a client's outbox, and its core with what that has kept."""
+    disk = ClientDisk(folder, name)
+    try:
+        return disk, begin(disk.load())
+    except BaseException as error:
+        disk.close()
+        if isinstance(error, Contradiction):
+            raise StorageError(str(folder), "its items and numbers do not fit together") from None
+        raise
 
 
 def _checked_trust(trust: Trust | str | PathLike[str]) -> Trust:

@@ -15,6 +15,7 @@ import os
 import secrets
 import socket
 import sqlite3
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -101,7 +102,9 @@ class ClientDisk:
                 str(folder), f"{holder} uses it: stop that one, or give another folder"
             ) from None
         os.ftruncate(self._lock, 0)
-        os.pwrite(self._lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        # The name is only told; a full disk is found, and told in words, by what needs the room.
+        with suppress(OSError):
+            os.pwrite(self._lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
 
     def _open(self, node: str) -> None:
         # One thread at a time uses it, but not always the same one.

@@ -24,6 +24,7 @@ from evenflow.errors import (
     OutboxRefused,
     StorageError,
 )
+from evenflow.errors.words import are, counted
 from evenflow.mobile.client import events
 from evenflow.mobile.client.wire import Wire
 from evenflow.mobile.link.frames import Message
@@ -259,10 +260,13 @@ class ClientShell:
     def _cause(self) -> str:
         """What keeps items from being safe, in words."""
         core = self._core
-        kept = f"{core.buffer.items} items are not safe"
+        items = core.buffer.items
+        kept = f"{counted(items, 'item')} {are(items)} not safe"
         if not core.gateway:
             waits = f", {kept}" if core.buffer.items else ""
             return f"there is no connection{waits}: {core.reason}"
+        if not core.topics:
+            return f"{kept}: the token allows no topic that gateway {core.gateway!r} serves"
         barred = [one for one in core.buffer.topics if one and one not in core.topics]
         if barred:
             return f"{kept}: the token does not allow topic {barred[0]!r}"

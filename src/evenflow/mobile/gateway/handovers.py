@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from evenflow.edge.actions import Write
+from evenflow.errors.words import counted
 from evenflow.mobile.gateway.events import HandoverReceipt, Ordered, Send
 from evenflow.mobile.link.frames import Handover
 from evenflow.model.messages import NodeOutcome
@@ -246,7 +247,7 @@ class Handovers:
         del self._orders[order.order.key]
         failed = [one for one in order.receipts if not one.ok]
         moved = len(order.receipts) - len(failed)
-        reason = f"{moved} of {len(order.receipts)} nodes moved"
+        reason = f"{moved} of {counted(len(order.receipts), 'node')} moved"
         if failed:
             reason += f"; {failed[0].node} {failed[0].reason}"
             reason += f", and {len(failed) - 1} more" if len(failed) > 1 else ""

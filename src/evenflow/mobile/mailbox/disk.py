@@ -92,9 +92,9 @@ class MailDisk(Closing):
             sync_folder(folder)
         except sqlite3.Error as error:
             os.close(self._lock)
-            raise StorageError(
-                str(folder), f"{error}: repair or remove it; what waits there is lost then"
-            ) from None
+            full = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
+            todo = "make room" if full else "repair or remove it; what waits there is lost then"
+            raise StorageError(str(folder), f"{error}: {todo}") from None
 
     def load(self) -> Memory:
         """Everything but the payloads."""

@@ -10,6 +10,7 @@ import fcntl
 import os
 import socket
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from evenflow.errors import StorageError
@@ -39,7 +40,10 @@ def lock_folder(folder: Path) -> int:
         ) from None
     os.ftruncate(lock, 0)
     since = time.strftime("%Y-%m-%d %H:%M:%S")
-    os.pwrite(lock, f"process {os.getpid()} on {socket.gethostname()} since {since}\n".encode(), 0)
+    # The name is only told; a full disk is found, and told in words, by what needs the room.
+    with suppress(OSError):
+        holder = f"process {os.getpid()} on {socket.gethostname()} since {since}\n"
+        os.pwrite(lock, holder.encode(), 0)
     return lock
 
 

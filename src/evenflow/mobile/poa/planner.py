@@ -20,6 +20,7 @@ import msgspec
 
 from evenflow.autonomic.execute.actions import Action, ActionPlan
 from evenflow.errors import ConfigError
+from evenflow.errors.words import counted
 from evenflow.mobile.poa.evening import LOADS, Evening, Move, Post, moves
 
 if TYPE_CHECKING:
@@ -158,6 +159,9 @@ class GatewayPlanner:
 
 
 def _reason(planned: list[Move]) -> str:
-    told = [f"{len(move.nodes)} nodes from {move.giver} to {move.taker}" for move in planned[:10]]
+    told = [
+        f"{counted(len(move.nodes), 'node')} from {move.giver} to {move.taker}"
+        for move in planned[:10]
+    ]
     more = f" and {len(planned) - 10} more" if len(planned) > 10 else ""
     return ", ".join(told) + more if told else "gateways have come or gone: their alternatives"

@@ -51,8 +51,6 @@ class NodeReport:
     backlog_items: Number
     """Items received and not yet processed."""
     backlog_octets: Number
-    lost: Number
-    """Items that nobody could replay."""
     repeated: Number
     """Items that arrived again and were dropped."""
     failed: Number
@@ -195,7 +193,6 @@ class Receipt:
     """From the first order until the taker owned the slices."""
     moved: Number
     replayed: Number
-    lost: Number
     repeated: Number
     why: Text
     """The reason in words: who joined, left or died, who asked for it."""

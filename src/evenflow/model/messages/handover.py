@@ -94,8 +94,6 @@ class Ack:
     """MERGED: items the giver processed after it had declared its positions (must be 0)."""
     replayed: Number
     """SETTLED: items that publishers had to resend."""
-    lost: Number
-    """SETTLED: items that nobody has any more."""
 
 
 @dataclass(frozen=True, slots=True)

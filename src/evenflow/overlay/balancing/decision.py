@@ -73,9 +73,10 @@ def improve(
         least: Load by which the highest load that it meets must fall; 0: it need not fall.
     """
     best = best_spot(others, level, spot, candidates)
-    if best == spot:
-        return None
     here, there = (coordinate_load(others, place, level) for place in (spot, best))
-    if least and here.maximum - there.maximum < least:
-        return None
-    return Improvement(best, here, there)
+    return Improvement(best, here, there) if is_worth_a_move(here, there, least) else None
+
+
+def is_worth_a_move(here: CoordinateLoad, there: CoordinateLoad, least: float = 0.0) -> bool:
+    """Say whether a place is better, and by enough if told how much that is."""
+    return there.better_than(here) and not (least and here.maximum - there.maximum < least)

@@ -5,18 +5,20 @@ told what a topic is expected to take: the broker that makes a new topic, its ho
 the best place before it has grown (`births`). Both together are the paper's combined approach
 (VI-C), and the same steps.
 
-There is no centre. Every broker tells all others what it bears (`gossip`), and wakes now and then
-on its own. Then it decides by algorithm 2 (`decision`) whether its smallest topic has a better
-place, and has it moved::
+There is no centre. Every broker knows loads: those of all others, which tell it (`gossip`), or
+those around it (`vicinity`), and then it asks for others (`asked_places`). It wakes now and then on
+its own, decides by algorithm 2 (`decision`) whether its smallest topic has a better place, and has
+it moved::
 
+    search    a better place is found by what is known, or asked for  AskPlace, PlaceIs
     offer     the broker that would lead the topic is asked           Offer, OfferReply
     relieve   the topic's home moves it, as it moves any topic        Relieve, MoveDone, Failed
 
 Brokers that decide at the same time, each by what it has heard, must not all run to the same place,
 nor push a topic to and fro:
 
-- The *taker* decides again by the shares it knows, in which each topic that it has accepted counts
-  from the moment of acceptance (a `Reservation`), and tells its new share to all. So of what many
+- The *taker* decides again by the loads it knows, in which each topic that it has accepted counts
+  from the moment of acceptance (a `Reservation`), and tells its new share. So of what many
   offer one broker at a time, it accepts topics only while it is still the better place.
 - *Home* moves a topic only from where the deciding broker believed it, and not again within one
   interval: of several brokers that want to be rid of the same topic, one succeeds.
@@ -34,17 +36,26 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
+from evenflow.overlay.balancing.asked_places import AskedPlaces
 from evenflow.overlay.balancing.births import Births
-from evenflow.overlay.balancing.candidates import Candidates
-from evenflow.overlay.balancing.decision import PlacedTopic, improve, smallest_of
-from evenflow.overlay.balancing.gossip import Reservation, ShareGossip
+from evenflow.overlay.balancing.decision import PlacedTopic, smallest_of
+from evenflow.overlay.balancing.gossip import ShareGossip
+from evenflow.overlay.balancing.known_places import KnownPlaces
 from evenflow.overlay.balancing.loads import Level
+from evenflow.overlay.balancing.own_share import OwnShare, Reservation
+from evenflow.overlay.balancing.places import Wish, in_bytes
+from evenflow.overlay.balancing.selections import GOSSIP, SELECTIONS
+from evenflow.overlay.balancing.vicinity import Vicinity
+from evenflow.overlay.members.mail import MOST_HOPS
 from evenflow.overlay.protocol.events import LogMove
 from evenflow.overlay.protocol.messages import (
+    AskPlace,
     Failed,
+    LoadReport,
     MoveDone,
     Offer,
     OfferReply,
+    PlaceIs,
     Relieve,
     ShelfId,
 )
@@ -52,15 +63,12 @@ from evenflow.overlay.replica.copy import RETRY_S
 from evenflow.overlay.space.coordinate import geographic_hash
 
 if TYPE_CHECKING:
-    from evenflow.overlay.balancing.loads import NodeLoads
+    from evenflow.overlay.balancing.places import BetterPlace, PlaceSearch, SearchEnd
     from evenflow.overlay.ports import ExchangeHost
     from evenflow.overlay.protocol.messages import Envelope, Share
     from evenflow.overlay.replica.copy import Copy
     from evenflow.overlay.shelf.shelf import Shelf
-    from evenflow.overlay.space.coordinate import Coordinate
 
-MARGIN = 0.01
-"""Part of the mean node load by which a move must lower the highest load that it meets."""
 PATIENCE_S = 12.0
 """A move that is not answered by then is given up on; home ends every move sooner."""
 
@@ -69,17 +77,12 @@ PATIENCE_S = 12.0
 class Transfer:
     """A move under way that this broker wants."""
 
-    placed: PlacedTopic[str]
-    start: Coordinate
-    to: Coordinate
-    spot: tuple[str, ...]
+    wish: Wish
+    to: BetterPlace
     correlation: int
     deadline: float
-    new: bool = False
     accepted: bool = False
     asked: float = -1.0
-    seen: tuple[tuple[str, float], ...] = ()
-    """Loads before and as expected after, for the history."""
 
 
 class TopicExchange:
@@ -98,37 +101,52 @@ class TopicExchange:
         self._wake = host.now + self._interval_s * (1 + self._rng.random())
         self._transfer: Transfer | None = None
         self._correlation = 0
-        self._candidates: Candidates | None = None
-        self._gossip = ShareGossip(host, shelves)
         self._births = Births()
-        self.shares = self._gossip.shares
+        self._own = OwnShare(host, shelves)
+        self._telling: ShareGossip | Vicinity
+        self._places: PlaceSearch
+        if host.settings.selection == GOSSIP:
+            self._telling = ShareGossip(host, self._own)
+            self._places = KnownPlaces(host, self._telling.shares)
+        else:
+            selection = SELECTIONS.get(host.settings.selection)
+            self._telling = Vicinity(host, self._own)
+            self._places = AskedPlaces(host, self._telling, selection, self._rng)
+        self.shares = self._telling.shares
 
     @property
     def load(self) -> int:
         """Bytes that this broker must have room for: equation 4."""
         return round(self.shares.loads().load(self._host.members.me.name, Level.THREE))
 
+    @property
+    def idle(self) -> bool:
+        """Whether no topic is on its way from here, and no place is looked for."""
+        return self._transfer is None and not self._places.searching
+
     def on_members_changed(self) -> None:
         """A broker came or went."""
-        self._candidates = None
-        self._gossip.on_members_changed()
+        self._telling.on_members_changed()
+        self._places.on_members_changed()
 
     def on_share(self, link: str, share: Share) -> None:
-        """Another broker tells what it bears."""
-        self._gossip.on_share(link, share)
+        """Another broker tells all what it bears."""
+        if isinstance(self._telling, ShareGossip):
+            self._telling.on_share(link, share)
 
     def review(self) -> None:
         """Report and decide when it is due."""
         if not self._interval_s:
             return
-        self._gossip.review()
+        self._telling.review()
+        self._places.review()
         if self._transfer is not None:
             self._advance(self._transfer)
-        if self._transfer is None and self._host.settings.topic_bytes and self._host.steady:
+        if self.idle and self._host.settings.topic_bytes and self._host.steady:
             self._place_newborn()
         if self._host.now >= self._wake:
             self._wake = self._host.now + self._interval_s * (0.5 + self._rng.random())
-            if self._transfer is None and self._host.steady:
+            if self.idle and self._host.steady:
                 self._decide()
 
     # -- giving ---------------------------------------------------------------------------------
@@ -136,13 +154,11 @@ class TopicExchange:
     def _place_newborn(self) -> None:
         """Algorithm 1: find a topic that was just made here the best place."""
         expected = self._host.settings.topic_bytes
-        copy = self._births.next_of(self._gossip.led(), expected, self._spot_known)
+        copy = self._births.next_of(self._own.led(), expected, self._spot_known)
         if copy is not None:
-            load = float(self._gossip.load_of(copy))
+            load = float(self._own.load_of(copy))
             placed: PlacedTopic[str] = PlacedTopic(copy.shelf.topic, self._spot_of(copy), load)
-            self._seek(placed, copy.shelf.coordinate, least=0.0, new=True)
-            if self._transfer is None:
-                self._births.is_home(copy.shelf)
+            self._places.search(Wish(placed, copy.shelf.coordinate, new=True), self._on_searched)
 
     def _spot_of(self, copy: Copy) -> tuple[str, ...]:
         return self._host.members.closest(copy.shelf.coordinate, copy.label.level)
@@ -156,63 +172,24 @@ class TopicExchange:
         smallest = smallest_of((placed for placed, _ in found), self._host.members.me.name)
         if smallest is not None:
             start = {placed.topic: coordinate for placed, coordinate in found}[smallest.topic]
-            self._seek(smallest, start, least=MARGIN * self.shares.mean())
+            self._places.search(Wish(smallest, start), self._on_searched)
 
-    def _seek(
-        self, placed: PlacedTopic[str], start: Coordinate, *, least: float, new: bool = False
-    ) -> None:
+    def _on_searched(self, end: SearchEnd) -> None:
         """Begin to move a topic, if there is a better place for it."""
-        if any(name not in self.shares for name in placed.spot):
-            return
-        if self._candidates is None:
-            seed = zlib.crc32(self._host.members.me.name.encode())
-            self._candidates = Candidates(self._host.members.living, seed)
-        candidates = self._candidates
-        better = improve(
-            self.shares.loads(without=placed),
-            Level.THREE,
-            placed.spot,
-            candidates.spots(len(placed.spot), self.shares),
-            least,
-        )
-        if better is None:
-            return
-        self._correlation += 1
-        self._transfer = Transfer(
-            placed,
-            start,
-            candidates.coordinate(better.spot, self.shares),
-            better.spot,
-            self._correlation,
-            self._host.now + PATIENCE_S,
-            new,
-        )
-        self._transfer.seen = self._loads_seen(self._transfer)
-        self._advance(self._transfer)
-
-    def _loads_seen(self, transfer: Transfer) -> tuple[tuple[str, float], ...]:
-        """Return the loads before and as they will be, for the history."""
-        me, placed = self._host.members.me.name, transfer.placed
-        before, after = self.shares.loads(), self.shares.loads(without=placed)
-        after.add(transfer.spot, placed.load)
-
-        def highest(loads: NodeLoads[str], spot: tuple[str, ...]) -> float:
-            return max(loads.load(name, Level.THREE) for name in spot)
-
-        return (
-            ("load_before", before.load(me, Level.THREE)),
-            ("load_after", after.load(me, Level.THREE)),
-            ("mean_load", self.shares.mean()),
-            ("topic_load", placed.load),
-            ("highest_here_before", highest(before, placed.spot)),
-            ("highest_here_after", highest(after, placed.spot)),
-            ("highest_there_before", highest(before, transfer.spot)),
-            ("highest_there_after", highest(after, transfer.spot)),
-        )
+        wish, better = end.wish, end.better
+        if better is not None:
+            # Not a number of an earlier life, whose answers may still be on their way.
+            self._correlation = max(self._correlation + 1, self._host.wall // 1_000_000)
+            deadline = self._host.now + PATIENCE_S
+            self._transfer = Transfer(wish, better, self._correlation, deadline)
+            self._advance(self._transfer)
+        elif wish.new and end.complete:
+            self._births.is_home(ShelfId(str(wish.placed.topic), wish.start))
 
     def _advance(self, transfer: Transfer) -> None:
         """Ask what is to be asked next, or again."""
-        host, topic = self._host, str(transfer.placed.topic)
+        host, placed = self._host, transfer.wish.placed
+        topic, to = str(placed.topic), transfer.to
         if host.now >= transfer.deadline:
             self._end(transfer, None)
             return
@@ -221,13 +198,28 @@ class TopicExchange:
         transfer.asked = host.now
         if transfer.accepted:
             home, rest = geographic_hash(topic), int(self._interval_s * 1e9)
-            relieve = Relieve(ShelfId(topic, home), transfer.start, transfer.to, rest)
+            relieve = Relieve(ShelfId(topic, home), transfer.wish.start, to.coordinate, rest)
             host.mail.send_to(home, relieve, transfer.correlation)
         else:
-            placed = transfer.placed
-            shelf = ShelfId(topic, transfer.to)
-            offer = Offer(shelf, placed.spot, int(placed.load), transfer.new)
-            host.mail.send_to(transfer.to, offer, transfer.correlation)
+            shelf, here = ShelfId(topic, to.coordinate), (in_bytes(to.here),)
+            offer = Offer(shelf, placed.spot, int(placed.load), transfer.wish.new, here)
+            host.mail.send_to(to.coordinate, offer, transfer.correlation)
+
+    def on_told(self, envelope: Envelope, body: LoadReport | AskPlace | PlaceIs) -> None:
+        """Take a message about loads around a broker that asks; others take no notice of it."""
+        counters, links = self._host.counters, max(0, MOST_HOPS - envelope.hops)
+        if isinstance(body, LoadReport):
+            counters.told += links
+        else:
+            counters.asked += links
+        if not isinstance(self._places, AskedPlaces) or not isinstance(self._telling, Vicinity):
+            return
+        if isinstance(body, LoadReport):
+            self._telling.on_report(body)
+        elif isinstance(body, PlaceIs):
+            self._places.on_answer(body)
+        elif self._interval_s:
+            self._places.on_ask(envelope, body)
 
     def handle(self, envelope: Envelope, body: Offer | OfferReply | MoveDone | Failed) -> None:
         """Take a message about a topic that we give, or are to take."""
@@ -249,13 +241,13 @@ class TopicExchange:
 
     def _end(self, transfer: Transfer, refusal: str | None) -> None:
         self._transfer = None
-        placed = transfer.placed
+        placed = transfer.wish.placed
         self._host.perform(
             LogMove(
                 topic=str(placed.topic),
                 start=placed.spot,
-                to=transfer.spot,
-                seen=transfer.seen,
+                to=transfer.to.spot,
+                seen=transfer.to.seen,
                 refusal=refusal,
                 accepted=transfer.accepted,
             )
@@ -264,22 +256,17 @@ class TopicExchange:
     # -- taking ---------------------------------------------------------------------------------
 
     def _on_offer(self, envelope: Envelope, offer: Offer) -> None:
-        """Decide by the shares that we know whether we are still the better place."""
+        """Decide by the loads that we know whether we are still the better place."""
         host, me = self._host, self._host.members.me.name
         if not self._interval_s:
             return
         topic = offer.shelf.topic
         spot = host.members.closest(offer.shelf.coordinate, len(offer.nodes))
-        accepted = self._gossip.reserved(topic)
-        if not accepted and spot and spot[0] == me and not self._gossip.full:
-            placed: PlacedTopic[str] = PlacedTopic(topic, offer.nodes, offer.load)
-            known = all(name in self.shares for name in (*spot, *offer.nodes))
-            least = 0.0 if offer.new else MARGIN * self.shares.mean()
-            accepted = known and self._better(placed, spot, least)
+        accepted = self._own.reserved(topic)
+        if not accepted and spot and spot[0] == me and not self._own.full:
+            accepted = self._places.accepts(offer, spot)
             if accepted:
-                self._gossip.reserve(topic, Reservation(spot, offer.load, host.now + PATIENCE_S))
+                until = host.now + PATIENCE_S
+                self._own.reserve(topic, Reservation(spot, offer.load, until))
+                self._telling.tell()
         host.mail.reply(envelope, OfferReply(offer.shelf, accepted))
-
-    def _better(self, placed: PlacedTopic[str], spot: tuple[str, ...], least: float) -> bool:
-        others = self.shares.loads(without=placed)
-        return improve(others, Level.THREE, placed.spot, [spot], least) is not None

@@ -15,9 +15,12 @@ or removing a topic touches at most seven sums, however many topics there are.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from evenflow.errors import OverlayError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 N = TypeVar("N", int, str)
 
@@ -47,6 +50,11 @@ class _Sums(dict[N, tuple[float, int]]):
             self[node] = (before + load, count + topics)
         else:
             del self[node]
+
+    def lessen(self, node: N, load: float) -> None:
+        if node in self:
+            before, count = self[node]
+            self[node] = (max(0.0, before - load), count)
 
     def of(self, node: N) -> float:
         return self.get(node, (0.0, 0))[0]
@@ -88,6 +96,23 @@ class NodeLoads(Generic[N]):
             additional = self._additional.setdefault(node, _Sums())
             for failed in holders:
                 additional.add(failed, load, topics)
+
+    def put(self, node: N, stored: float, failures: Mapping[N, float]) -> None:
+        """Take what a node itself says it bears: eq. 2, and the sums in eq. 3 by failed node."""
+        self._stored[node] = (stored, 1)
+        self._additional[node] = _Sums({failed: (load, 1) for failed, load in failures.items()})
+
+    def lighten(self, spot: tuple[N, ...], load: float) -> None:
+        """Leave a topic out of what was put, as far as the nodes of its spot are known."""
+        for node in spot[:2]:
+            self._stored.lessen(node, load)
+        for node in spot[2:]:
+            for failed in spot[:2]:
+                self._additional.get(node, _Sums()).lessen(failed, load)
+
+    def failures(self, node: N) -> dict[N, float]:
+        """Return the sums in eq. 3 of a node, by the node whose failure brings them."""
+        return {failed: load for failed, (load, _) in self._additional.get(node, _Sums()).items()}
 
     def stored(self, node: N) -> float:
         """Return the load of the topics kept by a node while no node fails: L_N^2, eq. 2."""

@@ -20,7 +20,7 @@ from evenflow.overlay.balancing.loads import Level, NodeLoads
 from evenflow.overlay.protocol.messages import Share, SpotLoad
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from evenflow.overlay.members.table import MemberTable
     from evenflow.overlay.space.coordinate import Coordinate
@@ -49,6 +49,10 @@ class Shares:
             for name, share in self._shares.items()
             if members.alive(name) and members[name].incarnation == share.incarnation
         }
+
+    def keep_only(self, brokers: Container[str]) -> None:
+        """Forget what all others said."""
+        self._shares = {name: share for name, share in self._shares.items() if name in brokers}
 
     def __contains__(self, broker: object) -> bool:
         """Say whether a broker told what it bears."""

@@ -1,8 +1,8 @@
 """The broker process: TCP connections, a disk and a clock around `BrokerCore`.
 
-One task is the pump. It takes all events that have gathered, lets the core handle them, commits the
-store once in a thread of its own, and then performs the actions. So nothing is sent before it is
-true on disk, and the more is going on, the more writes share a commit.
+One task is the pump. It takes the events that have gathered, up to a bound (`gathered`), lets the
+core handle them, commits the store once in a thread of its own, and then performs the actions. So
+nothing is sent before it is true on disk, and the more is going on, the more writes share a commit.
 
 Links are made to whom the core names. Of two neighbours the one with the smaller name dials; the
 other waits a while and then dials too, for the first may not know of it yet. A broker that starts
@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import secrets
 import time
 from itertools import count
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from evenflow.errors import OverlayError
 from evenflow.errors.listening import why_not_listening
 from evenflow.overlay.broker.core import BrokerCore
 from evenflow.overlay.broker.disk import SqliteStore
+from evenflow.overlay.broker.gathered import GatheredEvents
 from evenflow.overlay.broker.move_history import MoveHistory
 from evenflow.overlay.broker.namesakes import refuse_second
 from evenflow.overlay.protocol.connection import Connection, parse_address
@@ -56,12 +58,12 @@ _log = logging.getLogger(__name__)
 
 TICK_S = 0.1
 DIAL_S = 0.25
-STATUS_TICKS = 10
-"""Ticks between two looks at the status."""
+STATUS_S = 1.0
+"""Time between two looks at the status; with many topics longer, so that they take one part in
+`STATUS_SHARE` of the time."""
+STATUS_SHARE = 100
 MOST_PROBES = 8
-"""Probes under way; a host that is gone lets each wait for minutes."""
-MOST_EVENTS = 20_000
-"""Events that wait; with more, connections are not read for a while."""
+"""Probes under way; a host that is gone lets each wait for `Settings.silence_s`."""
 
 
 class Broker:
@@ -96,7 +98,7 @@ class Broker:
         self._data = data
         self._contacts = list(contacts)
         self._settings = settings or Settings()
-        self._events: list[Event] = []
+        self._events = GatheredEvents()
         self._wake = asyncio.Event()
         self._links: dict[str, Connection] = {}
         self._clients: dict[int, Connection] = {}
@@ -110,7 +112,7 @@ class Broker:
         self._living: frozenset[str] = frozenset()
         self._gone: set[str] = set()
         self.status: BrokerStatus | None = None
-        """Its status within the last second; may be read from any thread."""
+        """Its status within the last second, or few; may be read from any thread."""
 
     async def start(self) -> None:
         """Open the storage, listen, and join the others.
@@ -144,7 +146,10 @@ class Broker:
             reason = f"{why_not_listening(error)}, or choose another address (--listen)"
             raise OverlayError(f"cannot listen at {self.address}: {reason}") from None
         self.address = f"{host}:{self._server.sockets[0].getsockname()[1]}"
-        me = Member(self.name, self._coordinate, self.address, time.time_ns() // 1_000_000)
+        me = Member(
+            self.name, self._coordinate, self.address, time.time_ns() // 1_000_000,
+            disk=secrets.randbits(60),
+        )  # fmt: skip
         try:
             self.core = BrokerCore(
                 me, self._store, self._settings, time.monotonic(), time.time_ns(),
@@ -189,22 +194,28 @@ class Broker:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            events, self._events = self._events, []
             actions: list[Action] = []
-            for event in events:
-                actions += self.core.handle(event, time.monotonic(), time.time_ns())
+            for event, now in self._events.take(time.monotonic):
+                actions += self.core.handle(event, now, time.time_ns())
             if self._store.dirty:
                 await asyncio.to_thread(self._store.commit)
             for action in actions:
                 self._perform(action)
-            if self._paused:
+            if self._paused and self._events.eased:
                 self._pause(paused=False)
+            if self._events:
+                self._wake.set()
+                await asyncio.sleep(0)  # connections are read meanwhile
 
     async def _tick(self) -> None:
-        for number in count():
+        next_status = 0.0
+        while True:
             self._report(Tick())
-            if number % STATUS_TICKS == 0:
+            if time.monotonic() >= next_status:
+                began = time.process_time()
                 self.status = self.core.status()
+                took = time.process_time() - began
+                next_status = time.monotonic() + max(STATUS_S, STATUS_SHARE * took)
             self._tell_who_went()
             await asyncio.sleep(TICK_S)
 
@@ -225,9 +236,9 @@ class Broker:
         self._living = frozenset(living)
 
     def _report(self, event: Event) -> None:
-        self._events.append(event)
+        self._events.add(event)
         self._wake.set()
-        if len(self._events) > MOST_EVENTS and not self._paused:
+        if self._events.crowded and not self._paused:
             self._pause(paused=True)
 
     def _pause(self, *, paused: bool) -> None:
@@ -289,7 +300,10 @@ class Broker:
         loop = asyncio.get_running_loop()
         with contextlib.suppress(OSError, ValueError):
             host, port = parse_address(address)
-            _, connection = await loop.create_connection(self._new_connection, host, port)
+            # Where a path swallows what is sent, the system would try for two minutes, less and
+            # less often: also when the path has long been mended.
+            async with asyncio.timeout(max(DIAL_S, self._settings.silence_s)):
+                _, connection = await loop.create_connection(self._new_connection, host, port)
             self._greet(connection)
 
     def _greet(self, connection: Connection) -> None:

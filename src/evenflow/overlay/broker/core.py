@@ -15,6 +15,10 @@ from msgspec.structs import replace
 
 from evenflow.errors import DecodeError, OverlayError
 from evenflow.overlay.balancing.exchange import TopicExchange
+from evenflow.overlay.broker.agenda import Agenda
+from evenflow.overlay.broker.expiry import Expiry
+from evenflow.overlay.broker.saved_members import SavedMembers
+from evenflow.overlay.broker.status import status_of
 from evenflow.overlay.members.clock import HybridClock
 from evenflow.overlay.members.mail import MOST_HOPS, Mail
 from evenflow.overlay.members.neighbours import Neighbours, News
@@ -25,18 +29,20 @@ from evenflow.overlay.protocol.magnitudes import sound
 from evenflow.overlay.protocol.messages import (
     Agreed,
     AskConfig,
+    AskPlace,
     AskStatus,
-    BrokerStatus,
     Decided,
     Envelope,
     Failed,
     Heartbeat,
+    LoadReport,
     Member,
     Members,
     MoveDone,
     Offer,
     OfferReply,
     Outbid,
+    PlaceIs,
     Prepare,
     Promise,
     Propose,
@@ -44,22 +50,21 @@ from evenflow.overlay.protocol.messages import (
     Reached,
     Share,
     ShelfId,
+    Waiting,
     Welcome,
 )
 from evenflow.overlay.protocol.settings import Counters
-from evenflow.overlay.replica.states import State
 from evenflow.overlay.replica.votes import LOWEST, Votes
 from evenflow.overlay.shelf.creation import ShelfCreation
 from evenflow.overlay.shelf.shelf import Shelf
 
 if TYPE_CHECKING:
     from evenflow.overlay.ports import Store
+    from evenflow.overlay.protocol.messages import BrokerStatus
     from evenflow.overlay.protocol.settings import Settings
 
 MOST_YOUNGER = 1 << 40
 """Milliseconds by which an incarnation may be later than our clock."""
-EXPIRE_S = 1.0
-"""How often shelves delete what is too old or too much."""
 
 
 class BrokerCore:
@@ -91,36 +96,24 @@ class BrokerCore:
         self.clock = HybridClock(wall)
         self.counters = Counters()
         self._actions: list[Action] = []
-        self._saved = {member.name: member for member in store.members()}
+        self._saved = SavedMembers(store)
         self.joined = first
-        self.members = MemberTable(self._reborn(me))
-        self.members.merge([_gone(member) for member in self._saved.values()])
+        self.members = MemberTable(self._saved.reborn(me))
+        self.members.merge(self._saved.of_earlier_life())
         self.votes = Votes(store, self.clock.plausible)
         self.neighbours = Neighbours(self.members, settings, self.perform, now)
         self.mail = Mail(
             self.members, self.neighbours, self.counters, self.perform, lambda: self.wall
         )
         self.shelves: dict[ShelfId, Shelf] = {}
+        self._agenda = Agenda()
         self._to_delete: list[ShelfId] = []
-        self._next_expiry = now
+        self._expiry = Expiry(settings, now)
         self.creation = ShelfCreation(self, self.shelves)
         self.exchange = TopicExchange(self, self.shelves)
         for record, committed in store.load():
             self.shelves[record.shelf] = Shelf(self, record, committed)
-        self._save_members()
-
-    def _reborn(self, me: Member) -> Member:
-        """Return this broker under a higher incarnation than before, whatever the clock says."""
-        before = self._saved.get(me.name)
-        newest = before.incarnation + 1 if before is not None else 0
-        return replace(me, incarnation=max(me.incarnation, newest))
-
-    def _save_members(self) -> None:
-        """Write down who is known: who was there is asked before a topic is made anew."""
-        for member in self.members.everyone():
-            if self._saved.get(member.name) != member:
-                self._saved[member.name] = member
-                self.store.save_member(member)
+        self._saved.save(self.members.everyone())
 
     # -- what the parts need --------------------------------------------------------------------
 
@@ -212,47 +205,71 @@ class BrokerCore:
         if envelope.reply:
             self.counters.refused += 1
             return
-        me = self.members.me.name
+        me = self.members.me
         self.mail.route(
             replace(
-                envelope, origin=me, client=client, hops=MOST_HOPS, time=self.wall, detour=False
+                envelope, origin=me.name, client=client, hops=MOST_HOPS, time=self.wall,
+                detour=False, disk=me.disk,
             )
-        )
+        )  # fmt: skip
 
     def _on_tick(self) -> None:
         self._on_news(self.neighbours.tick(self.now, self.wall))
         self.creation.review()
-        expiry = self.now >= self._next_expiry
-        if expiry:
-            self._next_expiry = self.now + EXPIRE_S
-        for shelf in list(self.shelves.values()):
-            shelf.review()
-            if expiry:
-                shelf.expire()
+        if self._expiry.take_due(self.now):
+            for shelf_id, shelf in list(self.shelves.items()):
+                if shelf.expire():
+                    self._agenda.hasten(shelf_id, self.now)
+        if len(self._agenda) < len(self.shelves):
+            self._agenda.add_all(self.shelves, self.now)
+        for shelf_id in self._agenda.take_due(self.now):
+            self._review(shelf_id)
         self.exchange.review()
+
+    def _review(self, shelf_id: ShelfId) -> None:
+        """Let a shelf do what is due, and note when it is due again."""
+        shelf = self.shelves[shelf_id]
+        shelf.review()
+        self._agenda.set(shelf_id, shelf.due())
 
     def _on_news(self, news: News) -> None:
         """A broker came or went, perhaps: look again at everything."""
         if news is News.NOTHING:
             return
         self.joined = True
-        self._save_members()
+        for name in self._saved.save(self.members.everyone()):
+            self._tell_topics(name)
         self.creation.on_members_changed()
         self.exchange.on_members_changed()
         self.neighbours.relink(self.now)
-        for shelf in list(self.shelves.values()):
-            shelf.review()
+        for shelf_id, shelf in list(self.shelves.items()):
+            shelf.on_members_changed()
+            self._agenda.set(shelf_id, self.now)
+
+    def _tell_topics(self, name: str) -> None:
+        """Tell a broker that lost its disk of our topics: it would say that they are new."""
+        for shelf_id, shelf in self.shelves.items():
+            if shelf_id.at_home and shelf.replica.copy.leading:
+                self.mail.send(name, Decided(shelf_id, shelf.replica.copy.config))
 
     def _delete_shelves(self) -> None:
         for shelf in self._to_delete:
             self.store.drop(shelf)
             del self.shelves[shelf]
+            self._agenda.drop(shelf)
         self._to_delete.clear()
 
     # -- messages for this broker ---------------------------------------------------------------
 
     def _open(self, envelope: Envelope) -> None:
-        """Read an envelope that has arrived, and hand its message to the part it concerns."""
+        """Read an envelope that has arrived, and hand its message to the part it concerns.
+
+        What a broker said before it lost its disk, or says from one that we do not know of yet, is
+        dropped: whoever counts its answers knows from which disk they are.
+        """
+        sender = self.members.get(envelope.origin)
+        if sender is not None and sender.disk != envelope.disk:
+            return
         try:
             self._dispatch(envelope, BODY.decode(envelope.body))
         except (DecodeError, OverlayError):  # the latter: each value was sound, and all are not
@@ -263,10 +280,13 @@ class BrokerCore:
             self.counters.damaged += 1
             return
         if isinstance(body, AskStatus):
-            self.mail.reply(envelope, self.status())
+            self.mail.reply(envelope, self.status() if envelope.correlation else Waiting(""))
             return
         if isinstance(body, Offer | OfferReply | MoveDone | Failed):
             self.exchange.handle(envelope, body)
+            return
+        if isinstance(body, LoadReport | AskPlace | PlaceIs):
+            self.exchange.on_told(envelope, body)
             return
         shelf_id = getattr(body, "shelf", None)
         if not isinstance(shelf_id, ShelfId) or not self._sound(shelf_id, body):
@@ -276,9 +296,11 @@ class BrokerCore:
             self._agree(envelope.origin, shelf_id, body)
             return
         to_home = type(body) in Shelf.TO_HOME
-        shelf = self.shelves.get(ShelfId(shelf_id.topic, shelf_id.home) if to_home else shelf_id)
+        at = ShelfId(shelf_id.topic, shelf_id.home) if to_home else shelf_id
+        shelf = self.shelves.get(at)
         if shelf is not None:
             shelf.handle(envelope, body)
+            self._agenda.hasten(at, self.now)
         elif isinstance(body, Decided):
             self.creation.on_decided(shelf_id, body.config)
         else:
@@ -306,6 +328,7 @@ class BrokerCore:
                 answer = Decided(shelf_id, known)
         elif shelf is not None:
             shelf.replica.proposer.handle(sender, body)
+            self._agenda.hasten(shelf_id, self.now)
         else:
             self.creation.on_answer(sender, shelf_id, body)
         if answer is not None:
@@ -320,30 +343,4 @@ class BrokerCore:
 
     def status(self) -> BrokerStatus:
         """Return what this broker holds and knows."""
-        me = self.members.me.name
-        replicas = [shelf.replica for shelf in self.shelves.values()]
-        copies = [replica.copy for replica in replicas]
-        following = sum(c.state is State.FOLLOWING and me in c.wanted() for c in copies)
-        settled = sum(replica.settled for replica in replicas)
-        return BrokerStatus(
-            name=me,
-            members=len(self.members.living),
-            links=len(self.neighbours.links),
-            shelves=len(copies),
-            leading=sum(copy.leading for copy in copies),
-            settled=settled,
-            unsettled=len(copies) - settled - following,
-            waiting=sum(bool(replica.waiting) for replica in replicas),
-            stored_bytes=sum(self.store.size(copy.shelf) for copy in copies),
-            load=self.exchange.load,
-            damaged=self.counters.damaged,
-            lost=self.counters.lost,
-            refused=self.counters.refused,
-            skewed=self.counters.skewed,
-            subscriptions=sum(len(c.label.subscriptions) for c in copies if c.leading),
-        )
-
-
-def _gone(member: Member) -> Member:
-    """Return a broker of an earlier life of ours: dead until somebody says that it lives."""
-    return replace(member, incarnation=max(0, member.incarnation - 1), alive=False)
+        return status_of(self)

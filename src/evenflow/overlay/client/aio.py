@@ -24,6 +24,7 @@ from evenflow.overlay.protocol.messages import (
     MoveDone,
     MoveTopic,
     ShelfId,
+    Trim,
 )
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
 
@@ -60,12 +61,14 @@ class AsyncClient(ClientLink):
         await self.close()
 
     async def close(self) -> None:
-        """End the connection; what is not acknowledged may be stored or not."""
+        """End subscriptions and the connection; what is not acknowledged may be stored or not."""
         self._closed = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         if self._connection is not None:
+            for following in self._following.values():
+                self._tell(following.leave())
             self._connection.close()
         waiting = [future for pairs in self._stored.values() for _, future in pairs]
         for future in (*waiting, *self._calls.values()):
@@ -190,6 +193,16 @@ class AsyncClient(ClientLink):
                 raise OverlayError(answer.reason)
             await asyncio.sleep(BEAT_S)
 
+    async def trim(self, topic: str, before: int) -> None:
+        """Say that nobody needs what was stored before a time: brokers delete it, as if expired.
+
+        What is younger than a minute stays. It is said once and not answered; say it again later,
+        with another time, and what was missed is made up for.
+        """
+        self._check_open()
+        home = ShelfId(topic, geographic_hash(topic))
+        self._send(home.coordinate, "", Trim(home, before), next(self._numbers))
+
     async def retire(self, topic: str) -> DelegateList:
         """Let the topic's home take what is published from now on."""
         return await self.move(topic, geographic_hash(topic))
@@ -242,7 +255,7 @@ class AsyncClient(ClientLink):
                     await event.wait()
         finally:
             del self._reading[reading]
-            self._due.discard(reading)
+            self._forget(reading)
 
     def _on_answered(self, requester: Requester) -> None:
         if isinstance(requester, Publishing):
@@ -261,6 +274,7 @@ class AsyncClient(ClientLink):
             if not future.done():
                 future.set_result(sequence)
         if publishing.failure:
+            self._forget(publishing)
             del self._publishing[publishing.topic], self._stored[publishing.topic]
             for _, future in waiting:
                 if not future.done():

@@ -115,6 +115,10 @@ class Client(Closing):
         """Let the topic's home take what is published from now on."""
         return self._do(self._client.retire(topic))
 
+    def trim(self, topic: str, before: int) -> None:
+        """Say that nobody needs what was stored before a time; see `AsyncClient.trim`."""
+        self._do(self._client.trim(topic, before))
+
     def status(self) -> BrokerStatus:
         """Return the status of the broker that this client is connected to."""
         return self._do(self._client.status())

@@ -1,9 +1,10 @@
 """A client's side of a topic, without sockets: what to request next, and what a reply means.
 
 `Publishing` and `Reading` each keep one request open. A request without a reply in time is sent
-again, and after a few times the client joins the topic anew, through the topic's home (section
-III-B). Every request may be sent twice without harm: messages are numbered by their publisher, and
-a reader asks for what came after its cursor.
+again, later each time, and after a few times the client joins the topic anew, through the topic's
+home (section III-B). An answer that comes after that counts as well: of brokers that take long none
+would ever be in time otherwise. Every request may be sent twice without harm: messages are numbered
+by their publisher, and a reader asks for what came after its cursor.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 RETRY_S = 0.5
 """A request is sent again after this."""
 REJOIN_AFTER = 3
-"""Times a request is sent before the topic is joined anew."""
+"""Times a request is sent before the topic is joined anew; from then on each pause is twice the one
+before."""
+MOST_DOUBLINGS = 4
 BATCH_MESSAGES = 512
 BATCH_BYTES = 1 << 20
 NOW = -1
@@ -67,33 +70,44 @@ class Requester(ABC):
         """Why the topic waits, as a broker said last; empty: it does not."""
         self._sent = float("-inf")
         self._times = 0
+        """Times it was sent, or the topic joined for its sake."""
+        self._unheard = 0
+        """Times it was sent since the topic said where it is."""
+        self._rejoining = False
+        """Whether the open request had no answer, and the topic is joined to hear where it is."""
         self._redirects = 0
         """Times we were sent elsewhere since something last worked."""
 
     def poll(self, now: float) -> Request | None:
         """Return the request that is due now."""
-        if self.delegates is None:
+        if self.delegates is None or self._rejoining:
+            if now < self._sent + self._pause():
+                return None
             home = geographic_hash(self.topic)
-            return self._send(home, Join(ShelfId(self.topic, home), self.level), RETRY_S, now)
+            return self._send(home, Join(ShelfId(self.topic, home), self.level), self._pause(), now)
         body = self._next()
         if body is None:
             return None
-        if self._times >= REJOIN_AFTER and now >= self._sent + self._patience():
-            self.delegates = None
-            self._renew()
+        if self._unheard >= REJOIN_AFTER and now >= self._sent + self._patience():
+            self._rejoining, self._sent = True, float("-inf")
             return self.poll(now)
         return self._send(body.shelf.coordinate, body, self._patience(), now)
 
     def due(self) -> float:
         """Return when the open request is to be sent again."""
-        return self._sent + (RETRY_S if self.delegates is None else self._patience())
+        joining = self.delegates is None or self._rejoining
+        return self._sent + (self._pause() if joining else self._patience())
 
     def retry_now(self) -> None:
         """The request may have been lost with a connection: it is due at once."""
-        self._sent = float("-inf")
+        self._sent, self._times, self._unheard = float("-inf"), 0, 0
+
+    def _pause(self) -> float:
+        """Return how long the newest request may be without an answer."""
+        return RETRY_S * (1 << min(max(0, self._times - REJOIN_AFTER), MOST_DOUBLINGS))
 
     def _patience(self) -> float:
-        return RETRY_S
+        return self._pause()
 
     @abstractmethod
     def _next(self) -> Any: ...
@@ -103,12 +117,14 @@ class Requester(ABC):
             return None
         self._sent = now
         self._times += 1
+        self._unheard += 1
         return Request(target, body, self.number)
 
     def _renew(self) -> None:
         """The next request is another one, and is due at once."""
         self.number += 1
-        self._sent, self._times = float("-inf"), 0
+        self.retry_now()
+        self._rejoining = False
 
     def on_reply(self, number: int, body: Any, now: float) -> bool:
         """Take a reply; return whether it was to the open request."""
@@ -117,7 +133,11 @@ class Requester(ABC):
         self.waiting = body.reason if isinstance(body, Waiting) else ""
         if isinstance(body, Joined):
             self._take_now(body.now)
-        if isinstance(body, Joined | Redirect):
+        if isinstance(body, Joined) and body.delegates == self.delegates:
+            # It is where it was asked for. The request stays open: its answer may only be late.
+            if self._rejoining:
+                self._sent, self._unheard, self._rejoining = float("-inf"), 0, False
+        elif isinstance(body, Joined | Redirect):
             # Only who joins is told what now is.
             self.delegates = None if self._needs_now() else body.delegates
             self._redirects += isinstance(body, Redirect)
@@ -225,7 +245,7 @@ class Reading(Requester):
         return self.cursor < 0 or self.until == NOW
 
     def _patience(self) -> float:
-        return RETRY_S + self.wait_s
+        return self._pause() + self.wait_s
 
     def _next(self) -> Fetch | None:
         if self.delegates is None or self.done or len(self.found) >= BATCH_MESSAGES:

@@ -16,9 +16,9 @@ often, nor what was lost; `evenflow.overlay.shelf.subscribers` tells the broker'
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from evenflow.overlay.client.core import BATCH_MESSAGES, RETRY_S, Reading, Request
+from evenflow.overlay.client.core import BATCH_MESSAGES, Reading, Request
 from evenflow.overlay.protocol.messages import (
     Fetched,
     FetchInstead,
@@ -33,7 +33,10 @@ from evenflow.overlay.protocol.messages import (
     Unsubscribe,
 )
 
-RENEW_S = 10.0
+if TYPE_CHECKING:
+    from evenflow.overlay.space.delegation import DelegateList
+
+RENEW_S = 60.0
 """How often a subscriber says that it is there."""
 
 
@@ -67,7 +70,7 @@ class Following(Reading):
     def _patience(self) -> float:
         if self.delegates is None or not self._subscribes():
             return super()._patience()
-        return RENEW_S if self.subscribed and not self._times else RETRY_S
+        return RENEW_S if self.subscribed and not self._times else self._pause()
 
     def _next(self) -> Any:
         if self.delegates is None or not self._subscribes():
@@ -98,12 +101,31 @@ class Following(Reading):
         if isinstance(body, Pushed):
             self._take(body)
         elif isinstance(body, Resubscribe):
-            newest = body.delegates.entries[-1].start
-            if self.delegates is None or newest >= self.delegates.entries[-1].start:
-                self.delegates = body.delegates
-            self._subscribe_anew()
+            self._hear_where(body.delegates)
         else:
-            self._fetching, self._resume = True, now + body.pause_ms / 1000
+            self._resume = max(self._resume, now + body.pause_ms / 1000)
+            if not self._fetching:  # else it says again what we know
+                self._fetching = True
+                self._subscribe_anew()
+
+    def _hear_where(self, told: DelegateList) -> None:
+        """A broker keeps the subscription, says where the topic is, and asks where we are.
+
+        Of two lists the one whose newest entry begins later is newer, unless they name the same
+        place: its time begins earlier once a past delegate has handed messages on to it.
+
+        A request that is open stays so when there is no news in this: begun anew with every such
+        question, it would never be given up for joining the topic.
+        """
+        known = self.delegates
+        news = told != known and (
+            known is None
+            or told.current == known.current
+            or told.entries[-1].start >= known.entries[-1].start
+        )
+        if news:
+            self.delegates = told
+        if news or self.subscribed:
             self._subscribe_anew()
 
     def _take(self, pushed: Pushed) -> None:

@@ -145,19 +145,20 @@ class Mail:
     def _send(
         self, target: Coordinate, node: str, body: Any, client: int = 0, correlation: int = 0
     ) -> None:
-        me = self._members.me.name
+        me = self._members.me
         encoded = BODY.encode(body)
         self.route(
             Envelope(
                 target,
                 node,
                 MOST_HOPS,
-                me,
+                me.name,
                 client,
                 correlation,
                 reply=client != 0,
                 body=encoded,
                 time=self._clock(),
+                disk=me.disk,
             )
         )
 

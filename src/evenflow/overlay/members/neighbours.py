@@ -109,7 +109,9 @@ class Neighbours:
         self._heard[name] = min(self._heard.get(name, now), latest)
 
     def on_heard(self, link: str, now: float) -> None:
-        """A neighbour sent something."""
+        """A neighbour sent something; what is read when its link is gone is no sign of life."""
+        if link not in self.links:
+            return
         self._heard[link] = now
         self._unproven.discard(link)
         self.relays.pop(link, None)

@@ -2,10 +2,12 @@
 
 Every broker knows every other: name, coordinate, address, incarnation, alive or dead. A piece of
 news replaces an older one when its incarnation is higher, or when it says at the same incarnation
-that the broker died. A broker that hears of its own death and lives takes a higher incarnation and
-says so, and treats its own copies as a returning broker does. News is passed on to all neighbours
-when it is new, so it floods the overlay; heartbeats carry a digest of the whole table, and a broker
-that sees another digest sends its table, so news that was lost arrives a heartbeat later.
+that the broker died. (One that lost its disk may return under an incarnation that it had: then the
+higher number of the disk counts, and all see the same.) A broker that hears of its own death and
+lives, or of another disk of its name, takes a higher incarnation and says so, and treats its own
+copies as a returning broker does. News is passed on to all neighbours when it is new, so it floods
+the overlay; heartbeats carry a digest of the whole table, and a broker that sees another digest
+sends its table, so news that was lost arrives a heartbeat later.
 
 From the living members each broker computes the same Delaunay triangulation (section I-A), and
 keeps links to its own neighbours there and to nobody else.
@@ -28,13 +30,16 @@ if TYPE_CHECKING:
 
 MOST_MEMBERS = 10_000
 """Brokers, dead ones included, that a broker remembers; news of more is refused."""
+MOST_PLACES = 200_000
+"""Coordinates whose closest brokers are remembered, until brokers come or go."""
 
 
 def newer(news: Member, known: Member | None) -> bool:
     """Say whether news replaces what is known of a broker."""
-    if known is None or news.incarnation != known.incarnation:
-        return known is None or news.incarnation > known.incarnation
-    return known.alive and not news.alive
+    if known is None:
+        return True
+    life, known_life = (news.incarnation, news.disk), (known.incarnation, known.disk)
+    return life > known_life or (life == known_life and known.alive and not news.alive)
 
 
 class MemberTable:
@@ -44,7 +49,7 @@ class MemberTable:
         self.me = me
         self._table: dict[str, Member] = {me.name: me}
         self._living: dict[str, Coordinate] | None = None
-        self._neighbours: frozenset[str] | None = None
+        self._links: dict[str, frozenset[str]] | None = None
         self._closest: dict[tuple[Coordinate, int], tuple[str, ...]] = {}
 
     def __getitem__(self, name: str) -> Member:
@@ -63,6 +68,11 @@ class MemberTable:
         member = self._table.get(name)
         return member is not None and member.alive
 
+    def disk(self, name: str) -> int:
+        """Return the disk of a broker, 0 when nothing is known of it."""
+        member = self._table.get(name)
+        return member.disk if member is not None else 0
+
     @property
     def living(self) -> Mapping[str, Coordinate]:
         """Coordinates of the brokers alive, this one included."""
@@ -78,7 +88,7 @@ class MemberTable:
         """Return the living brokers closest to a coordinate, closest first."""
         key = (coordinate, count)
         if key not in self._closest:
-            if len(self._closest) >= MOST_MEMBERS:
+            if len(self._closest) >= MOST_PLACES:
                 self._closest.clear()
             self._closest[key] = closest_nodes(coordinate, self.living, count)
         return self._closest[key]
@@ -93,27 +103,39 @@ class MemberTable:
 
     def neighbours(self) -> frozenset[str]:
         """Return the Delaunay neighbours of this broker among the living."""
-        if self._neighbours is None:
-            self._neighbours = self.neighbours_of(self.me.name)
-        return self._neighbours
+        return self.neighbours_of(self.me.name)
 
     def neighbours_of(self, broker: str) -> frozenset[str]:
         """Return the Delaunay neighbours of a broker among the living."""
+        if self._links is None:
+            self._links = self._triangulate()
+        return self._links.get(broker, frozenset())
+
+    def around(self, hops: int) -> frozenset[str]:
+        """Return the living brokers within some links of this one, without itself."""
+        found = {self.me.name}
+        for _ in range(hops):
+            found |= {near for name in found for near in self.neighbours_of(name)}
+        return frozenset(found - {self.me.name})
+
+    def _triangulate(self) -> dict[str, frozenset[str]]:
         places: dict[Coordinate, str] = {}
         for name, coordinate in self.living.items():
             # Two brokers at one place cannot be triangulated: the second stays without links.
             places.setdefault(coordinate, name)
         names = list(places.values())
-        if broker not in names:
-            return frozenset()
+        if not names:
+            return {}
         plane = Plane(np.array(list(places), dtype=np.float64))
-        found = plane.neighbours()[names.index(broker)]
-        return frozenset(names[int(number)] for number in found)
+        return {
+            name: frozenset(names[int(number)] for number in found)
+            for name, found in zip(names, plane.neighbours(), strict=True)
+        }
 
     def digest(self) -> int:
         """Return a number that is the same for all who know the same."""
         text = ";".join(
-            f"{member.name},{member.incarnation},{int(member.alive)}"
+            f"{member.name},{member.incarnation},{int(member.alive)},{member.disk}"
             for _, member in sorted(self._table.items())
         )
         return zlib.crc32(text.encode())
@@ -138,5 +160,5 @@ class MemberTable:
 
     def _put(self, member: Member) -> None:
         self._table[member.name] = member
-        self._living = self._neighbours = None
+        self._living = self._links = None
         self._closest.clear()

@@ -40,7 +40,8 @@ LINK = Codec(m.Hello, m.Welcome, m.Members, m.Heartbeat, m.Reach, m.Reached, m.E
 """What travels on a connection."""
 
 REQUESTS = Codec(
-    m.Join, m.Publish, m.Fetch, m.Subscribe, m.Taken, m.Unsubscribe, m.MoveTopic, m.AskStatus
+    m.Join, m.Publish, m.Fetch, m.Subscribe, m.Taken, m.Unsubscribe, m.MoveTopic, m.Trim,
+    m.AskStatus,
 )  # fmt: skip
 """What a client may put into an envelope."""
 
@@ -51,6 +52,6 @@ BODY = Codec(
     m.Join, m.Joined, m.Publish, m.Published, m.Fetch, m.Fetched, m.Redirect, m.MoveTopic,
     m.MoveDone, m.Failed, m.Waiting, m.AskStatus, m.BrokerStatus, m.Subscribe, m.Subscribed,
     m.Pushed, m.Taken, m.Resubscribe, m.FetchInstead, m.Unsubscribe, m.HandOn, m.HandedOn,
-    m.Keep, m.Kept, m.Shifted,
+    m.Keep, m.Kept, m.Shifted, m.LoadReport, m.AskPlace, m.PlaceIs, m.Trim,
 )  # fmt: skip
 """What is inside an envelope."""

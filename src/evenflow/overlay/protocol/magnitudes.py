@@ -9,6 +9,7 @@ the same in all messages.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 
@@ -20,19 +21,35 @@ LATEST_NS = 20 * 60 * 10**9
 TIMES = frozenset(
     {
         "time", "last", "start", "end", "since", "floor", "version", "ticket", "committed",
-        "previous", "birth",
+        "previous", "birth", "before",
     }
 )  # fmt: skip
 COUNTS = frozenset(
-    {"revision", "sequence", "load", "size", "inherited", "number", "term", "ticket_term", "round"}
-)
+    {
+        "revision", "sequence", "load", "size", "inherited", "number", "term", "ticket_term",
+        "round", "stored", "maximum", "minimum", "spare",
+    }
+)  # fmt: skip
 SKIPPED = frozenset({"messages", "payloads", "body", "payload"})
 """Many at a time; who takes them looks at each."""
 
 
+PLAIN = (int, float, bool, str, bytes)
+
+
 @lru_cache(256)
 def _fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
-    return tuple(each.name for each in msgspec.structs.fields(kind) if each.name not in SKIPPED)
+    """Return the fields to look at: times, counts, and what may contain some."""
+    return tuple(
+        each.name
+        for each in msgspec.structs.fields(kind)
+        if each.name not in SKIPPED
+        and (each.name in TIMES or each.name in COUNTS or not _plain(each.type))
+    )
+
+
+def _plain(kind: Any) -> bool:
+    return (get_args(kind)[0] if get_origin(kind) is Annotated else kind) in PLAIN
 
 
 def sound(body: msgspec.Struct, now: int) -> bool:

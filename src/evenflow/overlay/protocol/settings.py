@@ -27,6 +27,11 @@ class Settings:
     topic_bytes: int = 0
     """What a topic is expected to take: it counts as much while it has less, and while it is new
     it is given the best place; 0: topics count what they have, and new ones stay at home."""
+    selection: str = "gossip"
+    """How a better place for a topic is found: every broker is told all loads (``gossip``), or it
+    is told those around it and asks for others, by one of the paper's selections."""
+    queries: int = 10
+    """Coordinates that a decision asks, the own cell or region counted; not with ``global``."""
 
 
 @dataclass(slots=True)
@@ -41,3 +46,9 @@ class Counters:
     """Requests that are damaged, or that clients may not send."""
     skewed: int = 0
     """Times that were too far ahead of our clock to be followed."""
+    searches: int = 0
+    """Times that a better place for a topic was looked for."""
+    told: int = 0
+    """Messages that told loads, each counted on every link that it crossed to come here."""
+    asked: int = 0
+    """Queries for places and their answers, counted the same way."""

@@ -28,10 +28,20 @@ if TYPE_CHECKING:
 
 RETRY_S = 0.4
 """A request without reply is sent again after this."""
+MOST_DOUBLINGS = 3
+
 MOST_PUBLISHERS = 10_000
 """Publishers that a shelf remembers; with more, those that were silent longest are forgotten."""
 BATCH = 512
 """Published messages in one message to another broker."""
+
+
+def pause(times: int) -> float:
+    """Return how long to wait for a reply to what was asked so many times; longer each time.
+
+    Who does not answer may be too busy: what is asked again has to be answered again.
+    """
+    return RETRY_S * (1 << min(max(0, times - 1), MOST_DOUBLINGS))
 
 
 class Copy:
@@ -63,6 +73,8 @@ class Copy:
         """Whether home should be asked for the list, because we have sent somebody away by it."""
         self.next_check = 0.0
         """When the primary is asked next whether this copy is needed."""
+        self.changed = host.now
+        """When the members, the configuration or the record changed last."""
         self.on_progress = on_progress
 
     @property
@@ -100,6 +112,16 @@ class Copy:
         """Time of the newest message that is on disk."""
         return self.host.store.last(self.shelf)
 
+    def holds(self, name: str) -> bool:
+        """Say whether a broker has a copy in sync: one that has lost its disk since has not."""
+        return self.config.synced(name, self.host.members.disk(name))
+
+    @property
+    def primary_lives(self) -> bool:
+        """Whether another broker leads, as far as we know."""
+        primary = self.config.primary
+        return primary != self.me and self.host.members.alive(primary) and self.holds(primary)
+
     def wanted(self) -> tuple[str, ...]:
         """Return the brokers that should have the shelf, closest first."""
         return self.host.members.closest(self.shelf.coordinate, self.disks)
@@ -131,7 +153,7 @@ class Copy:
 
     def update(self, **changes: Any) -> None:
         """Change the record, here and on disk."""
-        self.record = replace(self.record, **changes)
+        self.record, self.changed = replace(self.record, **changes), self.host.now
         self.host.store.save(self.record)
 
     def write(self, messages: Sequence[Message]) -> None:
@@ -211,9 +233,14 @@ class Copy:
             self.host.store.put_publishers(self.shelf, self.publishers.values(), replace=True)
 
     def insert(self, start: int, messages: Iterable[Message]) -> None:
-        """Write messages of earlier times, all from a start on, that a past delegate had."""
+        """Write messages of earlier times, all from a start on, that a past delegate had.
+
+        They may be newer than all that was taken here: a shelf may have been made long before the
+        topic came to it.
+        """
         kept = [message for message in messages if message.time >= self.label.floor]
         self.host.store.append(self.shelf, kept, self.committed)
+        self.last = max(self.last, *(message.time for message in kept), 0)
         self.record = self.record.with_older(start)
         self.host.store.save(self.record)
 

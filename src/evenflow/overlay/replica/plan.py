@@ -1,8 +1,9 @@
 """Which configuration a shelf should have next, as the broker that would lead it sees it.
 
 The brokers that should have a shelf are the living ones closest to it (section III-C). A member
-that is in sync leaves only when it is dead or when all that should have the shelf have it; so the
-set of copies that are in sync grows before it shrinks, whenever there is a choice.
+that is in sync leaves only when it is dead, when it has lost its disk, or when all that should have
+the shelf have it; so the set of copies that are in sync grows before it shrinks, whenever there is
+a choice.
 
 Who decides on the next configuration: one copy alone decides alone; two have a witness, a third
 broker that only votes, so that either can go on with it when the other is gone, and never both;
@@ -25,21 +26,18 @@ if TYPE_CHECKING:
     from evenflow.overlay.space.coordinate import Coordinate
 
 
-def next_config(
-    copy: Copy, caught_up: Set[str], lost: Set[str], done: Callable[[str], bool]
-) -> Config:
+def next_config(copy: Copy, caught_up: Set[str], done: Callable[[str], bool]) -> Config:
     """Return the configuration that we would lead next.
 
     Args:
         copy: Our copy.
         caught_up: Members that have all that was acknowledged, besides those of the configuration.
-        lost: Members whose copy is gone.
         done: Says whether a member has as much as it is to have.
     """
     me, base, wanted = copy.me, copy.config, copy.wanted()
-    alive = copy.host.members.alive
-    kept = {name for name in base.in_sync if name not in lost and (name == me or alive(name))}
-    in_sync = {me} | kept | {name for name in caught_up if alive(name) and name not in lost}
+    alive, disk = copy.host.members.alive, copy.host.members.disk
+    kept = {name for name in base.in_sync if alive(name) and copy.holds(name)}
+    in_sync = {me} | kept | {name for name in caught_up if alive(name)}
     members = {me, *wanted}
     if not all(name == me or name in in_sync or done(name) for name in wanted):
         members |= in_sync
@@ -51,7 +49,8 @@ def next_config(
     everyone = tuple(dict.fromkeys((me, *order)))
     synced = tuple(name for name in everyone if name in in_sync)
     voters = _voters(synced, base.voters, copy.host.members, copy.shelf.coordinate)
-    return Config(base.birth, base.term + 1, me, everyone, synced, voters)
+    disks = tuple(map(disk, voters))
+    return Config(base.birth, base.term + 1, me, everyone, synced, voters, disks)
 
 
 def _voters(
@@ -73,4 +72,5 @@ def same(one: Config, other: Config) -> bool:
         and set(one.members) == set(other.members)
         and set(one.in_sync) == set(other.in_sync)
         and set(one.voters) == set(other.voters)
+        and all(one.disk(name) == other.disk(name) for name in one.voters)
     )

@@ -2,6 +2,7 @@
 
 An attempt has a ballot and two stages: ask the voters for a promise, then to accept. When a voter
 had accepted something before, that is proposed instead of our own wish: it may be decided already.
+What was heard from a voter counts for the disk that it has (mail from another does not get here).
 Answers that do not come are asked for again; who is outbid waits a moment, each broker a different
 one, and tries with a higher ballot.
 """
@@ -21,7 +22,7 @@ from evenflow.overlay.protocol.messages import (
     Promise,
     Propose,
 )
-from evenflow.overlay.replica.copy import RETRY_S
+from evenflow.overlay.replica.copy import RETRY_S, pause
 from evenflow.overlay.replica.votes import LEAP
 
 if TYPE_CHECKING:
@@ -42,10 +43,13 @@ class Attempt:
     config: Config
     """What we propose: our wish, or what a voter had accepted."""
     asked: float
+    asks: int = 1
+    """How often the voters were asked in this stage."""
     adopted: Accepted | None = None
     """The newest that a voter had accepted before."""
-    promised: set[str] = field(default_factory=set)
-    agreed: set[str] = field(default_factory=set)
+    promised: dict[str, int] = field(default_factory=dict)
+    """Who has promised, and from which disk."""
+    agreed: dict[str, int] = field(default_factory=dict)
     proposing: bool = False
     """Whether enough have promised."""
 
@@ -74,6 +78,13 @@ class Proposer:
         """Whether an attempt is under way."""
         return self._attempt is not None
 
+    @property
+    def due(self) -> float:
+        """When there is something to do again, unless an answer comes first."""
+        if self._attempt is None:
+            return self._not_before
+        return self._attempt.asked + pause(self._attempt.asks)
+
     def stop(self) -> None:
         """Give up; what was accepted may be decided all the same."""
         self._attempt = None
@@ -84,7 +95,7 @@ class Proposer:
         An attempt that is under way goes on; what it proposes does not change any more.
         """
         attempt = self._attempt
-        if attempt is not None and attempt.base.age == base.age:
+        if attempt is not None and attempt.base == base:
             self._repeat(attempt)
             return
         if self._host.now < self._not_before:
@@ -93,15 +104,15 @@ class Proposer:
         number = max(self._highest, self._host.votes.promised(self._shelf).number) + 1
         self._attempt = Attempt(Ballot(number, me), base, wish, self._host.now)
         self._highest = number
-        self._ask(self._attempt, set())
+        self._ask(self._attempt, {})
 
     def _repeat(self, attempt: Attempt) -> None:
-        if self._host.now < attempt.asked + RETRY_S:
+        if self._host.now < attempt.asked + pause(attempt.asks):
             return
-        attempt.asked = self._host.now
+        attempt.asked, attempt.asks = self._host.now, attempt.asks + 1
         self._ask(attempt, attempt.agreed if attempt.proposing else attempt.promised)
 
-    def _ask(self, attempt: Attempt, answered: set[str]) -> None:
+    def _ask(self, attempt: Attempt, answered: dict[str, int]) -> None:
         """Ask the voters that have not answered, ourselves last: then it may be over."""
         me, votes = self._host.members.me.name, self._host.votes
         question: Prepare | Propose = Prepare(self._shelf, attempt.ballot, attempt.base)
@@ -143,19 +154,19 @@ class Proposer:
         self._not_before = self._host.now + RETRY_S * (1 + spread / 8)
 
     def _on_promise(self, attempt: Attempt, sender: str, promise: Promise) -> None:
-        attempt.promised.add(sender)
+        attempt.promised[sender] = self._host.members.disk(sender)
         for accepted in promise.accepted:
             sound = accepted.config.age == (attempt.base.birth, attempt.base.term + 1)
             newest = attempt.adopted is None or accepted.ballot > attempt.adopted.ballot
             if sound and newest and not attempt.proposing:
                 attempt.adopted, attempt.config = accepted, accepted.config
-        if len(attempt.promised) >= attempt.base.quorum and not attempt.proposing:
-            attempt.proposing, attempt.asked = True, self._host.now
-            self._ask(attempt, set())
+        if attempt.base.enough(attempt.promised) and not attempt.proposing:
+            attempt.proposing, attempt.asked, attempt.asks = True, self._host.now, 1
+            self._ask(attempt, {})
 
     def _on_agreed(self, attempt: Attempt, sender: str) -> None:
-        attempt.agreed.add(sender)
-        if len(attempt.agreed) < attempt.base.quorum or self._attempt is not attempt:
+        attempt.agreed[sender] = self._host.members.disk(sender)
+        if not attempt.base.enough(attempt.agreed) or self._attempt is not attempt:
             return
         self._attempt = None
         base, config, me = attempt.base, attempt.config, self._host.members.me.name

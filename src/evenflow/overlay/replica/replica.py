@@ -11,7 +11,8 @@ do. What must always hold:
 2. *Only who has everything leads.* A copy proposes what follows only if it is in sync, and then
    leads itself. What was acknowledged is on its disk, for nothing is acknowledged without it.
 3. *In sync is earned.* A copy joins those in sync when it has all that was acknowledged, and from
-   then on nothing is acknowledged without it; it leaves by a decision.
+   then on nothing is acknowledged without it; it leaves by a decision. That is so on one disk: a
+   broker that lost it begins anew, under whatever name it was in sync.
 4. *Nothing is deleted early.* A copy in sync deletes what is not acknowledged only together with
    the write that replaces it. A copy that is no member is deleted when all members have what they
    should have.
@@ -22,7 +23,8 @@ At level 2 the broker that stands in for a dead one gets what is new; at level 3
 the third copy (section IV-B). A broker that belongs here, joins or returns gets all at any level.
 
 A `Replica` decides on configurations. Its parts share one `Copy`: `Replication` carries the
-messages of a term, `CatchUp` those from before, the `Proposer` asks the voters.
+messages of a term, `CatchUp` those from before, the `Proposer` asks the voters, and by `Checking`
+a copy hears of what was decided without it.
 """
 
 from __future__ import annotations
@@ -32,7 +34,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from evenflow.overlay.protocol.messages import (
-    AskConfig,
     Check,
     Decided,
     Dismissed,
@@ -41,7 +42,8 @@ from evenflow.overlay.protocol.messages import (
     Synced,
 )
 from evenflow.overlay.replica.catch_up import CatchUp
-from evenflow.overlay.replica.copy import RETRY_S, Copy
+from evenflow.overlay.replica.checking import CHECK_S, Checking
+from evenflow.overlay.replica.copy import RETRY_S, Copy, pause
 from evenflow.overlay.replica.plan import next_config, same
 from evenflow.overlay.replica.proposer import Proposer
 from evenflow.overlay.replica.record import Record, divergence
@@ -53,11 +55,6 @@ if TYPE_CHECKING:
 
     from evenflow.overlay.ports import ReplicaHost
     from evenflow.overlay.protocol.messages import Config, Label
-
-CHECK_S = 2.0
-"""How often a follower makes sure that it is needed; sooner when it seems not to be."""
-AROUND = 6
-"""Brokers closest to a shelf that are asked about it by a copy that knows nobody else."""
 
 
 class Replica:
@@ -77,10 +74,11 @@ class Replica:
         self.copy = Copy(host, record, committed, on_progress)
         self.replication = Replication(self.copy)
         self.catch_up = CatchUp(self.copy)
+        self.checking = Checking(self.copy)
         self.proposer = Proposer(host, record.shelf, self.on_config)
-        self._lost: set[str] = set()
-        """As primary: members that said that they have no copy."""
         self._told_to_lead = -1.0
+        self._open = True
+        """As primary: whether another configuration is wanted, or another primary."""
 
     @property
     def settled(self) -> bool:
@@ -114,9 +112,21 @@ class Replica:
         copy, at = self.copy, self.replication.members.get(name)
         if at is None:
             return name == copy.me
-        return at.synced and at.idle and (name in copy.config.in_sync or copy.stand_in(name))
+        return at.synced and at.idle and (copy.holds(name) or copy.stand_in(name))
 
     # -- what is due ----------------------------------------------------------------------------
+
+    def due(self) -> float:
+        """Return when to review it again, if nothing happens before; right after a review."""
+        copy, at_once = self.copy, self.host.now
+        if not copy.leading:
+            busy = self.proposer.busy or self.catch_up.fetching is not None
+            return copy.next_check if copy.primary_lives and not busy else at_once
+        if self.proposer.busy or self._open:
+            return at_once
+        unready = [at for at in self.replication.members.values() if not (at.synced and at.idle)]
+        asking = (at.asked + pause(at.asks) for at in unready)
+        return min(self.replication.due(), copy.next_check, *asking)
 
     def review(self) -> None:
         """Do what is due; call it after every change of the members, and now and then."""
@@ -124,62 +134,47 @@ class Replica:
         if copy.leading:
             self._review_leading()
             return
-        gone = copy.config.primary == copy.me or not self.host.members.alive(copy.config.primary)
-        if gone and (self.host.steady or copy.state is State.FOLLOWING):
-            self._take_over()
-        elif not gone and self.proposer.busy:
+        if not copy.primary_lives:
+            if self.host.steady or copy.state is State.FOLLOWING:
+                self._take_over()
+        elif self.proposer.busy:
             self._take_over()  # it was begun when the primary was gone, or asked us to lead
-        if self.host.now >= copy.next_check:
-            needed = copy.state is State.FOLLOWING and copy.me in copy.wanted()
-            hurried = not needed and self.host.members.alive(copy.config.primary)
-            copy.next_check = self.host.now + (RETRY_S if hurried else CHECK_S)
-            self._check()
+        self.checking.review()
         self.catch_up.pull()
 
     def _take_over(self) -> None:
         """Try to lead, if we are in sync."""
         copy = self.copy
-        if copy.me in copy.config.in_sync:
+        if copy.holds(copy.me):
             self.proposer.propose(copy.config, self._next())
-
-    def _check(self) -> None:
-        """Ask the primary whether our copy is needed; all around, when it is dead."""
-        copy, members, mail = self.copy, self.host.members, self.host.mail
-        config = copy.config
-        if config.primary != copy.me and members.alive(config.primary):
-            unsure = copy.state is State.UNSURE
-            mail.send(config.primary, Check(copy.shelf, config, unsure))
-        if copy.state is State.UNSURE or not members.alive(config.primary):
-            around = {*config.voters, *config.members}
-            around |= set(members.closest(copy.shelf.coordinate, AROUND))
-            for name in sorted(around - {copy.me, config.primary}):
-                if members.alive(name):
-                    mail.send(name, AskConfig(copy.shelf, config))
 
     def _next(self) -> Config:
         caught_up = self.replication.caught_up() if self.copy.leading else set()
-        return next_config(self.copy, caught_up, self._lost, self._done)
+        return next_config(self.copy, caught_up, self._done)
 
     def _review_leading(self) -> None:
         copy, now = self.copy, self.host.now
+        self.replication.resync_lost()
         wish = self._next()
-        if not same(copy.config, wish):
+        self._open = not same(copy.config, wish)
+        if self._open:
             self.proposer.propose(copy.config, wish)
         elif self.proposer.busy:
             self.proposer.propose(copy.config, wish)  # what was begun is brought to an end
         if not copy.leading:
             return
         for name, at in list(self.replication.members.items()):
-            if not (at.synced and at.idle) and now >= at.asked + RETRY_S:
+            if not (at.synced and at.idle) and now >= at.asked + pause(at.asks):
                 self._sync(name)
         closest = copy.wanted()[0]
+        self._open = self._open or closest != copy.me
         ready = not self.proposer.busy and copy.committed == copy.last
         ready = ready and closest in copy.config.in_sync and all(map(self._done, copy.wanted()))
         if closest != copy.me and ready and now >= self._told_to_lead + RETRY_S:
             self._told_to_lead = now
             self.host.mail.send(closest, Lead(copy.shelf, copy.record.term))
         if now >= copy.next_check:
-            copy.next_check = now + CHECK_S
+            self.checking.postpone()
             self.replication.confirmed(now)  # a decision that passed us by is heard of in time
         self.replication.replicate()
 
@@ -191,9 +186,9 @@ class Replica:
         if config.age <= copy.config.age:
             return
         self.host.votes.learn(copy.shelf, config)
-        copy.config = config
-        self._lost &= set(config.members)
-        if config.primary == copy.me and config.birth == copy.record.birth:
+        copy.config, copy.changed = config, self.host.now
+        ours = config.primary == copy.me and copy.holds(copy.me)
+        if ours and config.birth == copy.record.birth:
             self._lead()
             return
         self.proposer.stop()
@@ -232,7 +227,7 @@ class Replica:
         """Ask a member to follow, or how far it is."""
         copy, record = self.copy, self.copy.record
         at = self.replication.members[name]
-        at.asked = self.host.now
+        at.asked, at.asks = self.host.now, at.asks + 1
         sync = Sync(
             copy.shelf, copy.config, not copy.stand_in(name), record.since, at.last + 1,
             record.terms, record.label, copy.publishers_before(at.last + 1),
@@ -257,7 +252,7 @@ class Replica:
         copy, old = self.copy, self.copy.record
         since, start = old.since, max(1, sync.start)
         self.catch_up.stop()
-        if copy.me not in sync.config.in_sync:
+        if not copy.holds(copy.me):
             new = old.birth != sync.config.birth or not old.term
             missed = sync.config.term > old.term
             changed = divergence(sync.terms, old.term) if missed else start
@@ -268,6 +263,8 @@ class Replica:
         label = sync.label
         if (old.birth, old.term) == sync.config.age and old.label.revision > label.revision:
             label = old.label  # it was sent before we returned, and came late
+        if label.floor > old.label.floor:
+            self.host.store.remove(copy.shelf, 0, label.floor)  # it has expired while we were away
         copy.record = Record(
             copy.shelf, sync.config.birth, sync.config.term, since, sync.terms, label
         )
@@ -286,21 +283,16 @@ class Replica:
         at = self.replication.members.get(sender)
         if not self.copy.leading or synced.term != self.copy.record.term or at is None:
             return
-        if sender not in self.copy.config.in_sync:
-            self._lost.discard(sender)  # it has a copy again
         at.last = synced.last  # less than we thought, when it began anew
-        at.synced, at.since, at.idle = True, synced.since, synced.whole
+        at.synced, at.since, at.idle, at.asks = True, synced.since, synced.whole, 0
         self.replication.replicate()
         self.replication.advance()
         self.review()
 
     def on_refused(self, sender: str) -> None:
-        """One that should have a copy has none: its disk was lost."""
+        """Our primary has no copy: its disk was lost."""
         copy = self.copy
-        if copy.leading and sender in copy.config.in_sync:
-            self._lost.add(sender)
-            self.review()
-        elif not copy.leading and sender == copy.config.primary:
+        if not copy.leading and sender == copy.config.primary:
             if copy.state is State.FOLLOWING:
                 self.doubt()
             self._take_over()

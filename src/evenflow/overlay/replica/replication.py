@@ -16,7 +16,7 @@ later than its own (`confirmed`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -30,13 +30,15 @@ from evenflow.overlay.protocol.messages import (
     Replicate,
     Replicated,
 )
-from evenflow.overlay.replica.copy import BATCH, RETRY_S
+from evenflow.overlay.replica.copy import BATCH, pause
 from evenflow.overlay.replica.states import State
 
 if TYPE_CHECKING:
     from evenflow.overlay.replica.copy import Copy
 
 NEVER = float("-inf")
+MOST_UNDER_WAY = 8
+"""Unanswered `Replicate` to one member that are remembered: an answer may come late."""
 
 
 @dataclass(slots=True)
@@ -55,11 +57,16 @@ class Progress:
     """Whether it pulls nothing."""
     asked: float = NEVER
     """When it was last asked to follow."""
+    asks: int = 0
+    """How often, since it last answered."""
     round: int = 0
-    """Number of the `Replicate` that is under way; 0: none."""
-    sent: float = NEVER
+    """Number of the newest `Replicate` that was sent."""
+    under_way: dict[int, float] = field(default_factory=dict)
+    """When each `Replicate` was sent that is not answered, oldest first."""
     confirmed: float = NEVER
     """When the newest question was sent that it has answered."""
+    disk: int = 0
+    """The disk on which it has all this."""
 
 
 class Replication:
@@ -82,8 +89,8 @@ class Replication:
         """As primary: a term begins that speaks from a time on."""
         copy = self._copy
         others = [name for name in copy.config.members if name != copy.me]
-        self.members = {name: Progress(start - 1) for name in others}
-        self._required = set(copy.config.in_sync) - {copy.me}
+        self.members = {name: self._begin(name, start - 1) for name in others}
+        self._required = {name for name in others if copy.holds(name)}
         self._confirm = NEVER
 
     def follow_from(self, start: int, before: tuple[PublisherState, ...]) -> None:
@@ -96,8 +103,18 @@ class Replication:
 
     def resync(self, name: str) -> Progress:
         """As primary: a member begins anew; all that is not committed will be sent to it."""
-        self.members[name] = Progress(self._copy.committed)
+        self.members[name] = self._begin(name, self._copy.committed)
         return self.members[name]
+
+    def _begin(self, name: str, last: int) -> Progress:
+        return Progress(last, disk=self._copy.host.members.disk(name))
+
+    def resync_lost(self) -> None:
+        """As primary: a member that has lost its disk begins anew, and is not waited for."""
+        for name, at in list(self.members.items()):
+            if at.disk != self._copy.host.members.disk(name):
+                self._required.discard(name)
+                self.resync(name)
 
     # -- the primary's side ---------------------------------------------------------------------
 
@@ -163,10 +180,21 @@ class Replication:
 
     def _behind(self, at: Progress) -> bool:
         copy = self._copy
-        if at.round and copy.host.now < at.sent + RETRY_S:
-            return False
+        if at.under_way:
+            newest = at.under_way.get(at.round, NEVER)
+            if copy.host.now < newest + pause(len(at.under_way)):
+                return False
         lacking = at.last < copy.last or at.revision < copy.label.revision
         return lacking or at.confirmed < self._confirm
+
+    def due(self) -> float:
+        """As primary: return when something is to be sent again, if nothing happens before."""
+        times = (
+            at.under_way.get(at.round, NEVER) + pause(len(at.under_way))
+            for at in self.members.values()
+            if at.synced and (at.under_way or self._behind(at))
+        )
+        return min(times, default=float("inf"))
 
     def _send(self, name: str, at: Progress) -> None:
         copy, host = self._copy, self._copy.host
@@ -176,7 +204,10 @@ class Replication:
         if at.revision < copy.label.revision:
             label, publishers = (copy.label,), copy.publishers_before(at.last + 1)
         self._rounds += 1
-        at.round, at.sent = self._rounds, host.now
+        at.round = self._rounds
+        at.under_way[at.round] = host.now
+        if len(at.under_way) > MOST_UNDER_WAY:
+            del at.under_way[next(iter(at.under_way))]
         host.mail.send(
             name,
             Replicate(
@@ -192,9 +223,13 @@ class Replication:
             return
         if done.last > copy.last or done.revision > copy.label.revision:
             return  # we never sent that
-        if done.round == at.round:
-            at.round, at.confirmed = 0, at.sent
-            at.last = done.last  # less than we thought, when it began anew
+        if done.round in at.under_way:
+            # One that was repeated meanwhile counts too: else no answer ever would, once answers
+            # take longer than the pause before a repeat.
+            at.confirmed = max(at.confirmed, at.under_way[done.round])
+            at.under_way = {n: sent for n, sent in at.under_way.items() if n > done.round}
+            if done.round == at.round:
+                at.last = done.last  # less than we thought, when it began anew
         at.last = max(at.last, done.last)
         at.revision = max(at.revision, done.revision)
         self.replicate()
@@ -269,18 +304,23 @@ class Replication:
     def _replace(self, start: int, fresh: list[Message]) -> None:
         """Write messages; in the same write goes what an older term left in their place.
 
-        That is what lies between them, and what was taken from a publisher under another time than
-        the primary says now.
+        That is what lies between them, another message of the same time, and what was taken from a
+        publisher under another time than the primary says now.
         """
         copy = self._copy
-        end, times = fresh[-1].time + 1, {message.time for message in fresh}
+        end = fresh[-1].time + 1
+        told = set(map(_identity, fresh))
         if copy.last >= start:
             newest = {message.publisher: message.sequence for message in fresh}
             doomed = [
                 message
                 for message in copy.between(start, copy.last + 1)
-                if (message.time < end and message.time not in times)
+                if (message.time < end and _identity(message) not in told)
                 or (message.time >= end and message.sequence <= newest.get(message.publisher, 0))
             ]
             copy.unwrite(doomed, self._start, self._before)
         copy.write(fresh)
+
+
+def _identity(message: Message) -> tuple[int, int, int]:
+    return message.time, message.publisher, message.sequence

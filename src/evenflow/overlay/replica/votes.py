@@ -7,9 +7,10 @@ over what a voter has accepted already. So of two halves that cannot reach one a
 gets a successor decided, and a decision is found again whoever was away. Here is the voters' side;
 `proposer` has the other.
 
-A voter writes down what it says before it says it. It never forgets a shelf in which a copy may
-come back that knows of no newer decision; of shelves that were deleted it keeps the newest
-`MOST_VOTES`.
+A voter writes down what it says before it says it. One that lost its disk has forgotten it, and
+who counts its answers knows that (`Config.enough`). Otherwise a voter never forgets a shelf in
+which a copy may come back that knows of no newer decision; of shelves that were deleted it keeps
+the newest `MOST_VOTES`.
 """
 
 from __future__ import annotations

@@ -38,7 +38,9 @@ from evenflow.overlay.protocol.messages import (
     Unsubscribe,
     Waiting,
 )
+from evenflow.overlay.replica.copy import RETRY_S
 from evenflow.overlay.shelf.subscribers import Subscribers
+from evenflow.overlay.shelf.waiting import WaitingRequests
 
 if TYPE_CHECKING:
     from evenflow.overlay.ports import ClientsHost
@@ -81,11 +83,13 @@ class Clients:
         self._replication = replica.replication
         self._replica = replica
         self._host = host
-        self._publishing: list[WaitingPublish] = []
-        self._reading: list[WaitingFetch] = []
-        self._postponed: list[tuple[Envelope, Any]] = []
+        self._publishing: WaitingRequests[WaitingPublish] = WaitingRequests(MOST_WAITING)
+        self._reading: WaitingRequests[WaitingFetch] = WaitingRequests(MOST_WAITING)
+        self._postponed: WaitingRequests[tuple[Envelope, Any]] = WaitingRequests(MOST_WAITING)
         """Requests that came while the topic was being moved, or the copy got ready."""
-        self._unconfirmed: list[tuple[float, Envelope, Join | Fetch]] = []
+        self._unconfirmed: WaitingRequests[tuple[float, Envelope, Join | Fetch]] = WaitingRequests(
+            MOST_WAITING
+        )
         """Requests about now that wait until we know that we are still primary, and since when."""
         self._subscribers = Subscribers(replica, host)
 
@@ -129,8 +133,7 @@ class Clients:
             self._subscribers.on_unsubscribe(body)
 
     def _postpone(self, envelope: Envelope, body: Any) -> None:
-        if len(self._postponed) < MOST_WAITING:
-            self._postponed.append((envelope, body))
+        self._postponed.add(envelope, body, (envelope, body))
 
     def _hindrance(self) -> str:
         """Say why nothing new can be taken for now; empty: it can."""
@@ -150,14 +153,17 @@ class Clients:
 
     def _confirmed(self, since: float, envelope: Envelope, body: Join | Fetch) -> bool:
         """Say whether we were still primary at a time; else keep the request until we know."""
+        if self._unconfirmed.has(envelope, body):
+            return False
         if self._replication.confirmed(since):
             return True
-        if len(self._unconfirmed) < MOST_WAITING:
-            self._unconfirmed.append((since, envelope, body))
+        self._unconfirmed.add(envelope, body, (since, envelope, body))
         return False
 
     def _publish(self, envelope: Envelope, publish: Publish) -> None:
         copy = self._copy
+        if self._publishing.has(envelope, publish):
+            return
         if refusal := _refusal(publish):
             self._host.counters.refused += 1
             self._host.mail.reply(envelope, Failed(refusal))
@@ -174,7 +180,8 @@ class Clients:
         end = publish.first + len(publish.payloads) - 1
         until = fresh[-1].time if fresh else self._stored_here(known)
         acknowledgement = Published(publish.publisher, end, until)
-        self._publishing.append(WaitingPublish(envelope, acknowledgement, until))
+        waiting = WaitingPublish(envelope, acknowledgement, until)
+        self._publishing.add(envelope, publish, waiting)
         if fresh:
             self._replication.append(fresh)
         else:
@@ -188,9 +195,10 @@ class Clients:
         return known.time if known is not None and known.time <= self._copy.last else 0
 
     def _fetch(self, envelope: Envelope, fetch: Fetch) -> None:
-        if not self._give(envelope, fetch) and len(self._reading) < MOST_WAITING:
+        if not self._reading.has(envelope, fetch) and not self._give(envelope, fetch):
             wait_s = min(fetch.wait_ms / 1000, LONGEST_WAIT_S)
-            self._reading.append(WaitingFetch(envelope, fetch, self._host.now + wait_s))
+            waiting = WaitingFetch(envelope, fetch, self._host.now + wait_s)
+            self._reading.add(envelope, fetch, waiting)
 
     def _give(
         self, envelope: Envelope, fetch: Fetch, *, late: bool = False, since: float | None = None
@@ -227,8 +235,8 @@ class Clients:
         """Answer whom we can, after something was committed or the state changed."""
         if not self._copy.leading:
             # The clients will ask whoever leads now.
-            self._publishing, self._reading, self._postponed = [], [], []
-            self._unconfirmed = []
+            for waiting in (self._publishing, self._reading, self._postponed, self._unconfirmed):
+                waiting.clear()
             self._subscribers.progress()
             return
         self._acknowledge()
@@ -236,25 +244,31 @@ class Clients:
             return
         self._answer_confirmed()
         self._subscribers.progress()
-        reading, self._reading = self._reading, []
-        for waiting in reading:
-            late = self._host.now >= waiting.deadline
-            if not self._give(waiting.envelope, waiting.fetch, late=late) and not late:
-                self._reading.append(waiting)
+        for reader in self._reading.take_all():
+            late = self._host.now >= reader.deadline
+            if not self._give(reader.envelope, reader.fetch, late=late) and not late:
+                self._reading.add(reader.envelope, reader.fetch, reader)
         if self._postponed and not self._copy.label.ticket and not self._hindrance():
-            postponed, self._postponed = self._postponed, []
-            for envelope, body in postponed:
+            for envelope, body in self._postponed.take_all():
                 self.handle(envelope, body)
+
+    def due(self) -> float:
+        """Return when there is something to do, if nothing happens before."""
+        if not self._copy.leading:
+            return float("inf")
+        due = min((reader.deadline for reader in self._reading), default=float("inf"))
+        if self._postponed:
+            due = min(due, self._host.now + RETRY_S)
+        return min(due, self._subscribers.due())
 
     def _answer_confirmed(self) -> None:
         """Answer those who wait to hear from a primary that is one for sure."""
-        unconfirmed, self._unconfirmed = self._unconfirmed, []
-        for since, envelope, body in unconfirmed:
+        for since, envelope, body in self._unconfirmed.take_all():
             if isinstance(body, Fetch):
                 if self._replication.confirmed(since):
                     self._give(envelope, body, late=True, since=since)
                 else:
-                    self._unconfirmed.append((since, envelope, body))
+                    self._unconfirmed.add(envelope, body, (since, envelope, body))
             elif self._copy.label.ticket or not self.writable:
                 self.handle(envelope, body)
             else:
@@ -262,12 +276,9 @@ class Clients:
 
     def _acknowledge(self) -> None:
         """Answer the publishers whose messages are committed."""
-        publishing, self._publishing = self._publishing, []
-        for waiting in publishing:
-            if waiting.until <= self._copy.committed:
-                self._host.mail.reply(waiting.envelope, waiting.acknowledgement)
-            else:
-                self._publishing.append(waiting)
+        committed = self._copy.committed
+        for waiting in self._publishing.take(lambda each: each.until <= committed):
+            self._host.mail.reply(waiting.envelope, waiting.acknowledgement)
 
 
 def _refusal(publish: Publish) -> str:

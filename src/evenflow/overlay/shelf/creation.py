@@ -43,6 +43,7 @@ from evenflow.overlay.protocol.messages import (
 from evenflow.overlay.replica.proposer import Proposer
 from evenflow.overlay.replica.record import Record
 from evenflow.overlay.shelf.shelf import Shelf
+from evenflow.overlay.shelf.waiting import WaitingRequests
 from evenflow.overlay.space.delegation import DelegateList
 
 if TYPE_CHECKING:
@@ -65,7 +66,9 @@ class PendingShelf:
 
     level: int
     proposer: Proposer
-    waiting: list[tuple[Envelope, Any]] = field(default_factory=list)
+    waiting: WaitingRequests[tuple[Envelope, Any]] = field(
+        default_factory=lambda: WaitingRequests(MOST_WAITING)
+    )
 
 
 class ShelfCreation:
@@ -108,14 +111,14 @@ class ShelfCreation:
             self._deny(envelope, body)
 
     def _on_sync(self, envelope: Envelope, sync: Sync) -> None:
-        """Take a copy, as a member that is not in sync; one that is lost its disk, and says so."""
+        """Take a copy, as a member that is not in sync, or was before its disk was lost."""
         host, config, known = self._host, sync.config, self._host.votes.known(sync.shelf)
-        me = host.members.me.name
+        me = host.members.me
         if known is not None and known.age > config.age:
             host.mail.send(envelope.origin, Decided(sync.shelf, known))
-        elif me in config.in_sync:
+        elif config.synced(me.name, me.disk):
             host.mail.send(envelope.origin, Refused(sync.shelf))
-        elif me in config.members and envelope.origin == config.primary:
+        elif me.name in config.members and envelope.origin == config.primary:
             host.votes.learn(sync.shelf, config)
             self._make(sync.shelf, config.birth, sync.label, start=0).handle(envelope, sync)
 
@@ -149,7 +152,8 @@ class ShelfCreation:
     def _on_adopt(self, envelope: Envelope, adopt: Adopt) -> None:
         """Home names us to make a shelf: we decide alone, for nobody else may."""
         host, known = self._host, self._host.votes.known(adopt.shelf)
-        named = envelope.node == host.members.me.name
+        me = host.members.me
+        named = (envelope.node, adopt.disk) == (me.name, me.disk)
         there = adopt.label.delegates.birth(adopt.shelf.coordinate) is not None
         if there or not named or adopt.shelf.at_home:
             self._pass_on(envelope, adopt)
@@ -161,11 +165,16 @@ class ShelfCreation:
             shelf.handle(envelope, adopt)
 
     def _begin(self, shelf_id: ShelfId, birth: int, label: Label) -> Shelf:
-        host, me = self._host, self._host.members.me.name
-        host.votes.learn(shelf_id, Config(birth, 1, me, (me,), (me,), (me,)))
+        host = self._host
+        host.votes.learn(shelf_id, self._alone(birth))
         shelf = self._make(shelf_id, birth, label, start=host.wall)
         shelf.replica.resume()
         return shelf
+
+    def _alone(self, birth: int) -> Config:
+        """Return the first configuration of a shelf that we make."""
+        me = self._host.members.me
+        return Config(birth, 1, me.name, (me.name,), (me.name,), (me.name,), (me.disk,))
 
     # -- a topic's home -------------------------------------------------------------------------
 
@@ -178,8 +187,7 @@ class ShelfCreation:
                 return
             proposer = Proposer(host, shelf, lambda config: self.on_decided(shelf, config))
             pending = self._pending[shelf] = PendingShelf(join.level, proposer)
-        if len(pending.waiting) < MOST_WAITING:
-            pending.waiting.append((envelope, join))
+        pending.waiting.add(envelope, join, (envelope, join))
         if len(host.members.living) < self._nothing().quorum:
             self._name_absent(envelope, shelf)
         self._propose(shelf, pending)
@@ -212,10 +220,11 @@ class ShelfCreation:
     def _unmade(self, shelf: ShelfId) -> bool:
         """Say whether it was decided that we make a topic, and we died before we did.
 
-        We were alone in that configuration, and nothing was ever acknowledged in it.
+        We were alone in that configuration, and nothing was ever acknowledged in it. When our disk
+        was lost meanwhile we cannot know that.
         """
-        known, me = self._host.votes.known(shelf), self._host.members.me.name
-        return known is not None and known.age == (0, 1) and known.members == (me,)
+        known, me = self._host.votes.known(shelf), self._host.members.me
+        return known is not None and known.age == (0, 1) and known.synced(me.name, me.disk)
 
     def _make_home(self, shelf_id: ShelfId, level: int) -> Shelf:
         label = Label(0, level, 0, DelegateList.at_home(shelf_id.home))
@@ -226,7 +235,8 @@ class ShelfCreation:
     def review(self) -> None:
         """Ask again where it is due; give up what is for another broker now."""
         for shelf, pending in list(self._pending.items()):
-            self._propose(shelf, pending)
+            if self._host.now >= pending.proposer.due:
+                self._propose(shelf, pending)
 
     def _propose(self, shelf: ShelfId, pending: PendingShelf) -> None:
         host, me = self._host, self._host.members.me.name
@@ -235,12 +245,13 @@ class ShelfCreation:
         if host.members.closest(shelf.coordinate, 1) != (me,) or shelf in self._shelves:
             self._pending.pop(shelf, None)
             return
-        pending.proposer.propose(self._nothing(), Config(0, 1, me, (me,), (me,), (me,)))
+        pending.proposer.propose(self._nothing(), self._alone(0))
 
     def _nothing(self) -> Config:
         """Return what comes before the first configuration of a topic: all that are known vote."""
-        everyone = tuple(sorted(member.name for member in self._host.members.everyone()))
-        return Config(0, 0, "", (), (), everyone)
+        everyone = sorted(self._host.members.everyone(), key=lambda member: member.name)
+        names = tuple(member.name for member in everyone)
+        return Config(0, 0, "", (), (), names, tuple(member.disk for member in everyone))
 
     def on_answer(self, sender: str, shelf: ShelfId, answer: Answer) -> None:
         """A broker answers whether a topic may be new."""
@@ -260,7 +271,7 @@ class ShelfCreation:
             return
         if self._unmade(shelf_id):
             self._make_home(shelf_id, pending.level)
-        for envelope, body in pending.waiting:
+        for envelope, body in pending.waiting.take_all():
             if shelf_id in self._shelves:
                 self._shelves[shelf_id].handle(envelope, body)
             else:

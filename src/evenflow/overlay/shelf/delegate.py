@@ -109,13 +109,24 @@ class Delegate:
             return
         self._report()
         label, shelf, emptied = copy.label, copy.shelf, self._emptied()
-        pending = bool(label.ticket) or not copy.verified or emptied or copy.doubted
-        if pending and (self._asked < 0 or self._host.now >= self._asked + RETRY_S):
+        if self._pending(emptied=emptied) and (
+            self._asked < 0 or self._host.now >= self._asked + RETRY_S
+        ):
             self._asked = self._host.now
             if emptied and copy.verified and not label.ticket:
                 self._host.mail.send_to(shelf.home, Emptied(shelf, label.floor))
             else:
                 self._host.mail.send_to(shelf.home, AskList(shelf, label.ticket))
+
+    def _pending(self, *, emptied: bool) -> bool:
+        """Whether there is something to ask home."""
+        copy = self._copy
+        return bool(copy.label.ticket) or not copy.verified or emptied or copy.doubted
+
+    def due(self) -> float:
+        """Return when there is something to do, if nothing happens before."""
+        pending = self._copy.leading and self._pending(emptied=self._emptied())
+        return self._asked + RETRY_S if pending else float("inf")
 
     def _report(self) -> None:
         """Tell home that we have frozen or adopted, when that is on both disks."""

@@ -81,6 +81,8 @@ class OngoingMove:
     asked: float = -1.0
     adopter: str = ""
     """The broker that makes the new shelf; empty: it lies there already."""
+    disk: int = 0
+    """The disk on which it makes it. If that is lost the move fails: what it made is not known."""
     delegates: DelegateList | None = None
     """The list that will be in force."""
     publishers: tuple[PublisherState, ...] = ()
@@ -151,7 +153,9 @@ class Home:
         label = self._copy.label
         start = max(frozen.last + 1, label.delegates.entries[-1].start, 1)
         if label.delegates.birth(ongoing.new.coordinate) is None:
-            ongoing.adopter = self._copy.host.members.closest(ongoing.new.coordinate, 1)[0]
+            members = self._copy.host.members
+            ongoing.adopter = members.closest(ongoing.new.coordinate, 1)[0]
+            ongoing.disk = members.disk(ongoing.adopter)
         try:
             ongoing.delegates = label.delegates.delegate(ongoing.new.coordinate, start)
         except DelegationError as error:
@@ -243,6 +247,13 @@ class Home:
             ongoing.asked = self._host.now
             self._ask(ongoing)
 
+    def due(self) -> float:
+        """Return when there is something to do, if nothing happens before."""
+        ongoing = self.ongoing
+        if ongoing is None or ongoing.stage is Stage.COMMITTING:
+            return float("inf")
+        return min(ongoing.deadline, ongoing.asked + RETRY_S)
+
     def _ask(self, ongoing: OngoingMove) -> None:
         if ongoing.stage is Stage.FREEZING:
             freeze = Freeze(ongoing.old, ongoing.ticket, ongoing.term)
@@ -250,7 +261,7 @@ class Home:
         else:
             adopt = Adopt(
                 ongoing.new, ongoing.ticket, ongoing.term, self._copy.label, ongoing.publishers,
-                ongoing.load, ongoing.subscriptions,
+                ongoing.load, ongoing.subscriptions, ongoing.disk,
             )  # fmt: skip
             # One broker alone makes a new shelf: with two there would be two of it.
             if ongoing.adopter:

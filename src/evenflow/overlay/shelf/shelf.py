@@ -40,6 +40,7 @@ from evenflow.overlay.protocol.messages import (
     Sync,
     Synced,
     Taken,
+    Trim,
     Unsubscribe,
     Waiting,
 )
@@ -48,6 +49,7 @@ from evenflow.overlay.shelf.clients import ClientRequest, Clients
 from evenflow.overlay.shelf.delegate import Delegate
 from evenflow.overlay.shelf.home import Home
 from evenflow.overlay.shelf.shifting import Inheriting, Shifting
+from evenflow.overlay.shelf.waiting import WaitingRequests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +62,12 @@ MOST_POSTPONED = 1024
 """Messages kept until a copy leads or follows; more are dropped, and their senders repeat them."""
 
 
+NEVER = float("inf")
+TRIM_AFTER_NS = 60 * 10**9
+"""What is younger is not trimmed: its publisher may not know yet that it is stored, and repeat it.
+"""
+
+
 class Shelf:
     """One shelf at one broker."""
 
@@ -69,7 +77,7 @@ class Shelf:
     FOR_PRIMARY: ClassVar[frozenset[type]] = frozenset(
         {
             Join, Publish, Fetch, Subscribe, Taken, Unsubscribe, MoveTopic, Relieve, Freeze, Adopt,
-            AskList, ListIs, Frozen, Adopted, Emptied, HandOn, HandedOn, Shifted,
+            AskList, ListIs, Frozen, Adopted, Emptied, HandOn, HandedOn, Shifted, Trim,
         }
     )  # fmt: skip
 
@@ -78,7 +86,7 @@ class Shelf:
         self._ready = False
         self._busy = False
         self._deleted = False
-        self._postponed: list[tuple[Envelope, Any]] = []
+        self._postponed: WaitingRequests[tuple[Envelope, Any]] = WaitingRequests(MOST_POSTPONED)
         """Messages that came before this copy led or followed."""
         self.replica = Replica(host, record, committed, self._progress)
         self.clients = Clients(self.replica, host)
@@ -103,8 +111,7 @@ class Shelf:
         finally:
             self._busy = False
         if self._postponed and self._reachable:
-            postponed, self._postponed = self._postponed, []
-            for envelope, body in postponed:
+            for envelope, body in self._postponed.take_all():
                 self.handle(envelope, body)
 
     @property
@@ -119,21 +126,49 @@ class Shelf:
         self.replica.review()
         self._progress()
 
-    def expire(self) -> None:
-        """Delete what is too old or too much."""
-        copy, replication = self.replica.copy, self.replica.replication
-        settings, store = self._host.settings, self._host.store
-        if not copy.leading or not replication.label_kept:
-            return
+    def on_members_changed(self) -> None:
+        """A broker came or went."""
+        self.replica.checking.on_members_changed()
+        self.review()
+
+    def due(self) -> float:
+        """Return when to review it again, if nothing happens before; right after a review."""
+        if self._deleted:
+            return NEVER
+        parts = (self.replica, self.clients, self.delegate, self.shifting, self.inheriting)
+        due = min(part.due() for part in parts)
+        return due if self.home is None else min(due, self.home.due())
+
+    def expire(self) -> bool:
+        """Delete what is too old or too much; return whether there was something."""
+        copy, settings, store = self.replica.copy, self._host.settings, self._host.store
+        if not copy.leading:
+            return False
         floor = copy.label.floor
         if settings.age_s:
             floor = max(floor, self._host.wall - int(settings.age_s * 1e9))
         if settings.shelf_bytes and store.size(copy.shelf) > settings.shelf_bytes:
             floor = max(floor, store.cut(copy.shelf, settings.shelf_bytes))
+        return self._expire_before(floor)
+
+    def _expire_before(self, floor: int) -> bool:
+        copy, replication, store = self.replica.copy, self.replica.replication, self._host.store
+        if floor <= copy.label.floor or not replication.label_kept:
+            return False
         floor = min(floor, copy.committed + 1)
         past = not copy.delegated_here
         if floor > copy.label.floor and (past or store.read(copy.shelf, 0, floor, 1)):
             replication.expire(floor)
+            return True
+        return False
+
+    def _on_trim(self, envelope: Envelope, trim: Trim) -> None:
+        """Delete what a client says nobody needs; home tells the delegates, past ones too."""
+        shelf, delegates = self.replica.copy.shelf, self.replica.copy.label.delegates
+        if self.home is not None:
+            for place in {entry.coordinate for entry in delegates.entries} - {shelf.home}:
+                self._host.mail.readdress(envelope, Trim(ShelfId(shelf.topic, place), trim.before))
+        self._expire_before(min(trim.before, self._host.wall - TRIM_AFTER_NS))
 
     def handle(self, envelope: Envelope, body: Any) -> None:
         """Hand a message to the part that it concerns."""
@@ -161,8 +196,7 @@ class Shelf:
             return
         if envelope.client:
             mail.reply(envelope, Waiting(self.replica.waiting))
-        if len(self._postponed) < MOST_POSTPONED:
-            self._postponed.append((envelope, body))
+        self._postponed.add(envelope, body, (envelope, body))
 
     def _serve(self, envelope: Envelope, body: ClientRequest) -> None:
         copy = self.replica.copy
@@ -194,6 +228,7 @@ class Shelf:
             HandedOn: self.shifting.on_handed_on,
             Keep: lambda body: self.inheriting.on_keep(sender, body),
             Kept: lambda body: self.inheriting.on_kept(sender, body),
+            Trim: lambda body: self._on_trim(envelope, body),
         }
         if home is not None:
             handlers |= {

@@ -81,12 +81,10 @@ class Shifting:
     def progress(self) -> None:
         """Hand the next messages on, or say again what was not answered."""
         copy, rate = self._copy, self._host.settings.shift_bytes
-        tenures = copy.label.delegates.tenures()
-        past = len(tenures) > 1 and tenures[-2].coordinate == copy.shelf.coordinate
-        able = copy.leading and copy.verified and not copy.label.ticket and past
-        if not rate or not able or copy.shelf.at_home or not self._replication.label_kept:
+        if not self._able() or not self._replication.label_kept:
             self._chunk = None
             return
+        tenures = copy.label.delegates.tenures()
         copy.prune()
         end = tenures[-1].start
         if self._chunk is not None and self._chunk.end != end:
@@ -98,6 +96,21 @@ class Shifting:
         if chunk is not None and self._host.now >= chunk.asked + RETRY_S:
             chunk.asked = self._host.now
             self._ask(chunk, tenures[-2].start, ShelfId(copy.shelf.topic, tenures[-1].coordinate))
+
+    def _able(self) -> bool:
+        """Say whether it is our turn to hand on."""
+        copy = self._copy
+        if not self._host.settings.shift_bytes or not copy.leading or copy.shelf.at_home:
+            return False
+        tenures = copy.label.delegates.tenures()
+        past = len(tenures) > 1 and tenures[-2].coordinate == copy.shelf.coordinate
+        return past and copy.verified and not copy.label.ticket
+
+    def due(self) -> float:
+        """Return when there is something to do, if nothing happens before."""
+        if not self._able():
+            return float("inf")
+        return self._next if self._chunk is None else self._chunk.asked + RETRY_S
 
     def _ask(self, chunk: Chunk, begin: int, to: ShelfId) -> None:
         copy, mail = self._copy, self._host.mail
@@ -154,6 +167,8 @@ class Inheriting:
             offered.envelope = envelope
         elif self._fits(hand_on) and _sound(hand_on.start, hand_on.end, hand_on.messages):
             copy.insert(hand_on.start, hand_on.messages)
+            self._replica.replication.replicate()
+            self._replica.replication.advance()
             others = {name for name in copy.config.members if name != copy.me}
             self._offered = Offered(envelope, hand_on, copy.record.term, others)
         else:
@@ -198,17 +213,22 @@ class Inheriting:
             for name in sorted(offered.waiting):
                 self._host.mail.send(name, keep)
 
+    def _concerned(self) -> bool:
+        """Say whether messages are handed on between delegates of this topic."""
+        copy = self._copy
+        if not self._host.settings.shift_bytes or copy.shelf.at_home:
+            return False
+        return len(copy.label.delegates.entries) > 2 or not copy.delegated_here
+
+    def due(self) -> float:
+        """Return when there is something to do, if nothing happens before."""
+        due = self._checked + CHECK_S if self._concerned() else float("inf")
+        return due if self._offered is None else min(due, self._offered.asked + RETRY_S)
+
     def _verify(self) -> None:
         """Ask home now and then whose turn it is, while there are past delegates."""
-        copy, now = self._copy, self._host.now
-        past = len(copy.label.delegates.entries) > 2 or not copy.delegated_here
-        if (
-            past
-            and not copy.shelf.at_home
-            and self._host.settings.shift_bytes
-            and now >= self._checked + CHECK_S
-        ):
-            self._checked, copy.doubted = now, True
+        if self._host.now >= self._checked + CHECK_S and self._concerned():
+            self._checked, self._copy.doubted = self._host.now, True
 
     def _answer(self, envelope: Envelope, hand_on: HandOn, *, accepted: bool) -> None:
         source = ShelfId(hand_on.shelf.topic, hand_on.source)

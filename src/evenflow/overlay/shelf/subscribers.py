@@ -47,13 +47,15 @@ if TYPE_CHECKING:
 
 MOST_SUBSCRIPTIONS = 256
 """Subscriptions to one topic; each costs some 30 bytes of its label."""
-LEASE_S = 30.0
-"""A subscriber that was not heard for this long is gone; it says that it is there every 10 s."""
+LEASE_S = 180.0
+"""A subscriber that was not heard for this long is gone; it says that it is there every 60 s."""
 WINDOW_MESSAGES = 512
 WINDOW_BYTES = 1 << 20
 """What may be pushed and not yet taken; one message may always be."""
 ASK_S = 1.0
 """How often a subscriber that does not answer is asked."""
+REMIND_S = 10.0
+"""How often a subscriber that was told to fetch is told again, until it subscribes."""
 PAUSE_MS = 10_000
 """For how long a subscriber fetches that there is no room for."""
 
@@ -170,6 +172,16 @@ class Subscribers:
         if not copy.label.ticket and self._replication.label_kept:
             self._end({each for each in here if self._flows[each].until <= self._host.now})
 
+    def due(self) -> float:
+        """Return when there is something to do, if nothing happens before."""
+        return min((self._due(flow) for flow in self._flows.values()), default=float("inf"))
+
+    def _due(self, flow: Flow) -> float:
+        if flow.paused:
+            return min(flow.until, flow.asked + REMIND_S)
+        asks = flow.sent is None or flow.window.pushes
+        return min(flow.until, flow.asked + ASK_S) if asks else flow.until
+
     def _confirm(self) -> None:
         """Tell subscribers that their subscription is on all disks."""
         if self._replication.label_kept:
@@ -197,7 +209,7 @@ class Subscribers:
         if not messages:
             flow.searched = copy.committed
         elif not limit:
-            flow.paused, flow.window = True, Window()
+            flow.paused, flow.window, flow.asked = True, Window(), self._host.now
             self._tell(subscription, FetchInstead(subscription.subscriber, 0))
         else:
             flow.window.add(messages)
@@ -209,7 +221,11 @@ class Subscribers:
     def _ask(self, subscription: Subscription, flow: Flow) -> None:
         """Ask a subscriber where it is, or whether it has what was pushed, when that is due."""
         copy = self._copy
-        if self._host.now < flow.asked + ASK_S:
+        if self._host.now < flow.asked + (REMIND_S if flow.paused else ASK_S):
+            return
+        if flow.paused:
+            flow.asked = self._host.now
+            self._tell(subscription, FetchInstead(subscription.subscriber, 0))
             return
         if flow.sent is None and not copy.label.ticket:
             flow.asked = self._host.now

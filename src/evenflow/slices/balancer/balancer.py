@@ -6,8 +6,8 @@ the nodes' reports, and what was planned from the history: a balancer that dies 
 again. Several may run: one leads, the others stand by
 (:mod:`evenflow.slices.balancer.membership.leadership`). Whoever begins or ceases to lead begins its
 autonomic loop anew, from the history, as after a restart. Which writers have ended and which
-consumers are registered is on its disk (:mod:`evenflow.slices.ending.disk`); only who leads writes
-there.
+consumers are registered is on its disk (:mod:`evenflow.slices.ending.saving`); only who leads
+writes there.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from evenflow.domain.channels import (
     Gone,
 )
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import EvenflowError, StorageError
+from evenflow.errors import EvenflowError
 from evenflow.model.messages import (
     ActionOutcome,
     Beat,
@@ -63,10 +63,11 @@ from evenflow.slices.balancer.core import BalancerCore
 from evenflow.slices.balancer.membership.leadership import Leadership
 from evenflow.slices.balancer.membership.news import News
 from evenflow.slices.balancer.settings import BalancerSettings
-from evenflow.slices.consumer.registry import BALANCER, declared_consumers
+from evenflow.slices.consumer.registry.copies import BALANCER
+from evenflow.slices.consumer.registry.declared import declared_consumers
 from evenflow.slices.control_writers import ControlWriters
 from evenflow.slices.ending.bookkeeping import Books
-from evenflow.slices.ending.disk import StateFolder
+from evenflow.slices.ending.saving import Saving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,8 +80,6 @@ _LOG = logging.getLogger(__name__)
 
 TICK_S = 0.02
 """How often the time is looked at when nothing happens."""
-SAVE_AGAIN_S = 1.0
-"""After a disk that could not be written."""
 HEARD = (
     BEATS, REPORTS, LOADS, COSTS, ACKS, MOVES, PROPERTIES, EVENTS, ACTION_OUTCOMES, SILENCES,
     CUT_ANSWERS, CUTS, WRITER_REQUESTS, CONSUMERS, COPIES, ROOM,
@@ -116,13 +115,9 @@ class Balancer(Closing):
         self._participant = participant or Participant(self.config.domain)
         self._waiter = self._participant.waiter()
         self._control_writers = ControlWriters(self._participant)
-        # Listening begins before the time that is given to it.
         self._companions = companions
-        self._heard_by = {
-            channel.message_type: one for one in companions for channel in one.channels
-        }
-        others = (channel for one in companions for channel in one.channels)
-        self._readers = [self._read(channel) for channel in (*HEARD, *others)]
+        # Listening begins before the time that is given to it.
+        self._listen()
         now, wall = time.monotonic(), time.time()
         settings = BalancerSettings.from_config(self.config.balancer)
         self.leadership = Leadership(
@@ -132,20 +127,14 @@ class Balancer(Closing):
             quiet=settings.quiet,
             stall=settings.stall,
         )
-        self._state = StateFolder(self.config.state_folder)
-        self._next_save = 0.0
-        self._unwritable = False
-        """Whether the disk refuses what is to be saved; told once."""
+        self._saving = Saving(self.config.state_folder, self.leadership)
         try:
             self.cores = {
                 topic.name: self._core(topic, settings, now, wall)
                 for topic in self.config.all_topics
             }
             self._starter = NodeStarter(self.config, self._nodes)
-            kept = self.config.history
-            self._history = History(
-                self.config.history_file, keep=kept.keep, keep_octets=kept.keep_bytes
-            )
+            self._history = self._open_history()
             self._begin_loop()
         except EvenflowError:
             self.close_domain()
@@ -155,6 +144,17 @@ class Balancer(Closing):
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="balancer", daemon=True)
         self._thread.start()
+
+    def _listen(self) -> None:
+        """Open the readers of everything that it goes by, and its companions."""
+        theirs = [(channel, one) for one in self._companions for channel in one.channels]
+        self._heard_by = {channel.message_type: one for channel, one in theirs}
+        channels = (*HEARD, *(channel for channel, _ in theirs))
+        self._readers = [self._read(channel) for channel in channels]
+
+    def _open_history(self) -> History:
+        kept = self.config.history
+        return History(self.config.history_file, keep=kept.keep, keep_octets=kept.keep_bytes)
 
     def _core(
         self, topic: TopicConfig, settings: BalancerSettings, now: float, wall: float
@@ -172,7 +172,7 @@ class Balancer(Closing):
 
     def _books(self, topic: TopicConfig) -> Books:
         """What is on disk."""
-        saved, expected = self._state.load(topic.name), declared_consumers(topic)
+        saved, expected = self._saving.load(topic.name), declared_consumers(topic)
         expires = self.config.consumer.expires_s
         return Books(saved, topic.served, expected, topic.kept, expires)
 
@@ -229,6 +229,8 @@ class Balancer(Closing):
             while not self._stopping:
                 self._waiter.wait(TICK_S)
                 self._turn(time.monotonic())
+        except EvenflowError as error:  # its disk is damaged, say: words, and no traceback
+            self.error = error
         except Exception as error:  # noqa: BLE001 - told to whoever waits for the balancer
             _LOG.exception("the balancer ends")
             self.error = error
@@ -252,8 +254,7 @@ class Balancer(Closing):
             does = "leads" if self.leadership.leads else "stands by"
             _LOG.warning("this balancer %s: %s", does, self.leadership.reason)
             self._begin_loop()
-        if self.leadership.leads:
-            self._save(now)
+        self._saving.poll({topic: core.books for topic, core in self.cores.items()}, now)
         if now < self._next_look:
             return
         self._next_look = now + TICK_S
@@ -261,26 +262,6 @@ class Balancer(Closing):
         self._perform([Send(order, order.executor_id) for order in self._autonomy.poll(now)])
         if self._sessions() != before:
             self._perform(self._poll_cores(time.monotonic()))
-
-    def _save(self, now: float) -> None:
-        """Put on disk what has to be there before it is told."""
-        if now < self._next_save:
-            return
-        for topic, core in self.cores.items():
-            if not core.books.due(now):
-                continue
-            files = core.books.files(now)
-            try:
-                self._state.save(topic, files)
-            except StorageError as error:
-                if not self._unwritable:
-                    _LOG.error("new consumers and the ends of writers wait: %s", error)
-                self._unwritable, self._next_save = True, now + SAVE_AGAIN_S
-                return
-            core.books.on_saved(files, now)
-            if self._unwritable:
-                self._unwritable = False
-                _LOG.warning("new consumers and the ends of writers are written down again")
 
     def _poll_cores(self, now: float) -> list[Send]:
         return [action for core in self.cores.values() for action in core.poll(now)]

@@ -232,7 +232,7 @@ class BalancerCore:
             MoveRefused: It must not begin, or not now; says why.
         """
         self._duty.guard.admit(move)
-        self.books.cutting.admit(self.nodes[move.taker], now)
+        self.books.cutting.admit(self.nodes[move.taker])
         return self._duty.sessions.begin(self._terms.new(), move, why, now, plan=plan).term
 
     def is_busy(self, move: Move) -> bool:

@@ -43,7 +43,6 @@ def deed_of(receipt: Receipt) -> Deed:
             "ms": round(receipt.ms, 1),
             "items": receipt.moved,
             "replayed": receipt.replayed,
-            "lost": receipt.lost,
             "repeated": receipt.repeated,
         },
     )

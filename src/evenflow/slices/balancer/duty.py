@@ -128,7 +128,6 @@ class Duty:
         pause: float = 0.0,
     ) -> None:
         """A node owns slices from now on; it is told so, after a pause if need be."""
-        self.books.cutting.abandon("slices change hands", now=now)
         self.books.cutting.kept.on_part_lost(self.books.cutting.ended)
         term = self._terms.new()
         take = Takeover(term, node, tuple(sorted(slices)), giver, cause, why, now, now + pause)

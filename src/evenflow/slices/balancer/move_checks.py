@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenflow.errors import MoveRefused
+from evenflow.errors.words import counted
 from evenflow.model.plan import Move
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class MoveGuard:
             return Move(tuple(sorted(set(request.slices))), giver, taker)
         owned = self._owners.owned_by(giver)
         if not 0 < request.count <= len(owned):
-            asked = f"{request.count} were asked for"
-            raise MoveRefused(f"{giver} owns {len(owned)} slices, {asked}")
+            asked = f"{request.count} {'was' if request.count == 1 else 'were'} asked for"
+            raise MoveRefused(f"{giver} owns {counted(len(owned), 'slice')}, {asked}")
         owned.sort(key=self.changing().__contains__)  # those that are changing hands last
         return Move(tuple(sorted(owned[: request.count])), giver, taker)

@@ -1,7 +1,7 @@
 """Receipts: what each move did, told when it is known.
 
 A move is over when its taker owns the slices, but only later does the taker know what had to be
-replayed, or was lost, to close the gaps. The receipt waits for that word, for a while.
+replayed to close the gaps. The receipt waits for that word, for a while.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Receipts:
         """A node owns slices by order."""
         receipt = Receipt(
             self._topic, take.term, take.cause, take.giver, take.node, take.slices, DONE,
-            take.started + self._wall, (now - take.started) * 1000, 0, 0, 0, 0, take.why,
+            take.started + self._wall, (now - take.started) * 1000, 0, 0, 0, take.why,
         )  # fmt: skip
         self._waiting[take.term] = (receipt, now + self._patience)
 
@@ -44,7 +44,7 @@ class Receipts:
         receipt = Receipt(
             self._topic, session.term, session.cause, session.giver, session.taker, session.slices,
             outcome, session.started + self._wall, (session.ended - session.started) * 1000,
-            session.moved, 0, 0, session.repeated, session.why,
+            session.moved, 0, session.repeated, session.why,
         )  # fmt: skip
         if not merged:
             return [Send(receipt)]
@@ -57,7 +57,7 @@ class Receipts:
         if waiting is None or waiting[0].taker != ack.node:
             return []
         receipt, _ = self._waiting.pop(ack.term)
-        return [Send(replace(receipt, replayed=ack.replayed, lost=ack.lost))]
+        return [Send(replace(receipt, replayed=ack.replayed))]
 
     def late(self, now: float) -> list[Send]:
         """Tell what has waited long enough."""

@@ -43,7 +43,8 @@ from evenflow.model.messages import (
 from evenflow.model.slice_map import SliceMap
 from evenflow.slices.actions import NodeGone
 from evenflow.slices.consumer.epoch_items import EpochItems
-from evenflow.slices.consumer.registry import BALANCER, Consumers, is_expired
+from evenflow.slices.consumer.registry.consumers import Consumers
+from evenflow.slices.consumer.registry.copies import BALANCER, is_expired
 from evenflow.slices.consumer.returning import expired_words, missing_words
 from evenflow.slices.consumer.splits import Point
 from evenflow.slices.consumer.thinned import ThinnedCounts

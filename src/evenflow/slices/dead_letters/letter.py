@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from evenflow.errors import DecodeError
+from evenflow.errors.telling import error_text
 from evenflow.model.batch import Item
 from evenflow.model.ids import WriterId
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     from evenflow.model.batch import Batch
 
-ERROR_CHARACTERS: Final = 2_000
-"""So much of an error is kept."""
 TOPIC: Final = "evenflow.dead.topic"
 ERROR: Final = "evenflow.dead.error"
 NODE: Final = "evenflow.dead.node"
@@ -87,7 +86,7 @@ def letter_of(
         id=item.id,
         time=item.time,
         payload=base64.b64encode(item.payload).decode(),
-        error=f"{type(error).__name__}: {error}"[:ERROR_CHARACTERS],
+        error=error_text(error),
         tries=tries,
         node=node,
         at=at,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import DecodeError, DomainError
 from evenflow.slices.consumer.following import follow
-from evenflow.slices.consumer.registry import DEAD
+from evenflow.slices.consumer.registry.declared import DEAD
 from evenflow.slices.consumer.served_batch import items_of
 from evenflow.slices.consumer.watching import Watcher
 from evenflow.slices.dead_letters.letter import decode_letter, once

@@ -3,7 +3,8 @@
 One object for each topic. It decides nothing because of silence alone: a cut needs the word of
 every node and of every registered consumer, under a term, while no slice changes hands
 (:mod:`evenflow.slices.ending.preparation`). Whatever disturbs that abandons the preparation, and it
-is tried again later.
+is tried again later. Who has slices moved or taken need not say so here: before anything is decided
+:meth:`Cutting.poll` asks whether some change hands.
 
 What is decided is told to the nodes at once, and is theirs to remember: the next balancer learns it
 from them (:mod:`evenflow.slices.ending.inherited`). Were it on disk first, one that is cut off
@@ -143,11 +144,10 @@ class Cutting:
 
     # -- who may own slices -----------------------------------------------------------------------
 
-    def admit(self, taker: NodeReport, now: float) -> None:
+    def admit(self, taker: NodeReport) -> None:
         """Slices shall move to a node; `MoveRefused` when it does not know which writers ended."""
         if taker.ledger < self.needed_version:
             raise MoveRefused(f"{taker.node} does not know yet which writers have ended")
-        self.abandon("slices move", now=now)
 
     def ready(self, nodes: Mapping[str, NodeReport]) -> dict[str, NodeReport]:
         """The nodes, those that do not know which writers have ended as if they were leaving."""

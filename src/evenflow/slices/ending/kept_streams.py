@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from evenflow.errors.words import counted
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import CutStage
 
@@ -54,8 +55,8 @@ class KeptStreams:
             _LOG.info("writer %s of topic %s has left; what it published is kept", name, cut.topic)
             return
         _LOG.warning(
-            "writer %s is cut: nobody hears it. %d items beyond the cut come again when it"
-            " returns, else they are lost", name, cut.beyond,
+            "writer %s is cut: nobody hears it. What lies beyond the cut (%s) comes again when it"
+            " returns, else it is lost", name, counted(cut.beyond, "item"),
         )  # fmt: skip
 
     def holds(self, one: Ended, now: float) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from evenflow.errors.words import counted
 from evenflow.model.messages import WriterCut
 
 if TYPE_CHECKING:
@@ -73,8 +74,10 @@ class Preparation:
         """The cut of a topic that nodes process: what the owner of each slice has."""
         uncertain = sum(answer.uncertain for answer in self.nodes.values())
         if uncertain and not self.lose:
+            they_were = "it was" if uncertain == 1 else "they were"
             return Blocked(
-                f"nodes hold {uncertain} items of it and do not know whether they were processed"
+                f"nodes hold {counted(uncertain, 'item')} of it and do not know whether {they_were}"
+                " processed"
             )
         rows = sorted(self._rows())
         kept = [(s, have, term) for s, term, have, _ in rows if have]
@@ -106,9 +109,10 @@ class Preparation:
             # numbers at which those epochs end, so none are waited for.
             epoch = max([furthest, *(answer.epoch for answer in self.nodes.values())])
         if epoch < furthest:
-            who = ", ".join(sorted(name for name, at in planned.items() if at > epoch))
+            ahead = sorted(name for name, at in planned.items() if at > epoch)
+            who = f"consumer {ahead[0]} has" if len(ahead) == 1 else f"{', '.join(ahead)} have"
             return Blocked(
-                f"consumer {who} has planned epoch {furthest}, and the nodes have it up to {epoch}"
+                f"{who} planned up to epoch {furthest}, and the nodes have it up to {epoch}"
             )
         return WriterCut(topic, self.writer, self.term, epoch, slices, last, (), beyond)
 

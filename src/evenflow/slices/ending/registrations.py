@@ -24,7 +24,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evenflow.model.ids import Position
-from evenflow.slices.consumer.registry import BALANCER, NOBODY, Consumers, is_expired
+from evenflow.slices.consumer.registry.consumers import Consumers
+from evenflow.slices.consumer.registry.copies import BALANCER, NOBODY, is_expired
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -183,7 +184,10 @@ class Registrations:
         """
         asked = {name for name, number in self._numbers.items() if number}
         away = sorted(asked.difference(answered))
-        return f"consumer {', '.join(away)} is away, and may have planned more" if away else ""
+        if not away:
+            return ""
+        who = f"consumers {', '.join(away)} are" if len(away) > 1 else f"consumer {away[0]} is"
+        return f"{who} away, and may have planned more"
 
     def position(self, name: str) -> Position:
         """How far a consumer is."""
@@ -230,6 +234,8 @@ class Registrations:
         self._expiring = []
         self._unsaved = self._urgent = False
         self._next_save = now + SAVE_EVERY
+        self.consumers.forget_oldest()
+        self._heard = {name: at for name, at in self._heard.items() if name in numbers}
 
     def _is_released(self, name: str) -> bool:
         newest = self.consumers.newest(name)

@@ -4,6 +4,8 @@ Put together from what anybody may hear: the writers' own closes, the nodes' sil
 balancer's ledger with its cuts and its word on those that wait, and the positions of consumers. A
 position may name a writer that nobody else knows any more (all nodes were restarted while its
 consumer was away): it is *absent*, and the consumer waits for its end.
+
+It lives as long as one look of a command, and forgets nothing meanwhile.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from evenflow.model.messages import (
     WriterCut,
     WriterSilence,
 )
-from evenflow.slices.consumer.registry import Consumers
+from evenflow.slices.consumer.registry.consumers import Consumers
 from evenflow.slices.ledger_view import LedgerView
 
 ABSENT: Final = "absent"

@@ -319,7 +319,6 @@ class NodeCore:
             octets=self.delivery.payload_bytes,
             backlog_items=self.cache.backlog,
             backlog_octets=self.cache.size,
-            lost=self.writers.lost,
             repeated=self.cache.repeated,
             failed=self.delivery.failed,
             damaged=self.damaged + self.orders.damaged,

@@ -31,6 +31,7 @@ from evenflow.domain.channels import (
     data,
     replay,
 )
+from evenflow.errors.words import counted
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import Ack, EpochClose, MapPage, Order, Refusal, Step
 from evenflow.slices.actions import Send, WriterGone
@@ -230,12 +231,12 @@ class NodeLoop:
         if step is Step.CANCEL and order.term != self._cancelled:
             self._cancelled = order.term
             _LOG.warning(
-                "a handover of %d slices of %s to this node failed: the balancer takes it back",
-                len(order.slices), order.topic,
+                "a handover of %s of %s to this node failed: the balancer takes it back",
+                counted(len(order.slices), "slice"), order.topic,
                 extra={"event": "handover-failed", "topic": order.topic},
             )  # fmt: skip
         elif step is Step.TAKE:
-            _LOG.info("takes %d slices of %s by order", len(order.slices), order.topic)
+            _LOG.info("takes %s of %s by order", counted(len(order.slices), "slice"), order.topic)
 
     def _log_lease(self, *, holds: bool) -> None:
         """An application that is not given anything for want of a balancer is worth a line."""

@@ -17,6 +17,7 @@ import secrets
 import socket
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from evenflow.autonomic.rates import Usage, take_part
@@ -25,9 +26,11 @@ from evenflow.config import Config
 from evenflow.config.sections import NEVER
 from evenflow.domain.channels import node_partition
 from evenflow.domain.cyclone import Participant
+from evenflow.errors import ConfigError
 from evenflow.model.ids import NodeId
-from evenflow.slices.consumer.registry import expected_consumers
+from evenflow.slices.consumer.registry.declared import expected_consumers
 from evenflow.slices.dead_letters.office import DeadLetterOffice
+from evenflow.slices.node.application.giving_up import give_up
 from evenflow.slices.node.application.replying import Replying
 from evenflow.slices.node.application.snapshotting import Snapshotting, check_state
 from evenflow.slices.node.condition import Condition, bounds_in
@@ -36,7 +39,7 @@ from evenflow.slices.node.loop import TICK_S, NodeLoop
 from evenflow.slices.node.sensors import Vitals
 from evenflow.slices.node.serving.shell import ServingShell, check_served
 from evenflow.slices.node.settings import NodeSettings
-from evenflow.slices.node.worker import GivenUp, Worker, stateful
+from evenflow.slices.node.worker import Worker, stateful
 from evenflow.slices.spill import open_spill
 
 if TYPE_CHECKING:
@@ -44,11 +47,11 @@ if TYPE_CHECKING:
 
     from evenflow.autonomic.rates import Part
     from evenflow.domain.cyclone import Waiter
-    from evenflow.model.batch import Batch
     from evenflow.model.messages import NodeReport
     from evenflow.slices.node.application.replying import SendsMany
     from evenflow.slices.node.application.snapshotting import StateStore
     from evenflow.slices.node.worker import OnNewData
+    from evenflow.slices.spill import Spill
 
 _LOG = logging.getLogger(__name__)
 
@@ -99,23 +102,13 @@ class Node(Closing):
         self._work = threading.Condition(self._lock)
         self._stopping = threading.Event()
         self._ended = threading.Event()
-        self._core = NodeCore(
-            topic,
-            self.id,
-            self.topic.slices,
-            NodeSettings.from_config(
-                self.config.node,
-                serving=on_new_data is None,
-                stateful=stateful(on_new_data) is not None,
-                durable=snapshots is not None,
-            ),
-            time.monotonic(),
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            layout=self.topic.layout,
-            spill=spill,
-            condition=Condition(bounds_in(self.config.monitor.ranges), os.cpu_count() or 1),
+        settings = NodeSettings.from_config(
+            self.config.node,
+            serving=on_new_data is None,
+            stateful=stateful(on_new_data) is not None,
+            durable=snapshots is not None,
         )
+        self._core = self._begin_core(settings, spill)
         waiter = self._participant.waiter()
         self._serving = self._serve(waiter)
         self._loop = NodeLoop(
@@ -133,6 +126,21 @@ class Node(Closing):
         self._snapshotting = self._snapshot_at(snapshots)
         self._part = self._take_part()
         self._threads = self._start_threads(name)
+
+    def _begin_core(self, settings: NodeSettings, spill: Spill | None) -> NodeCore:
+        """The rules of the node, on this machine."""
+        return NodeCore(
+            self.topic.name,
+            self.id,
+            self.topic.slices,
+            settings,
+            time.monotonic(),
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            layout=self.topic.layout,
+            spill=spill,
+            condition=Condition(bounds_in(self.config.monitor.ranges), os.cpu_count() or 1),
+        )
 
     def _serve(self, waiter: Waiter) -> ServingShell | None:
         """What connects a serving node to consumers."""
@@ -172,7 +180,7 @@ class Node(Closing):
             perform=self._loop.perform,
             on_idle=self._loop.wake_busy,
             reply=self._replying.send,
-            give_up=self._give_up,
+            give_up=partial(give_up, self.topic, self._dead),
             state=stateful(on_new_data),
         )
 
@@ -186,22 +194,6 @@ class Node(Closing):
         if on_new_data is None or self.topic.on_error != "dead":
             return None
         return DeadLetterOffice(self.topic, self.id, self.config, self._participant)
-
-    def _give_up(self, item: Batch, error: Exception, tries: int) -> GivenUp:
-        """What becomes of an item that the application has failed on often enough."""
-        if self.topic.on_error == "skip":
-            return GivenUp.SKIPPED
-        if self._dead is None:
-            _LOG.error(
-                "the application cannot process item %d of slice %d: the node stops and leaves it "
-                'to another (topics.%s.on_error = "dead" puts such items aside)',
-                item.first,
-                item.slice,
-                self.topic.name,
-            )
-            return GivenUp.STOP
-        self._dead.put_aside(item, error, tries)
-        return GivenUp.DEAD
 
     def _start_threads(self, name: str) -> list[threading.Thread]:
         runs = [("loop", self._loop.run)]
@@ -221,6 +213,9 @@ class Node(Closing):
         """A thread must not die unseen: whatever ends it ends the node."""
         try:
             run()
+        except ConfigError as error:
+            _LOG.error("node %s ends: %s", self.id, error)
+            self.error = error
         except Exception as error:  # noqa: BLE001 - told to whoever waits for the node
             _LOG.exception("node %s ends", self.id)
             self.error = error

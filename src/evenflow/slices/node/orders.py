@@ -293,7 +293,7 @@ class Orders:
     def report_settled(self) -> list[Send]:
         """Tell the balancer of changes of owner after which nothing is missing any more."""
         return [
-            self._ack(settled.term, Step.SETTLED, replayed=settled.replayed, lost=settled.lost)
+            self._ack(settled.term, Step.SETTLED, replayed=settled.replayed)
             for settled in self._ownership.take_settled()
         ]
 
@@ -311,9 +311,6 @@ class Orders:
         moved: int = 0,
         repeated: int = 0,
         replayed: int = 0,
-        lost: int = 0,
     ) -> Send:
         ok = not reason
-        return Send(
-            Ack(self._topic, self._node, term, step, ok, reason, moved, repeated, replayed, lost)
-        )
+        return Send(Ack(self._topic, self._node, term, step, ok, reason, moved, repeated, replayed))

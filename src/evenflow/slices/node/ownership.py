@@ -28,8 +28,6 @@ class Settled(NamedTuple):
     term: int
     replayed: int
     """Items that publishers sent again, since the node owns the slices."""
-    lost: int
-    """Items that nobody has any more."""
 
 
 class Ownership:
@@ -45,8 +43,8 @@ class Ownership:
         self._states = states
         self._newest: dict[int, int] = {}
         """The newest term met for each slice."""
-        self._settling: dict[int, tuple[frozenset[int], int, int]] = {}
-        """Slices of a change of owner that is not settled; items replayed and lost before it."""
+        self._settling: dict[int, tuple[frozenset[int], int]] = {}
+        """Slices of a change of owner that is not settled; items replayed before it."""
         self._looked_at = -1
         """How many requests had been resolved when it was last looked for what has settled."""
 
@@ -80,7 +78,7 @@ class Ownership:
     def begin(self, slices: frozenset[int], term: int, now: float) -> None:
         """Own slices from now on: ask every writer for what is newer than what is here."""
         self._writers.own(slices, now)
-        self._settling[term] = (slices, self._writers.replayed, self._writers.lost)
+        self._settling[term] = (slices, self._writers.replayed)
         self._looked_at = -1
         self.changed = True
 
@@ -92,13 +90,13 @@ class Ownership:
         self._looked_at = writers.replay_requests.resolved
         over = [
             term
-            for term, (slices, _, _) in self._settling.items()
+            for term, (slices, _) in self._settling.items()
             if not writers.replay_requests.is_pending(slices)
         ]
         settled = []
         for term in over:
-            _, replayed, lost = self._settling.pop(term)
-            settled.append(Settled(term, writers.replayed - replayed, writers.lost - lost))
+            _, replayed = self._settling.pop(term)
+            settled.append(Settled(term, writers.replayed - replayed))
         return settled
 
 

@@ -14,13 +14,14 @@ batches (:mod:`~evenflow.slices.node.application.states`).
 
 from __future__ import annotations
 
-import enum
 import logging
 import time
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from evenflow.errors import ItemFailed
+from evenflow.errors.telling import error_text
 from evenflow.model.batch import Batch
+from evenflow.slices.node.application.giving_up import GivenUp
 from evenflow.slices.node.application.states import (
     ForgetState,
     GiveState,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     OnNewData = Callable[[Batch], object]
     Reply = Callable[[Batch, int], None]
     """Sends what was answered to the first rows of a batch."""
-    GiveUp = Callable[[Batch, Exception, int], "GivenUp"]
+    GiveUp = Callable[[Batch, Exception, int], GivenUp]
     """Decides on an item: given the item, what was raised, and how often it was tried."""
 
 WAIT_S: Final = 0.02
@@ -66,17 +67,6 @@ def stateful(on_new_data: OnNewData | None) -> Stateful | None:
     found = getattr(on_new_data, "__self__", on_new_data)
     has = all(callable(getattr(found, name, None)) for name in ("give", "take", "forget"))
     return cast("Stateful", found) if has else None
-
-
-class GivenUp(enum.Enum):
-    """What becomes of an item that the application cannot process."""
-
-    STOP = enum.auto()
-    """It stays uncommitted and the worker ends."""
-    DEAD = enum.auto()
-    """It is put aside."""
-    SKIPPED = enum.auto()
-    """Nothing; it was asked for."""
 
 
 class Worker:
@@ -223,7 +213,7 @@ class Worker:
             except Exception as error:  # noqa: BLE001 - whatever it may raise
                 if slice_id not in self._failing:  # once: it is asked again and again
                     _LOG.exception("the application cannot give the state of slice %d", slice_id)
-                faults[slice_id] = f"the application cannot give its state: {error!r}"
+                faults[slice_id] = f"the application cannot give its state: {error_text(error)}"
         self._failing = (self._failing - given.keys()) | faults.keys()
         return given, faults
 

@@ -75,12 +75,10 @@ class Writers:
         """Writers that said goodbye, until the ledger names them."""
         self.replayed = 0
         """Items that came by replay and were needed."""
-        self.lost = 0
-        """Items that nobody has any more."""
         self.commits = Commits(topic, node, self.cache, self.gone_since, self.snapshots)
         self._topic = topic
         self._node = node
-        self._slice_count = slice_count
+        self.slice_count = slice_count
         self._requests = 0
         self._ended: deque[int] = deque()
         """Writers that have ended, and whose positions are still kept with the states."""
@@ -118,7 +116,7 @@ class Writers:
         """A publisher closed an epoch: what it names and is not here is missing."""
         writer = close.writer
         self.foreign.on_word(writer)
-        if close.slice_count != self._slice_count:
+        if close.slice_count != self.slice_count:
             self.misfits[writer] = close.slice_count
             return
         if close.closing and not self.ledger.is_over(writer):

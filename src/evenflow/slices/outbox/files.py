@@ -13,6 +13,7 @@ import mmap
 import os
 import re
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -63,7 +64,9 @@ class OutboxFolder:
                 str(self.path), f"{holder} uses it: stop that one, or give another folder"
             ) from None
         os.ftruncate(self._lock, 0)
-        os.pwrite(self._lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        # The name is only told; a full disk is found, and told in words, by what needs the room.
+        with suppress(OSError):
+            os.pwrite(self._lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
 
     # -- segments ---------------------------------------------------------------------------------
 

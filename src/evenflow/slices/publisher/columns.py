@@ -241,7 +241,7 @@ def _of_arrow(maps: Any) -> Headers | None:
     try:
         check_headers(found)
     except DecodeError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(error.reason) from None
     return found
 
 

@@ -39,14 +39,15 @@ from evenflow.model.messages import (
     RoomWanted,
     WriterCut,
 )
-from evenflow.slices.consumer.registry import Consumers
+from evenflow.slices.consumer.registry.consumers import Consumers
 from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.publisher.entries import is_even
 from evenflow.slices.publisher.epochs import Epochs
 from evenflow.slices.publisher.exchange import Committed, Counts, Exchange, Reaction, Resend
 from evenflow.slices.publisher.fencing import Fencing, HeardBalancers
 from evenflow.slices.publisher.keeping.forgetting import Forgetting
-from evenflow.slices.publisher.renewal import Ending, Former, Formers, Renewal, refusal
+from evenflow.slices.publisher.keeping.formers import Former, Formers
+from evenflow.slices.publisher.renewal import Ending, Renewal, refusal
 from evenflow.slices.publisher.sealing import Limits, SealedSample, Sealing
 from evenflow.slices.publisher.sending.routing import Routing
 
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
     from evenflow.slices.publisher.gathering import AssignColumns, Row
     from evenflow.slices.publisher.retention import Retention
     from evenflow.slices.spill import Spill
+
+Heard = Commit | ReplayRequest | RoomWanted | MapPage | Beat | Ledger | WriterCut
 
 __all__ = ["Committed", "Counts", "PublisherCore", "Reaction", "Resend"]
 
@@ -78,6 +81,7 @@ class PublisherCore:
         spill: Takes what memory has no room for.
         journal: Writes everything down, within its own bound.
         new_writer: Names another writer, when this one was ended. Without it the publisher stops.
+        patience: How long commits from beyond a cut are waited for, before that.
     """
 
     def __init__(
@@ -93,27 +97,20 @@ class PublisherCore:
         spill: Spill | None = None,
         journal: Journal | None = None,
         new_writer: Callable[[], int] | None = None,
+        patience: float = 0.0,
     ) -> None:
-        self.topic = topic
-        self.writer = writer
-        self.slice_count = slice_count
+        self.topic, self.writer, self.slice_count = topic, writer, slice_count
         self.limits = limits
         self.routing = Routing(topic, slice_count)
         self.sealing = Sealing(
-            writer,
-            slice_count,
-            limits,
-            routing=self.routing,
-            assign=assign,
-            served=served and limits.linger_s > 0,
-            spill=spill,
-            journal=journal,
-        )
+            writer, slice_count, limits, routing=self.routing, assign=assign,
+            served=served and limits.linger_s > 0, spill=spill, journal=journal,
+        )  # fmt: skip
         self.counts, self.balancers = Counts(), HeardBalancers()
         self.committed_before = 0
         """Items that earlier lives of the writer got committed."""
         self.ledger = LedgerView()
-        self._ending = Ending(self.ledger, new_writer, served=served)
+        self._ending = Ending(self.ledger, new_writer, served=served, patience=patience)
         self.refused = ""
         """Why this publisher cannot go on; empty when it can."""
         self.consumers = Consumers() if served else None
@@ -171,10 +168,6 @@ class PublisherCore:
         """Whether ``size`` more bytes may be kept."""
         return self.sealing.kept + size <= self.sealing.room or self.forgetting.make_room(size)
 
-    def fills(self, count: int, size: int) -> bool:
-        """Whether some items more are enough to be sealed."""
-        return self.sealing.fills(count, size)
-
     def offer(self, row: Row, size: int) -> bool:
         """Accept one item, if it has nothing to do but wait; otherwise see :meth:`add`."""
         if not self.sealing.gathering.offer(row, size):
@@ -205,9 +198,9 @@ class PublisherCore:
     # -- samples out -------------------------------------------------------------------------------
 
     def deadline(self) -> float | None:
-        """When ``seal_due``, ``end_epoch`` or a former writer is due; None for nothing to do."""
+        """When samples, an epoch, a cut or a former writer are due; None for nothing to do."""
         formers = (former.due for former in self.formers.values())
-        due = (self.sealing.deadline(), self.epochs.deadline(), *formers)
+        due = (self.sealing.deadline(), self.epochs.deadline(), self._ending.due, *formers)
         return min((at for at in due if at is not None), default=None)
 
     def seal_due(self, now: float) -> list[SealedSample]:
@@ -252,11 +245,7 @@ class PublisherCore:
 
     # -- messages in -------------------------------------------------------------------------------
 
-    def handle(
-        self,
-        message: Commit | ReplayRequest | RoomWanted | MapPage | Beat | Ledger | WriterCut,
-        now: float,
-    ) -> list[Reaction]:
+    def handle(self, message: Heard, now: float) -> list[Reaction]:
         """React to a node, or to the balancer."""
         if isinstance(message, Commit | ReplayRequest):
             return self._on_node(message, now)
@@ -310,19 +299,29 @@ class PublisherCore:
                 self.ledger.on_cut(message)
         elif self.ledger.on_ledger(message) or message.version == self.ledger.version:
             reactions += self.forgetting.on_listed(message.consumers, self._exchange, now)
-        reactions += self.formers.forget_cleared(self.ledger, self.counts)
+        reactions += self.formers.forget_cleared(self.ledger, now)
+        return reactions + self.follow_cut(now)
+
+    def follow_cut(self, now: float) -> list[Reaction]:
+        """Go on as another writer, when this one was cut and it is time to.
+
+        One with an outbox is only told that it may (:attr:`is_to_renew`).
+        """
         ending, has_journal = self._ending, self.sealing.has_journal
         if self.refused or not ending.is_complete(self.writer):
-            return reactions
+            return []
         self.forgetting.end_history()
         if ending.is_unknown(self.writer):
             self.refused = refusal(self.writer, self.uncommitted, in_outbox=has_journal)
-        elif has_journal:
-            reactions += ending.hold(self._exchange, self.epochs, now)
-        elif ending.cut(self.writer) is not None:
-            self.seal(now)  # kept; whoever lacks it will ask
-            reactions += self.renew(self.plan_renewal(), now)
-        return reactions
+        if self.refused or ending.cut(self.writer) is None:
+            return []
+        waited = ending.look(self.writer, now)
+        if has_journal:
+            return ending.hold(self._exchange, self.epochs, now)
+        if not waited:
+            return []
+        self.seal(now)  # kept; whoever lacks it will ask
+        return self.renew(self.plan_renewal(), now)
 
     @property
     def is_to_renew(self) -> bool:
@@ -336,14 +335,15 @@ class PublisherCore:
     def renew(self, plan: Renewal, now: float) -> list[Reaction]:
         """Go on as another writer with what lies beyond the cut."""
         last_epoch = self.epochs.ended if self.consumers is None else plan.epoch
-        quiet = self.forgetting.keeps
-        former = Former(self.topic, self._exchange, last_epoch, now, leaves_quietly=quiet)
-        self.formers[self.writer] = former
-        former.committed = min(self.epochs.committed, plan.epoch)
-        former.exchange.retention = plan.old
+        items = self.counts.committed + self.formers.uncommitted + plan.old.items
+        self.formers[self.writer] = Former(
+            self.topic, self._exchange, last_epoch, items, self.forgetting.let_go(plan.epoch), now,
+            leaves_quietly=self.forgetting.keeps,
+        )  # fmt: skip
+        self._exchange.retention = plan.old
         self.writer = plan.writer
         self.sealing.renew(plan.writer, plan.new)
         self.epochs.renew(plan.writer, plan.bases, plan.epoch, now)
         self.forgetting.begin_anew(plan.epoch)
         self._exchange = self._exchange_of(plan.fencing)
-        return self.formers.forget_cleared(self.ledger, self.counts)
+        return self.formers.forget_cleared(self.ledger, now)

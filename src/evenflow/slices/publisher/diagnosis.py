@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import DeliveryTimeout, PublishTimeout, UsageError
+from evenflow.errors.words import have
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
     from threading import Condition
 
     from evenflow.clock import Clock
-    from evenflow.slices.consumer.registry import Consumers
+    from evenflow.slices.consumer.registry.consumers import Consumers
     from evenflow.slices.publisher.core import PublisherCore
     from evenflow.slices.publisher.sending.owner_writer import OwnerWriters
 
@@ -101,7 +102,7 @@ def why_blocked(core: PublisherCore, readers: Container[str], now: float) -> str
     if consumers is not None and not consumers.names():
         return "no consumer is registered (a served topic is read by Spark)"
     if unread:
-        return f"{unread} of {core.slice_count} slices have no node"
+        return f"{unread} of {core.slice_count} slices {have(unread)} no node"
     when = "never" if core.last_commit is None else f"{now - core.last_commit:.1f} s ago"
     if consumers is not None:
         return _who_is_behind(consumers, core.writer, when)
@@ -111,10 +112,12 @@ def why_blocked(core: PublisherCore, readers: Container[str], now: float) -> str
 
 
 def _who_is_behind(consumers: Consumers, writer: int, when: str) -> str:
-    names = ", ".join(consumers.behind(writer))
+    behind = consumers.behind(writer)
+    names = ", ".join(behind)
+    who = f"consumers {names} have" if len(behind) > 1 else f"consumer {names} has"
     return (
-        f"consumer {names} has not committed them (the newest commit: {when}); start its"
-        " query, or release it by 'evenflow consumers forget'"
+        f"{who} not committed them (the newest commit: {when}); start what does not run, or"
+        f" release it by 'evenflow consumers forget {behind[0] if behind else 'NAME'}'"
     )
 
 
@@ -152,7 +155,7 @@ class Complaints:
             self._core.limits.retention_bytes,
             uncommitted=self._core.uncommitted,
             accepted=accepted,
-            cause=self._cause(),
+            cause=self.cause(),
         )
 
     def late(self, operation: str, waited: float, items: int) -> DeliveryTimeout:
@@ -164,11 +167,12 @@ class Complaints:
             waited,
             items=items,
             slices=slices,
-            cause=self._cause(),
+            cause=self.cause(),
             outbox=self._outbox,
         )
 
-    def _cause(self) -> str:
+    def cause(self) -> str:
+        """Why what is kept is not committed."""
         cause = why_blocked(self._core, self._writers.readers, self._clock.monotonic())
         if not self._core.sealing.has_full_journal:
             return cause

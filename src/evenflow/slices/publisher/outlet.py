@@ -12,6 +12,7 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import StorageError
+from evenflow.errors.words import counted
 from evenflow.slices.outbox.outbox import Outbox
 from evenflow.slices.outbox.state import Identity, Progress, State
 from evenflow.slices.publisher.retention import Retained
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from evenflow.clock import Clock
     from evenflow.config import Config
-    from evenflow.slices.publisher.core import PublisherCore
+    from evenflow.slices.publisher.core import PublisherCore, Reaction
     from evenflow.slices.publisher.renewal import Renewal
     from evenflow.slices.publisher.sealing import SealedSample
     from evenflow.slices.publisher.sending.owner_writer import OwnerWriters
@@ -159,20 +160,22 @@ class Outlet:
             return True
         return outbox.sync(ANSWER_S)
 
-    def renew(self, now: float) -> None:
-        """Go on as another writer, if it is time for the outbox to; called with the lock held.
+    def renew(self, now: float) -> list[Reaction]:
+        """Go on as another writer, if it is time to; called with the lock held.
 
         Raises:
             StorageError: There is no room for it; the outbox keeps everything, as it was.
         """
         core, outbox = self._core, self._outbox
+        reactions = core.follow_cut(now)
         if outbox is None or not core.is_to_renew or not outbox.wait_until_idle():
-            return
+            return reactions
         outbox.append(core.seal(now))
         plan = core.plan_renewal()
         outbox.rehome(self._renewed(plan), plan.new.samples())
-        core.renew(plan, now)
+        reactions += core.renew(plan, now)
         self._writers.recall(plan.new.serials())
+        return reactions
 
     def _renewed(self, plan: Renewal) -> State:
         """The state of another writer, before its first sample."""
@@ -203,7 +206,7 @@ class Outlet:
         if lost:
             raise StorageError(
                 str(self._outbox.path),
-                f"disk full or failed: {lost} items were accepted, not written, and are gone",
+                f"disk full or failed: {counted(lost, 'item')} accepted, not written, and gone",
             )
 
     def _put_now(self, sealed: list[SealedSample]) -> list[str]:

@@ -33,19 +33,18 @@ from evenflow.model.encoding import ITEM_BYTES, RUN_BYTES
 from evenflow.model.given_headers import GivenHeaders
 from evenflow.model.payload import Payload, encode_payload
 from evenflow.slices.assignment import Assignment, assignment_of
-from evenflow.slices.consumer.registry import expected_consumers
+from evenflow.slices.consumer.registry.declared import expected_consumers
 from evenflow.slices.publisher.core import PublisherCore
 from evenflow.slices.publisher.diagnosis import Complaints, PublisherStats, publisher_stats
 from evenflow.slices.publisher.intake import Intake
 from evenflow.slices.publisher.outlet import new_writer, open_outbox, restore
+from evenflow.slices.publisher.renewal import patience_of
 from evenflow.slices.publisher.sealing import Limits
 from evenflow.slices.publisher.thinning_shell import shell_for
 from evenflow.slices.publisher.units import chunks, table_sizes, unit_of
 from evenflow.slices.spill import open_spill
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from evenflow.clock import Clock
     from evenflow.domain.cyclone import Participant
     from evenflow.slices.publisher.columns import Table
@@ -99,6 +98,7 @@ class Publisher:
             cut.slices,
             self._limits,
             new_writer=new_writer,
+            patience=patience_of(cut, config.node),
             served=cut.served,
             keep=cut.kept,
             assign=self._intake.slices_of_columns,
@@ -303,15 +303,14 @@ class Publisher:
             writers=self._shell.owner_writers, recovered=self._recovered,
         )  # fmt: skip
 
+    def why_uncommitted(self) -> str:
+        """Why what is published is not committed yet, as far as this publisher can see."""
+        return self._complaints.cause()
+
     def __enter__(self) -> Publisher:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
         elif self._begin_to_leave():

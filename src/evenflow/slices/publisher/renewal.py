@@ -1,10 +1,16 @@
 """A writer whose stream was cut goes on as another: what becomes of the items that it keeps.
 
 For each slice the *base* is where the old stream ends: the cut, or the floor when more than that is
-committed. What lies up to the base stays with the old writer, a
-:class:`Former`, which replays it until it is committed and then says goodbye. What lies beyond is
-numbered anew from 1, in the same order and in the same epochs, under the new writer's id. Nobody
-was given anything of it.
+committed. What lies up to the base stays with the old writer, which replays it until it is
+committed (:mod:`~evenflow.slices.publisher.keeping.formers`). What lies beyond is numbered anew
+from 1, in the same order and in the same epochs, under the new writer's id. Nobody was given
+anything of it.
+
+That nobody was given anything of it is true of all nodes that were asked. In a domain that is cut
+in pieces a balancer asks those of its own piece. The owners in the publisher's piece were not
+asked, may have processed items beyond the cut, and go on until they hear of it. So a publisher that
+hears of its cut leaves them time to commit those before it goes on (:func:`patience_of`): what is
+committed is below the base, wherever the cut lies.
 
 An outbox holds one writer. So a publisher that has one stays who it is until everything up to the
 base is committed; what is beyond waits, in the outbox. Then one write puts it under the new id.
@@ -16,28 +22,39 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from evenflow.errors.words import are, counted
 from evenflow.model.batch import Rows
 from evenflow.model.encoding import encode_joined
 from evenflow.model.ids import WriterId
-from evenflow.model.messages import CutStage, EpochClose
+from evenflow.model.messages import CutStage
 from evenflow.model.sample import Sample
-from evenflow.slices.publisher.exchange import Committed
 from evenflow.slices.publisher.retention import Retained, Retention
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evenflow.config import NodeConfig, TopicConfig
     from evenflow.model.batch import Int64s
     from evenflow.model.messages import WriterCut
-    from evenflow.slices.consumer.registry import Consumers
     from evenflow.slices.ledger_view import LedgerView
     from evenflow.slices.publisher.epochs import Epochs
-    from evenflow.slices.publisher.exchange import Counts, Exchange, Reaction
+    from evenflow.slices.publisher.exchange import Exchange, Reaction
     from evenflow.slices.publisher.fencing import Fencing
 
-GOODBYES: Final = 5
-"""How often a former writer says goodbye."""
-CLOSE_EVERY: Final = 0.5
+ON_THE_WAY_S: Final = 0.2
+"""What the word of a cut takes to all nodes, and a commit to the publisher."""
+STORED_S: Final = 1.0
+"""What it takes to store states and to read that they count."""
+
+
+def patience_of(topic: TopicConfig, node: NodeConfig) -> float:
+    """Seconds within which nodes have committed what they had processed when a cut was told."""
+    if topic.served:
+        return 0.0  # consumers commit, and every one of them was asked
+    waiting = ON_THE_WAY_S + 3 * node.commit_ms / 1_000
+    if topic.keeps_state:  # a round may be under way, without these items
+        waiting += STORED_S + 2 * node.snapshot_ms / 1_000
+    return waiting
 
 
 def refusal(writer: int, uncommitted: int, *, in_outbox: bool) -> str:
@@ -45,8 +62,8 @@ def refusal(writer: int, uncommitted: int, *, in_outbox: bool) -> str:
     then = "The outbox keeps them; give another folder" if in_outbox else "Start another publisher"
     return (
         f"writer {WriterId.text(writer)} was silent for so long that it was ended, and where is not"
-        f" known any more; {uncommitted} items are not committed. {then}, and publish again what"
-        " must not be lost"
+        f" known any more; {counted(uncommitted, 'item')} {are(uncommitted)} not committed. {then},"
+        " and publish again what must not be lost"
     )
 
 
@@ -145,12 +162,35 @@ class Ending:
         ledger: The ledger.
         new_writer: Names another writer; without it the publisher stops at a cut.
         served: Consumers read the topic.
+        patience: How long commits from beyond a cut are waited for.
     """
 
     def __init__(
-        self, ledger: LedgerView, new_writer: Callable[[], int] | None, *, served: bool
+        self,
+        ledger: LedgerView,
+        new_writer: Callable[[], int] | None,
+        *,
+        served: bool,
+        patience: float = 0.0,
     ) -> None:
         self._ledger, self._new_writer, self._served = ledger, new_writer, served
+        self._patience = patience
+        self._heard: tuple[int, float] | None = None
+        """The writer whose cut was heard of last, and when."""
+        self.has_waited = False
+        """Whether commits from beyond its cut are waited for no more."""
+
+    @property
+    def due(self) -> float | None:
+        """Until when commits are waited for; None when they are not."""
+        return None if self._heard is None or self.has_waited else self._heard[1] + self._patience
+
+    def look(self, writer: int, now: float) -> bool:
+        """The cut of a writer is known; whether its publisher has waited long enough."""
+        if self._heard is None or self._heard[0] != writer:
+            self._heard = (writer, now)
+        self.has_waited = now >= self._heard[1] + self._patience
+        return self.has_waited
 
     def is_complete(self, writer: int) -> bool:
         """Whether it has ended, and every node knows where."""
@@ -162,8 +202,8 @@ class Ending:
         return self._new_writer is None or self._ledger.stage(writer) is CutStage.FORGOTTEN
 
     def cut(self, writer: int) -> WriterCut | None:
-        """Where it has ended; None while it has not, or the numbers are not here."""
-        return self._ledger.cut(writer) if self.is_complete(writer) else None
+        """Where it has ended; None while not every node knows it, or the numbers are not here."""
+        return self._ledger.cut(writer)
 
     def bases(self, exchange: Exchange) -> Int64s:
         """The number of each slice up to which its stream counts."""
@@ -184,7 +224,7 @@ class Ending:
 
     def is_reached(self, exchange: Exchange) -> bool:
         """Whether it was cut, and everything up to there is committed."""
-        if self.cut(exchange.writer) is None:
+        if self.cut(exchange.writer) is None or not self.has_waited:
             return False
         return bool((exchange.retention.floors >= self.bases(exchange)).all())
 
@@ -202,87 +242,3 @@ class Ending:
         writer, epoch = self._new_writer(), cut.epoch if self._served else 0
         old, new = split(exchange.retention, bases, writer, serial)
         return Renewal(writer, epoch, bases, old, new, exchange.fencing.copy())
-
-
-class Former:
-    """A writer that has ended and keeps what is before its end until that is committed.
-
-    One that leaves quietly says no goodbye, and not what is committed: nodes keep it.
-    """
-
-    def __init__(
-        self, topic: str, exchange: Exchange, epoch: int, now: float, *, leaves_quietly: bool
-    ) -> None:
-        self.exchange = exchange
-        self.epoch = epoch
-        """The newest epoch of which something may be kept."""
-        self.committed = 0
-        """Of a served topic: the newest epoch that every consumer has committed."""
-        self._topic, self._leaves_quietly = topic, leaves_quietly
-        self._next_close = now
-        self._goodbyes = 0
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has nothing left to say."""
-        return self._goodbyes >= GOODBYES
-
-    @property
-    def due(self) -> float:
-        """When :meth:`close` has something to say."""
-        return self._next_close
-
-    def close(self, now: float) -> EpochClose | None:
-        """What it keeps; at last goodbye. None when nothing is due."""
-        if now < self._next_close:
-            return None
-        self._next_close = now + CLOSE_EVERY
-        retention = self.exchange.retention
-        slices = np.flatnonzero(retention.floors < retention.newest)
-        if not len(slices):
-            self._goodbyes += GOODBYES if self._leaves_quietly else 1
-            if self._leaves_quietly:
-                return None
-        return EpochClose(
-            writer=self.exchange.writer,
-            topic=self._topic,
-            epoch=self.epoch,
-            slice_count=len(retention.floors),
-            slices=tuple(slices.tolist()),
-            last=tuple(retention.newest[slices].tolist()),
-            closing=not len(slices),
-            committed=0 if self._leaves_quietly else self.committed,
-        )
-
-
-class Formers(dict[int, Former]):
-    """All former writers of a publisher, by their ids."""
-
-    def closes(self, now: float) -> list[EpochClose]:
-        """What they have to say."""
-        found = [former.close(now) for former in self.values()]
-        for writer in [writer for writer, former in self.items() if former.is_over]:
-            del self[writer]
-        return [close for close in found if close is not None]
-
-    def commit_epochs(self, consumers: Consumers, consumer: str, now: float) -> list[Reaction]:
-        """Forget what all registered consumers have committed."""
-        reactions: list[Reaction] = []
-        for writer, former in self.items():
-            epoch = min(consumers.floor(writer), former.epoch)
-            if epoch > former.committed:
-                former.committed = epoch
-                reactions += former.exchange.commit_epoch(epoch, consumer, now)
-        return reactions
-
-    def forget_cleared(self, ledger: LedgerView, counts: Counts) -> list[Reaction]:
-        """Forget all of those of which everybody has everything."""
-        reactions: list[Reaction] = []
-        for writer, former in self.items():
-            retention = former.exchange.retention
-            if ledger.is_over(writer) and retention.items:
-                slices = retention.dirty()
-                newly = retention.commit(slices, retention.newest[slices])
-                counts.committed += newly.items
-                reactions.append(Committed(newly, ""))
-        return reactions

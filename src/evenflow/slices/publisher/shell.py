@@ -1,11 +1,9 @@
 """Connects the publisher's core to the domain.
 
-Callers' threads bring items in, which is an append to lists; whoever brings what fills a sample
-seals and writes what has gathered. One service thread does everything that is due by itself: it
-seals what has waited long enough, ends and announces epochs, takes maps, commits and replay
-requests in, and looks after the writers. Replays have a thread of their own
-(:mod:`evenflow.slices.publisher.sending.replayer`). The core is guarded by one lock that nobody
-holds while writing.
+Callers' threads bring items in, which is an append to lists; who fills a sample seals and writes
+it. One service thread does what is due by itself: it seals what has waited long enough, ends and
+announces epochs, takes maps, commits and replay requests in, and looks after the writers. Replays
+have a thread of their own. The core is guarded by one lock that nobody holds while writing.
 """
 
 from __future__ import annotations
@@ -105,9 +103,8 @@ class PublisherShell:
 
     def _add_row(self, row: Row, size: int) -> list[str]:
         """Accept an item for which there is room; return whom to write to."""
-        core = self.core
-        first, full = core.is_empty, core.fills(1, size)
-        core.add(row, size)
+        first, full = self.core.is_empty, self.core.sealing.fills(1, size)
+        self.core.add(row, size)
         return self._added(first=first, full=full) if first or full else []
 
     def add_table(self, table: Table, slices: Int32s, size: int, timeout_s: float) -> int | None:
@@ -120,12 +117,11 @@ class PublisherShell:
         return len(table)
 
     def _add_rows(self, table: Table, slices: Int32s, size: int) -> list[str]:
-        core = self.core
-        first, full = core.is_empty, core.fills(len(table), size)
+        first, full = self.core.is_empty, self.core.sealing.fills(len(table), size)
         # What waits must not be changed by the caller any more.
         if not full:
             table, slices = table.copied(), slices.copy()
-        core.add_table(table, slices, size)
+        self.core.add_table(table, slices, size)
         return self._added(first=first, full=full)
 
     def add_unit(self, unit: Unit, timeout_s: float) -> bool:
@@ -305,6 +301,8 @@ class PublisherShell:
     def _follow(self) -> None:
         if self._hearing.follow(self.core):
             self.replayer.forget()
+            if self.core.consumers is None:  # epochs of a served topic go on, and none is 0
+                self._epochs.write(self.core.epochs.hello(self._clock.monotonic()))
 
     def _perform(self, reaction: Reaction) -> None:
         match reaction:
@@ -318,12 +316,14 @@ class PublisherShell:
     def _tend(self) -> None:
         now = self._clock.monotonic()
         with self._changed:
-            self._outlet.renew(now)
-            self._on_forgotten(any_at_all=self.core.forgetting.look(now))
+            reactions = self._outlet.renew(now)
+            self._on_forgotten(any_at_all=self.core.forgetting.look(now) or bool(reactions))
             ending = self.core.epoch_due(now)
             sealed = self.core.end_epoch(now) if ending else self.core.seal_due(now)
             touched = self._outlet.put(sealed, now)
         self._follow()
+        for reaction in reactions:
+            self._perform(reaction)
         self._drain(touched)
         if ending:
             self._outlet.on_epoch_ended(now)

@@ -6,7 +6,8 @@ what they send again, and gives out of it
 1. *each item at most once*: a number of a writer and slice that was given is not given again;
 2. *only what is wanted*: some slices, some senders, or everything;
 3. *nothing from before*: of a writer that was there first, the numbers from the first that comes;
-   of one that is met at its beginning (its `EpochClose` of epoch 0), all of them.
+   of one that is met at its beginning (its `EpochClose` of epoch 0), all of them. So it is of the
+   writer as which a publisher goes on whose stream was cut.
 
 What did not come is counted (:attr:`SubscriberCore.missing`): numbers have no holes, and an
 `EpochClose` says how far they go. Items come in the order of their numbers, but for those that a
@@ -19,13 +20,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from evenflow.model.messages import WriterCut
+from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.subscriber.numbers_seen import NumbersSeen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from evenflow.model.batch import Batch
-    from evenflow.model.messages import EpochClose
+    from evenflow.model.messages import EpochClose, Ledger
     from evenflow.model.sample import Sample
 
 MOST_GONE: Final = 1_000
@@ -53,6 +56,7 @@ class SubscriberCore:
         """Of each writer, for each slice."""
         self._from_beginning: set[int] = set()
         self._gone: dict[int, None] = {}
+        self._ledger = LedgerView()
         self._missing_of_ended = 0
 
     def receive(self, sample: Sample) -> list[Batch]:
@@ -75,9 +79,10 @@ class SubscriberCore:
             return
         writer = close.writer
         self._gone.pop(writer, None)
-        if close.epoch == 0 and writer not in self._seen:
+        if close.epoch == 0 and writer not in self._from_beginning:
             self._from_beginning.add(writer)
-            self._seen[writer] = {}
+            for seen in self._seen.setdefault(writer, {}).values():
+                seen.begin()  # its first items have overtaken this
         for slice_id, last in zip(close.slices, close.last, strict=True):
             if self._slices and slice_id not in self._slices:
                 continue
@@ -85,6 +90,15 @@ class SubscriberCore:
                 self._seen_of(writer, slice_id, 1).announce(last)
         if close.closing:
             self._forget(writer)
+
+    def on_ledger(self, message: Ledger | WriterCut) -> None:
+        """The balancer says which writers have ended, and where."""
+        if message.topic != self._topic:
+            return
+        if isinstance(message, WriterCut):
+            self._ledger.on_cut(message)
+        else:
+            self._ledger.on_ledger(message)
 
     def on_writer_gone(self, writer: int) -> None:
         """A publisher is heard no more; should it come back, its numbers go on."""
@@ -96,8 +110,16 @@ class SubscriberCore:
     @property
     def missing(self) -> int:
         """Items that were published since this began, are wanted by slice, and have not come."""
-        tracks = (one for of_writer in self._seen.values() for one in of_writer.values())
-        return self._missing_of_ended + sum(one.missing + one.given_up for one in tracks)
+        return self._missing_of_ended + sum(map(self._missing_of, self._seen))
+
+    def _missing_of(self, writer: int) -> int:
+        """What has not come of a writer; what lies beyond its cut comes as another writer's."""
+        cut = self._ledger.cut(writer)
+        ends = None if cut is None else dict(zip(cut.slices, cut.upto, strict=True))
+        return sum(
+            seen.given_up + seen.missing(None if ends is None else ends.get(slice_id, 0))
+            for slice_id, seen in self._seen[writer].items()
+        )
 
     def _seen_of(self, writer: int, slice_id: int, first: int) -> NumbersSeen:
         of_writer = self._seen.setdefault(writer, {})
@@ -120,5 +142,6 @@ class SubscriberCore:
     def _forget(self, writer: int) -> None:
         self._gone.pop(writer, None)
         self._from_beginning.discard(writer)
-        for seen in self._seen.pop(writer, {}).values():
-            self._missing_of_ended += seen.missing + seen.given_up
+        if writer in self._seen:
+            self._missing_of_ended += self._missing_of(writer)
+            del self._seen[writer]

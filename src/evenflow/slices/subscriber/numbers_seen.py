@@ -24,9 +24,10 @@ class NumbersSeen:
         first: The first number that counts: those before it are from before somebody listened.
     """
 
-    __slots__ = ("_holes", "_last", "_next", "given_up")
+    __slots__ = ("_first", "_holes", "_last", "_next", "given_up")
 
     def __init__(self, first: int) -> None:
+        self._first = first
         self._next = first
         """Everything from here on has not come."""
         self._last = first - 1
@@ -48,15 +49,26 @@ class NumbersSeen:
         self.announce(last)
         return new
 
+    def begin(self) -> None:
+        """All numbers count, from 1."""
+        if self._first > 1:
+            self._holes.insert(0, (1, self._first - 1))
+            self._first = 1
+            self._bound()
+
     def announce(self, last: int) -> None:
         """The publisher's numbers go up to here."""
         self._last = max(self._last, last)
 
-    @property
-    def missing(self) -> int:
-        """Numbers that exist and have not come, as far as anybody has said."""
-        behind = max(0, self._last + 1 - self._next)
-        return behind + sum(last + 1 - first for first, last in self._holes)
+    def missing(self, end: int | None = None) -> int:
+        """Numbers that exist and have not come, as far as anybody has said.
+
+        Args:
+            end: The last number that counts; None: all do.
+        """
+        last = self._last if end is None else min(end, self._last)
+        ranges = [*self._holes, (self._next, last)]
+        return sum(max(0, min(high, last) + 1 - low) for low, high in ranges)
 
     def _fill(self, first: int, last: int) -> list[Range]:
         """Fill what of these numbers lies in holes; return it."""

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.config import Config
 from evenflow.domain import enter
-from evenflow.domain.channels import ANYBODY, EPOCHS, Gone, passing
+from evenflow.domain.channels import ANYBODY, CUTS, EPOCHS, LEDGERS, Gone, passing
 from evenflow.errors import ConfigError
 from evenflow.model.batch import Batch
 from evenflow.model.messages import EpochClose
@@ -92,6 +92,9 @@ class Subscriber(Reception[Batch]):
         self._received = 0
         # Epochs first: of a writer that is met at its beginning everything counts.
         self._epochs = self._read(domain.reader(EPOCHS))
+        # Of a served topic a cut names an epoch, and no numbers.
+        told = () if self.topic.served else (CUTS, LEDGERS)
+        self._ends = [self._read(domain.reader(channel)) for channel in told]
         self._items = [
             self._read(domain.reader(channel, [ANYBODY]))
             for channel in passing(topic, best_effort=not reliable)
@@ -120,6 +123,7 @@ class Subscriber(Reception[Batch]):
         return self._waiting.take()
 
     def _take_in(self) -> bool:
+        self._hear_of_ends()
         told = self._epochs.take()
         ended = [one for one in told if isinstance(one, EpochClose) and one.closing]
         for message in told:
@@ -137,6 +141,12 @@ class Subscriber(Reception[Batch]):
         for close in ended:  # after its items
             self._core.on_epoch_closed(close)
         return self._received > before
+
+    def _hear_of_ends(self) -> None:
+        for reader in self._ends:
+            for message in reader.take():
+                if not isinstance(message, Gone):
+                    self._core.on_ledger(message)
 
 
 def _check(

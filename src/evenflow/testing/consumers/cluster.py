@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from evenflow.model.messages import CommitCopy, ConsumerCommit, Ledger, Progress
 from evenflow.slices.actions import ConsumerGone, Send
-from evenflow.slices.consumer.registry import BALANCER, is_expired
+from evenflow.slices.consumer.registry.copies import BALANCER, is_expired
 from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.testing.balancer import WALL
 from evenflow.testing.consumers.returning import ReturningConsumer

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evenflow.overlay.ports import Store
     from evenflow.overlay.protocol.messages import Config
     from evenflow.overlay.replica.copy import Copy
+    from evenflow.overlay.replica.record import Vote
     from evenflow.overlay.replica.replica import Replica
 
 
@@ -33,11 +34,23 @@ class Violation(AssertionError):
 
 def settled(cores: Mapping[str, BrokerCore]) -> bool:
     """Say whether all know one another and every copy is as it should be."""
-    return not denied(cores) and all(
-        set(core.members.living) == set(cores)
-        and all(_at_rest(name, shelf.replica) for shelf in core.shelves.values())
-        for name, core in cores.items()
+    alike = len({core.members.digest() for core in cores.values()}) <= 1
+    return (
+        alike
+        and not denied(cores)
+        and all(
+            set(core.members.living) == set(cores)
+            and all(_at_rest(name, shelf.replica) for shelf in core.shelves.values())
+            and all(_led(cores, shelf.replica.copy) for shelf in core.shelves.values())
+            for name, core in cores.items()
+        )
     )
+
+
+def _led(cores: Mapping[str, BrokerCore], copy: Copy) -> bool:
+    """Say whether the primary that a copy leads or follows is there and has the shelf."""
+    primary = cores.get(copy.config.primary)
+    return primary is not None and copy.shelf in primary.shelves
 
 
 def denied(cores: Mapping[str, BrokerCore]) -> list[str]:
@@ -68,7 +81,16 @@ def _at_rest(name: str, replica: Replica) -> bool:
 
 
 def in_sync_disks(stores: Mapping[str, Store]) -> dict[ShelfId, list[Store]]:
-    """Return the disks of the copies in sync, by the newest configuration that is written down."""
+    """Return the disks of the copies in sync, by the newest configuration that is written down.
+
+    One that is lost is not among them, nor the empty one that its broker has now.
+    """
+    present = {
+        (member.name, member.disk)
+        for name, store in stores.items()
+        for member in store.members()
+        if member.name == name
+    }
     newest: dict[ShelfId, Config] = {}
     for store in stores.values():
         for vote in store.votes():
@@ -76,10 +98,43 @@ def in_sync_disks(stores: Mapping[str, Store]) -> dict[ShelfId, list[Store]]:
             if vote.known.term and (known is None or vote.known.age > known.age):
                 newest[vote.shelf] = vote.known
     return {
-        shelf: [stores[name] for name in config.in_sync]
+        shelf: [stores[name] for name in config.in_sync if (name, config.disk(name)) in present]
         for shelf, config in newest.items()
         if config.primary
     }
+
+
+def spared_by(stores: Mapping[str, Store], name: str) -> bool:
+    """Say whether every shelf has a copy in sync on another disk than this broker's.
+
+    It must be known to others, too: what only this broker has written down is lost with its disk.
+    """
+    others = {other: store for other, store in stores.items() if other != name}
+    votes, left = _open_votes(stores), _open_votes(others)
+    known = {vote.shelf for vote in votes} == {vote.shelf for vote in left}
+    return known and _has_others(votes, name) and _has_others(left, name)
+
+
+def _open_votes(stores: Mapping[str, Store]) -> list[Vote]:
+    """Return what is written down about shelves that are not deleted."""
+    return [vote for store in stores.values() for vote in store.votes() if not vote.known.ended]
+
+
+def _has_others(votes: list[Vote], name: str) -> bool:
+    """Say whether every shelf has another copy in sync than this broker's, as voters know.
+
+    What was accepted may be decided, though nobody has written that down yet.
+    """
+    newest: dict[ShelfId, tuple[int, int]] = {}
+    for vote in votes:
+        newest[vote.shelf] = max(newest.get(vote.shelf, (0, 0)), vote.known.age)
+    possible = [
+        config
+        for vote in votes
+        for config in (vote.known, *(each.config for each in vote.accepted))
+        if config.term and config.age >= newest[vote.shelf]
+    ]
+    return all(set(config.in_sync) - {name} for config in possible)
 
 
 def stored_on(disk: Store, shelf: ShelfId) -> set[tuple[int, int]]:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from evenflow.overlay.space.coordinate import Coordinate
     from evenflow.testing.overlay.paths import Paths
 
+SILENCE_S = 3.0
+"""A client leaves a broker that is silent for this long, as `client.link` does."""
 WORK_S = 0.05
 """Time between two looks of a client at what is due."""
 
@@ -113,6 +115,8 @@ class _Client:
     """How often it asked the topic's home where the topic is."""
     gone: bool = False
     """Whether it was killed."""
+    heard: float = 0.0
+    """When its broker was last there."""
     slow: bool = False
     """Whether its application takes messages only when told."""
 
@@ -179,7 +183,21 @@ class OverlayClients:
             if requester.done:
                 return
         self._network.later(WORK_S, self._work, client)
+        self._watch_broker(client)
         self._request(client)
+
+    def _watch_broker(self, client: _Client) -> None:
+        """Take another broker when ours is gone or silent, and ask again, as `ClientLink` does."""
+        network, own = self._network, f"c{client.number}"
+        names, blocked = network.names(), network.paths.blocked
+        gone = client.broker not in names
+        silent = blocked(own, client.broker) or blocked(client.broker, own)
+        if not client.broker or not (gone or silent):
+            client.heard = network.now
+        elif names and (gone or network.now >= client.heard + SILENCE_S):
+            client.broker, client.heard = network.rng.choice(names), network.now
+            if not isinstance(client.requester, MoveRequest):
+                client.requester.retry_now()
 
     def _request(self, client: _Client) -> None:
         """Send what is due."""
@@ -256,7 +274,8 @@ class OverlayClients:
         topics: dict[str, set[tuple[int, int]]] = {}
         for shelf, disks in in_sync_disks(stores).items():
             found = [stored_on(disk, shelf) for disk in disks]
-            topics.setdefault(shelf.topic, set()).update(set.intersection(*found))
+            if found:
+                topics.setdefault(shelf.topic, set()).update(set.intersection(*found))
         for client in self._clients.values():
             publishing = client.requester
             if isinstance(publishing, Publishing):

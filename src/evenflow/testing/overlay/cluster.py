@@ -48,7 +48,6 @@ from evenflow.testing.overlay.checks import Violation, check_copies, picture, se
 from evenflow.testing.overlay.clients import OverlayClients
 from evenflow.testing.overlay.paths import Paths
 from evenflow.testing.overlay.process import WALL, Disk, Machines, RunningBroker
-from evenflow.testing.overlay.store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -88,13 +87,12 @@ class OverlayCluster(Machines):
         delay: float = 0.01,
         disk: Callable[[str], Disk] | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(disk)
         self.rng = random.Random(seed)
         self.loss = loss
         self.delay = delay
         self.settings = settings or Settings()
         self.paths = Paths()
-        self._disk = disk
         self.keeps = not (self.settings.age_s or self.settings.shelf_bytes)
         """Whether nothing expires and no disk is lost: what was acknowledged stays on disk."""
         self.most_sent = 0
@@ -116,18 +114,16 @@ class OverlayCluster(Machines):
 
     def add_broker(self, name: str, place: Coordinate | None = None) -> None:
         """Start a new broker, at a random place unless told."""
-        self.stores[name] = self._open(name)
+        self.open_disk(name)
         self.places[name] = place or Coordinate(
             self.rng.uniform(0.01, 0.99), self.rng.uniform(0.01, 0.99)
         )
         self.start(name)
 
-    def _open(self, name: str) -> Disk:
-        return MemoryStore() if self._disk is None else self._disk(name)
-
     def start(self, name: str) -> None:
         """Start a broker that is not running, with its disk as it is."""
-        me = Member(name, self.places[name], name, next(self._incarnations))
+        incarnation = next(self._incarnations)
+        me = Member(name, self.places[name], name, incarnation, disk=incarnation)
         running = [other for other in self.brokers if not self.brokers[other].stopped]
         # Whoever starts is told of others, also when none of them runs just now.
         contacts = running or [other for other in self.stores if other != name]
@@ -142,14 +138,17 @@ class OverlayCluster(Machines):
     def kill(self, name: str) -> None:
         """Kill a broker; its disk stays, without what was not committed."""
         del self.brokers[name]
-        self.stores[name].abandon()
-        if self._disk is not None:
-            self.stores[name] = self._open(name)
-            self.stores[name].load()
+        self.crash_disk(name)
         for other, broker in self.brokers.items():
             linked = name in broker.core.neighbours.links
             if linked and not self.paths.blocked(name, other):
                 self.later(self.rng.uniform(0, 0.05), self.give, broker.core, Unlinked(name))
+
+    def replace_disk(self, name: str) -> None:
+        """Kill a broker if it runs, and put an empty disk in place of its own."""
+        if name in self.brokers:
+            self.kill(name)
+        self.lose_disk(name)
 
     def kill_at_commit(self, name: str, when: str) -> None:
         """Kill a broker ``before`` or ``after`` its next commit; it says nothing any more."""

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from evenflow.overlay.ports import Store
+from evenflow.testing.overlay.store import MemoryStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evenflow.overlay.broker.core import BrokerCore
 
 
@@ -50,11 +53,14 @@ class RunningBroker:
 class Machines:
     """What brokers run on: disks that outlive them, and a wall clock each."""
 
-    def __init__(self) -> None:
+    def __init__(self, disk: Callable[[str], Disk] | None) -> None:
+        self._disk = disk
         self.now = 0.0
         self.skews: dict[str, float] = {}
         """Seconds by which each broker's wall clock is ahead."""
         self.stores: dict[str, Disk] = {}
+        self._lost: dict[str, int] = {}
+        """How many disks each broker has lost."""
 
     @property
     def wall(self) -> int:
@@ -68,6 +74,25 @@ class Machines:
     def step_clock(self, name: str, seconds: float) -> None:
         """Set a broker's wall clock ahead, or back."""
         self.skews[name] = self.skews.get(name, 0.0) + seconds
+
+    def open_disk(self, name: str) -> None:
+        """Open the disk that a broker has now."""
+        lost = self._lost.get(name, 0)
+        file = f"{name}-{lost}" if lost else name
+        self.stores[name] = MemoryStore() if self._disk is None else self._disk(file)
+
+    def crash_disk(self, name: str) -> None:
+        """Let a broker's disk have what was committed, and nothing else."""
+        self.stores[name].abandon()
+        if self._disk is not None:
+            self.open_disk(name)
+            self.stores[name].load()
+
+    def lose_disk(self, name: str) -> None:
+        """Give a broker that does not run an empty disk in place of its own."""
+        self.stores[name].abandon()
+        self._lost[name] = self._lost.get(name, 0) + 1
+        self.open_disk(name)
 
     def fill_disk(self, name: str) -> None:
         """Let a broker's disk take no more: it ends at its next write, and writes nothing."""

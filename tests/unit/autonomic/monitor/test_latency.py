@@ -69,3 +69,9 @@ def test_what_is_not_answered_or_not_ours_is_no_measurement() -> None:
     assert latencies.unanswered == 1
     latencies.hear(Ping("p01", "p00", ping.number, answer=True), PATIENCE_S + 1)
     assert latencies.readings(PATIENCE_S + 1) == {}
+
+
+def test_who_can_be_nobody_is_not_answered() -> None:
+    """The answer goes into the partition of its name, and to everybody by a wildcard."""
+    for name in ("*", "p?", "", "a b"):
+        assert Latencies("p01").hear(Ping(name, "p01", 1, answer=False), 1.0) is None

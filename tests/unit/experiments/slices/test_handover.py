@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def receipt(ms: float, lost: int = 0) -> Receipt:
-    return Receipt(
-        "items", 1, "handover", "a", "b", (1,), "done", 100.0, ms, 7, 2, lost, 0, "b joined"
-    )
+def receipt(ms: float) -> Receipt:
+    return Receipt("items", 1, "handover", "a", "b", (1,), "done", 100.0, ms, 7, 2, 0, "b joined")
 
 
 def arrived(ids: list[int]) -> Arrivals:

@@ -31,7 +31,7 @@ def replied(per_second: list[int], rtd_s: float = 0.5, slower_from: int = 99) ->
 
 def run_of(rows: Replies, published: int, processed: list[int] | None = None) -> Run:
     receipt = Receipt(
-        "images", 1, "handover", "a", "b", (1,), "done", WALL + 5.0, 500.0, 0, 0, 0, 0, "b joined"
+        "images", 1, "handover", "a", "b", (1,), "done", WALL + 5.0, 500.0, 0, 0, 0, "b joined"
     )
     return Run(
         (5.0, 6.0, 7.0, 8.0), 10.0, 20.0, 0.1, 7_300, WALL, published,

@@ -69,6 +69,7 @@ class Gateway:
     lines: list[Line] = field(default_factory=list)
     hellos: list[Hello] = field(default_factory=list)
     window: int = 1 << 20
+    topics: tuple[str, ...] = TOPICS
 
     async def dial(self, address: str, timeout_s: float) -> Line:
         if not self.reachable:
@@ -97,7 +98,7 @@ class Gateway:
             line.down.put_nowait(LinkLost(self.refuses, retry=False, said=True))
         else:
             accepted = {topic: number for topic, number, _ in self.items} if self.accepting else {}
-            line.down.put_nowait(Welcome(self.name, accepted, (), TOPICS, self.window, 5.0))
+            line.down.put_nowait(Welcome(self.name, accepted, (), self.topics, self.window, 5.0))
 
     def say(self, frame: FromGateway | LinkLost) -> None:
         self.lines[-1].down.put_nowait(frame)

@@ -263,6 +263,18 @@ def test_a_topic_that_the_token_does_not_allow_is_refused(gateway: Gateway) -> N
     run(work())
 
 
+def test_a_token_that_allows_none_of_the_gateways_topics_is_told(gateway: Gateway) -> None:
+    gateway.topics = ()
+
+    async def work() -> None:
+        car = await connected()
+        await car.publish(b"1")
+        with pytest.raises(GatewayTimeout, match="the token allows no topic that gateway"):
+            await car.close(0.05)
+
+    run(work())
+
+
 @pytest.mark.parametrize("time_us", [1_800_000_000_000_000_000, -(1 << 60), 1 << 70, 1.5, "now"])
 def test_a_time_that_no_gateway_can_read_is_refused_before_it_is_kept(
     gateway: Gateway, time_us: Any

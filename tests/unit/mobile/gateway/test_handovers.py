@@ -92,7 +92,7 @@ def test_a_refusal_of_the_node_is_passed_on():
     gateway.handle(order("car-1"))
     said = frames.Outcome("g1 p/a/1", False, "nobody takes me", 0.0, 0)
     (answer,) = of_kind(gateway.say(link, said), Ordered)
-    assert answer.reason == "0 of 1 nodes moved; car-1 nobody takes me"
+    assert answer.reason == "0 of 1 node moved; car-1 nobody takes me"
 
 
 def test_an_outcome_of_another_gateways_order_is_passed_on_to_it():

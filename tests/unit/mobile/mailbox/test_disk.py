@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,6 +51,27 @@ def test_what_is_kept_is_there_after_a_kill(tmp_path: Path) -> None:
         assert mail is not None
         assert (mail.sender, mail.numbers, mail.payload) == ("dispatch", (2,), b"second")
     disk._base.close()
+
+
+def test_a_disk_without_any_room_is_told_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def opened(_: Path) -> sqlite3.Connection:
+        base = sqlite3.connect(":memory:")
+        base.execute("PRAGMA max_page_count = 1")
+        with closing(base):
+            base.execute("CREATE TABLE two_pages (x)")
+        raise AssertionError
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with MailDisk(tmp_path / "m1", "m1"):
+        pass
+    monkeypatch.setattr("evenflow.mobile.mailbox.disk._opened", opened)
+    with pytest.raises(StorageError, match=r"disk is full: make room$"):
+        MailDisk(tmp_path / "m2", "m2")
 
 
 def test_notes_are_written_when_it_is_closed(tmp_path: Path) -> None:

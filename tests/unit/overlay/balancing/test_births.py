@@ -36,7 +36,7 @@ def add(cluster: OverlayCluster, names: list[str]) -> list:
 
 
 def nothing_moves(cluster: OverlayCluster) -> bool:
-    return all(broker.core.exchange._transfer is None for broker in cluster.brokers.values())
+    return all(broker.core.exchange.idle for broker in cluster.brokers.values())
 
 
 def loads_in_topics(cluster: OverlayCluster) -> list[float]:

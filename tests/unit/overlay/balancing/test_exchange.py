@@ -118,7 +118,8 @@ def test_home_moves_a_topic_only_from_where_it_lies_and_not_twice_in_a_row() -> 
 
     def relieve(start: Coordinate, to: Coordinate, rest: float) -> Coordinate:
         body = BODY.encode(Relieve(home, start, to, int(rest * 1e9)))
-        envelope = Envelope(home.coordinate, name, 9, name, 0, 5, False, body)
+        disk = core.members.me.disk
+        envelope = Envelope(home.coordinate, name, 9, name, 0, 5, False, body, disk=disk)
         cluster.give(core, Arrived(name, envelope))
         cluster.run(3)
         return core.shelves[home].replica.copy.label.delegates.current

@@ -7,7 +7,8 @@ from typing import Any
 
 from tests.unit.overlay.hosts import HOME, FakeHost, record
 
-from evenflow.overlay.balancing.gossip import MOST_RESERVATIONS, Reservation, ShareGossip
+from evenflow.overlay.balancing.gossip import ShareGossip
+from evenflow.overlay.balancing.own_share import MOST_RESERVATIONS, OwnShare, Reservation
 from evenflow.overlay.protocol.events import Transmit
 from evenflow.overlay.protocol.messages import Message, Share, ShelfId, SpotLoad
 from evenflow.overlay.replica.states import State
@@ -23,7 +24,8 @@ class Gossiping:
         self.actions: list[Transmit] = []
         self.host.perform = self.actions.append
         self.shelves: dict[ShelfId, Shelf] = {}
-        self.gossip = ShareGossip(self.host, self.shelves)
+        self.own = OwnShare(self.host, self.shelves)
+        self.gossip = ShareGossip(self.host, self.own)
 
     def lead(self) -> None:
         shelf = self.shelves[HOME] = Shelf(self.host, record(self.host), 9)
@@ -60,24 +62,25 @@ def test_it_is_told_when_due_and_at_once_when_something_changed() -> None:
 
 def test_a_topic_that_was_accepted_counts_until_it_is_here_or_overdue() -> None:
     gossiping = Gossiping()
-    gossiping.gossip.reserve("meters", Reservation(("b0", "b1"), 50, gossiping.host.now + 12))
+    gossiping.own.reserve("meters", Reservation(("b0", "b1"), 50, gossiping.host.now + 12))
+    gossiping.gossip.tell()
     assert [share.spots[0].load for _, share in gossiping.told()] == [50, 50]
-    assert gossiping.gossip.reserved("meters")
+    assert gossiping.own.reserved("meters")
     gossiping.lead()
     gossiping.gossip.review()
-    assert not gossiping.gossip.reserved("meters")
-    gossiping.gossip.reserve("other", Reservation(("b0", "b1"), 50, gossiping.host.now + 12))
+    assert not gossiping.own.reserved("meters")
+    gossiping.own.reserve("other", Reservation(("b0", "b1"), 50, gossiping.host.now + 12))
     gossiping.host.now += 12
     gossiping.gossip.review()
-    assert not gossiping.gossip.reserved("other")
+    assert not gossiping.own.reserved("other")
 
 
 def test_room_is_bounded() -> None:
-    gossip = Gossiping().gossip
+    own = Gossiping().own
     for number in range(MOST_RESERVATIONS):
-        assert not gossip.full
-        gossip.reserve(f"topic {number}", Reservation(("b0",), 1, 1e9))
-    assert gossip.full
+        assert not own.full
+        own.reserve(f"topic {number}", Reservation(("b0",), 1, 1e9))
+    assert own.full
 
 
 def test_what_others_bear_is_passed_on_once_and_not_back() -> None:

@@ -17,8 +17,9 @@ from evenflow.testing.overlay.cluster import OverlayCluster
 class Overload:
     """Random stalls, delays, losses, deaths, returns and moves; then calm."""
 
-    def __init__(self, seed, *, brokers=7, topics=8, balance_s=0.0):
-        self.cluster = OverlayCluster(seed, brokers=brokers, settings=Settings(balance_s=balance_s))
+    def __init__(self, seed, *, brokers=7, topics=8, balance_s=0.0, selection="gossip"):
+        settings = Settings(balance_s=balance_s, selection=selection)
+        self.cluster = OverlayCluster(seed, brokers=brokers, settings=settings)
         self.rng = self.cluster.rng
         self.topics = [f"topic-{number}" for number in range(topics)]
         self.publishers = [

@@ -13,6 +13,7 @@ from evenflow.errors import DecodeError
 from evenflow.overlay.protocol.codec import BODY, LINK
 from evenflow.overlay.protocol.events import Arrived, Asked
 from evenflow.overlay.protocol.messages import Envelope, Hello, ShelfId
+from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import geographic_hash
 from evenflow.testing.overlay.cluster import OverlayCluster
 
@@ -55,7 +56,9 @@ def about(body: Any, shelf: ShelfId) -> Any:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_number_harms_a_store(seed: int) -> None:
-    cluster = OverlayCluster(seed, brokers=4)
+    chosen = ("gossip", "local", "regional")[seed % 3]
+    settings = Settings(balance_s=4.0 * (seed % 2), selection=chosen, topic_bytes=50)
+    cluster = OverlayCluster(seed, brokers=4, settings=settings)
     rng, publisher = random.Random(seed), cluster.publisher("meters")
     publisher.add(b"x")
     cluster.run_until(lambda: publisher.acknowledged == 1, 10, "begin")
@@ -74,8 +77,9 @@ def test_no_number_harms_a_store(seed: int) -> None:
             encoded = BODY.encode(about(body, HOME))
             time = rng.choice((0, cluster.wall, *EXTREMES))
             message = Envelope(
-                HOME.coordinate, to, 9, sender, 0, 1, reply=False, body=encoded, time=time
-            )
+                HOME.coordinate, to, 9, sender, 0, 1, reply=False, body=encoded, time=time,
+                disk=core.members.disk(sender),
+            )  # fmt: skip
         if message is None:
             continue
         if isinstance(message, Envelope) and rng.random() < 0.3:

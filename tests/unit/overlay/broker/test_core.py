@@ -12,7 +12,6 @@ from evenflow.overlay.protocol.messages import Envelope, Refused, ShelfId
 from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate, closest_nodes, geographic_hash
 from evenflow.testing.overlay.cluster import OverlayCluster
-from evenflow.testing.overlay.store import MemoryStore
 
 
 def test_what_is_published_is_read_in_order() -> None:
@@ -131,13 +130,11 @@ def test_a_broker_that_returns_with_an_empty_disk_gets_everything_again(victim: 
     home = ShelfId("meters", geographic_hash("meters"))
     config = cluster.brokers[primary_of(cluster, "meters")].core.shelves[home].replica.copy.config
     name = config.members[0 if victim == "primary" else 1]
-    cluster.keeps = False
-    cluster.kill(name)
-    cluster.stores[name] = MemoryStore()
+    cluster.replace_disk(name)
     cluster.start(name)  # at once: nobody had time to take it for dead
     write(cluster, publisher, 5)
     cluster.settle()
-    assert len(cluster.stores[name].messages[home]) == 25
+    assert len(cluster.stores[name].read(home, 0, 1 << 62, 99)) == 25
     cluster.check_all_readable(["meters"], publishers=[publisher])
 
 

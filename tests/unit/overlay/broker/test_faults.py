@@ -1,23 +1,22 @@
 """Everything breaks at any time and together; nothing that was acknowledged is lost or repeated.
 
 ``--hypothesis-profile`` does not matter here. A few schedules always run, more with ``make test``;
-``STORE_SCHEDULES=2000 pytest tests/unit/overlay/broker/test_faults.py -n auto`` runs as many.
+any number by ``python -m evenflow.testing.overlay.faults FIRST COUNT``.
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
 
-from .faults import faults
+from evenflow.testing.overlay.faults import faults, store_schedule
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 BATCH = 20
-SCHEDULES = int(os.environ.get("STORE_SCHEDULES", "200"))
+SCHEDULES = 200
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -40,7 +39,6 @@ def test_schedules_that_failed_once(seed: int) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("first", range(100_000, 100_000 + SCHEDULES, BATCH))
-def test_many_more(first: int, tmp_path: Path) -> None:
+def test_many_more(first: int) -> None:
     for seed in range(first, first + BATCH):
-        disks = tmp_path / str(seed) if seed % 10 == 0 else None
-        faults(seed, disks)
+        store_schedule(seed)

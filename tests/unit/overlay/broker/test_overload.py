@@ -19,6 +19,11 @@ def test_a_store_that_balances_recovers_from_overload(seed: int) -> None:
     Overload(seed, balance_s=4.0).run()
 
 
+@pytest.mark.parametrize("selection", ["local", "regional"])
+def test_a_store_that_balances_by_asking_recovers_from_overload(selection: str) -> None:
+    Overload(1003, balance_s=4.0, selection=selection).run()
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(5000, 5040))
 def test_many_more(seed: int) -> None:

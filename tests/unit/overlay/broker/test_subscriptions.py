@@ -151,5 +151,7 @@ def test_there_is_a_bound_and_who_finds_no_room_fetches(monkeypatch: pytest.Monk
     run.cluster.clients.leave(next(one for one in others if one.subscribed))
     before = {one for one in others if one.subscribed}
     run.cluster.run_until(
-        lambda: any(one.subscribed and one not in before for one in others), 60, "room"
+        lambda: any(one.subscribed and one not in before for one in others),
+        rules.LEASE_S + 30,
+        "room",
     )

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from evenflow.overlay.client.core import NOW, REJOIN_AFTER, RETRY_S, Publishing, Reading
+from itertools import pairwise
+
+from evenflow.overlay.client.core import (
+    MOST_DOUBLINGS,
+    NOW,
+    REJOIN_AFTER,
+    RETRY_S,
+    Publishing,
+    Reading,
+    Request,
+)
 from evenflow.overlay.protocol.messages import (
     Failed,
     Fetch,
@@ -85,6 +95,64 @@ def test_a_client_that_gets_no_answer_joins_anew() -> None:
     asked = [publishing.poll(number * RETRY_S) for number in range(1, REJOIN_AFTER + 2)]
     kinds = [type(question.body) for question in asked if question is not None]
     assert kinds == [Publish] * REJOIN_AFTER + [Join]
+
+
+def ask_until_joined_anew(publishing: Publishing) -> tuple[Request, float]:
+    """Ask in vain; return the request to join, and when that was."""
+    now = 1.0
+    while True:
+        request = publishing.poll(now)
+        if request is not None and isinstance(request.body, Join):
+            return request, now
+        now = publishing.due()
+
+
+def test_an_answer_that_comes_after_the_topic_was_joined_anew_counts() -> None:
+    """Home is quick and the delegate is slow: no answer would ever be in time otherwise."""
+    publishing = joined_publisher()
+    publishing.add(b"a")
+    asked = publishing.poll(0.5)
+    assert asked is not None
+    for _ in range(3):
+        join, now = ask_until_joined_anew(publishing)
+        for _ in range(2):  # also when it is answered twice
+            publishing.on_reply(join.number, Joined(2, LIST, 5), now)
+        again = publishing.poll(now)
+        assert again == asked
+    publishing.on_reply(asked.number, Published(7, 1, 5), now)
+    assert publishing.acknowledged == 1
+
+
+def test_a_client_without_an_answer_asks_less_and_less_often() -> None:
+    publishing = joined_publisher()
+    publishing.add(b"a")
+    times = []
+    now = 1.0
+    while len(times) < 12:
+        request = publishing.poll(now)
+        assert request is not None
+        times.append(now)
+        if isinstance(request.body, Join):
+            publishing.on_reply(request.number, Joined(2, LIST, 5), now)
+        else:
+            now = publishing.due()
+    pauses = [after - before for before, after in pairwise(times) if after > before]
+    assert pauses == sorted(pauses)
+    assert pauses[:3] == [RETRY_S] * 3
+    assert pauses[-1] == RETRY_S * (1 << MOST_DOUBLINGS)
+
+
+def test_a_topic_that_has_moved_meanwhile_is_asked_anew() -> None:
+    publishing = joined_publisher()
+    publishing.add(b"a")
+    asked = publishing.poll(0.5)
+    join, now = ask_until_joined_anew(publishing)
+    publishing.on_reply(join.number, Joined(2, LIST.delegate(AWAY, 10), 5), now)
+    again = publishing.poll(now)
+    assert asked is not None
+    assert again is not None
+    assert again.target == AWAY
+    assert again.number != asked.number
 
 
 def test_a_reader_goes_from_tenure_to_tenure() -> None:

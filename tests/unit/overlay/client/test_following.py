@@ -148,11 +148,15 @@ def test_it_goes_where_the_topic_went_and_fetches_first_what_stayed_behind() -> 
     assert (type(question.body), question.target) == (Subscribe, AWAY)
     # An older broker that has not heard of the move does not bring it back.
     following.on_push(Resubscribe(7, LIST), 1.0)
-    question = following.poll(1.0)
+    assert following.poll(1.0) is None  # it has asked there already
+    question = following.poll(1.0 + RETRY_S)
     assert question is not None
     assert question.target == AWAY
-    following.on_reply(question.number, Redirect(LIST.delegate(AWAY, 10)), 1.0)
+    following.on_reply(question.number, Redirect(LIST.delegate(AWAY, 10)), 2.0)
     assert not following.subscribed
+    # One whose broker was handed what past ones had is newer, and begins earlier.
+    following.on_push(Resubscribe(7, LIST.delegate(AWAY, 6)), 1.0)
+    assert following.delegates == LIST.delegate(AWAY, 6)
 
 
 def test_the_broker_hears_what_the_application_has_taken() -> None:
@@ -181,3 +185,41 @@ def test_an_application_that_takes_nothing_is_not_subscribed_again() -> None:
     assert following.poll(RENEW_S + 1) is None
     following.on_push(pushed(BATCH_MESSAGES), 5.0)
     assert following.acknowledge() is not None  # but the broker hears that it is there
+
+
+def reading_what_was_handed_on() -> Following:
+    """A subscriber that reads at a past delegate, which has handed all on and is gone."""
+    following = Following("meters", 2, 11, 7)
+    question = following.poll(0.0)
+    assert question is not None
+    delegates = LIST.delegate(Coordinate(0.6, 0.3), 10).delegate(AWAY, 20)
+    following.on_reply(question.number, Joined(2, delegates, 30), 0.0)
+    question = following.poll(0.0)
+    assert question is not None
+    assert question.target == Coordinate(0.6, 0.3)
+    return following
+
+
+def test_a_list_in_which_messages_were_handed_on_is_news() -> None:
+    following = reading_what_was_handed_on()
+    following.on_push(Resubscribe(7, LIST.delegate(AWAY, 10)), 1.0)
+    question = following.poll(1.0)
+    assert question is not None
+    assert question.target == AWAY
+    assert isinstance(question.body, Subscribe)
+
+
+def test_one_that_is_asked_where_it_is_every_second_joins_anew_in_the_end() -> None:
+    """Who asks names another place, whose time begins earlier than all that it knows."""
+    following = reading_what_was_handed_on()
+    elsewhere = LIST.delegate(Coordinate(0.2, 0.8), 10)
+    asked = []
+    for second in range(60):
+        following.on_push(Resubscribe(7, elsewhere), float(second))
+        question = following.poll(float(second))
+        if question is not None:
+            asked.append(question.body)
+        if asked and isinstance(asked[-1], Join):
+            following.on_reply(question.number, Joined(2, elsewhere, 30), float(second))
+    assert isinstance(asked[-1], Subscribe)
+    assert asked[-1].shelf.coordinate == Coordinate(0.2, 0.8)

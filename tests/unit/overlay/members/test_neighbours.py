@@ -182,6 +182,18 @@ def test_a_broken_link_shortens_the_patience_to_a_quarter() -> None:
     assert [one for one in among.done(Transmit) if one.message == Reach(broken)]
 
 
+def test_what_is_read_after_a_link_broke_is_no_sign_of_life() -> None:
+    among = Among()
+    among.link_all()
+    broken = sorted(among.members.neighbours())[0]
+    hear_from(among, {"b1", "b2", "b3"}, 1.0)
+    among.neighbours.on_unlinked(broken, 1.0)
+    among.neighbours.on_heard(broken, 1.4)  # it waited behind much else
+    among.actions.clear()
+    among.neighbours.tick(1.5)
+    assert [one for one in among.done(Transmit) if one.message == Reach(broken)]
+
+
 def test_after_a_pause_of_our_own_nobody_was_silent() -> None:
     among = Among()
     among.link_all()

@@ -30,6 +30,17 @@ def test_which_news_counts(incarnation: int, alive: bool, expected: bool) -> Non
     assert newer(replace(dead, alive=True), dead) is False
 
 
+def test_of_two_disks_under_one_incarnation_all_see_the_same() -> None:
+    one = Member("b1", Coordinate(0.5, 0.5), "", 2, disk=3)
+    other = replace(one, disk=4, alive=False)
+    assert newer(other, one)
+    assert not newer(one, other)
+    tables = [MemberTable(Member("me", Coordinate(0.5, 0.5), "", 1)) for _ in range(2)]
+    for table, member in zip(tables, (one, replace(one, disk=4)), strict=True):
+        table.merge([member])
+    assert tables[0].digest() != tables[1].digest()
+
+
 @given(st.permutations(range(6)), st.randoms(use_true_random=False))
 def test_news_in_any_order_leads_to_the_same_table(order: list[int], rng: random.Random) -> None:
     place = Coordinate(0.3, 0.3)

@@ -12,6 +12,7 @@ from evenflow.overlay.protocol.messages import (
     Agreed,
     AskConfig,
     AskList,
+    AskPlace,
     AskStatus,
     Ballot,
     Check,
@@ -21,6 +22,7 @@ from evenflow.overlay.protocol.messages import (
     Emptied,
     Envelope,
     Failed,
+    FailureLoad,
     Fetch,
     Fetched,
     FetchInstead,
@@ -37,6 +39,7 @@ from evenflow.overlay.protocol.messages import (
     Label,
     Lead,
     ListIs,
+    LoadReport,
     Member,
     Members,
     Message,
@@ -45,6 +48,9 @@ from evenflow.overlay.protocol.messages import (
     Offer,
     OfferReply,
     Outbid,
+    Place,
+    PlaceIs,
+    PlaceLoad,
     Prepare,
     Promise,
     Propose,
@@ -62,6 +68,7 @@ from evenflow.overlay.protocol.messages import (
     Replicate,
     Replicated,
     Resubscribe,
+    Scope,
     Share,
     ShelfId,
     Shifted,
@@ -73,6 +80,7 @@ from evenflow.overlay.protocol.messages import (
     Synced,
     Taken,
     TermStart,
+    Trim,
     Unsubscribe,
     Waiting,
 )
@@ -94,8 +102,9 @@ LABEL = Label(
 )
 MESSAGE = Message(5, 6, 7, b"payload")
 BALLOT = Ballot(3, "b1")
-CONFIG = Config(0, 9, "b1", ("b1", "b2"), ("b1",), ("b1",))
-MEMBER = Member("b1", PLACE, "127.0.0.1:1", 4)
+CONFIG = Config(0, 9, "b1", ("b1", "b2"), ("b1",), ("b1",), (7,))
+SHARE = Share("b2", 4, 1, (SpotLoad(("b1", "b3"), 10, "meters", PLACE, 5),))
+MEMBER = Member("b1", PLACE, "127.0.0.1:1", 4, disk=7)
 BODIES = [
     Join(SHELF, 2),
     Joined(2, LABEL.delegates, 9),
@@ -131,7 +140,7 @@ BODIES = [
     Failed("no"),
     Waiting("for b1"),
     Published(1, 2, 3),
-    Adopt(SHELF, 1, 2, LABEL, (PublisherState(1, 2, 3),), 10),
+    Adopt(SHELF, 1, 2, LABEL, (PublisherState(1, 2, 3),), 10, (), 7),
     Offer(SHELF, ("b1", "b2", "b3"), 10),
     Relieve(SHELF, PLACE, Coordinate(0.5, 0.5), 10),
     MoveDone(LABEL.delegates),
@@ -148,6 +157,12 @@ BODIES = [
     Keep(SHELF, 9, 1, 5, (MESSAGE,)),
     Kept(SHELF, 9, 1, 5),
     Shifted(SHELF, 1, 5, PLACE, 3),
+    Trim(SHELF, 5),
+    LoadReport(SHARE, 10, (FailureLoad("b1", 4),)),
+    AskPlace(7, Scope.REGION, PLACE, ("b1", "b2", "b3"), 10),
+    PlaceIs(7, (Place(PLACE, ("b1", "b2", "b3"), PlaceLoad(9, 3, 2)),)),
+    PlaceIs(7, ()),
+    Offer(SHELF, ("b1",), 10, new=True, here=(PlaceLoad(9, 3, 2),)),
 ]
 LINKS = [
     Hello(()),
@@ -156,8 +171,8 @@ LINKS = [
     Heartbeat(12, 7),
     Reach("b2"),
     Reached("b2", reached=True),
-    Share("b2", 4, 1, (SpotLoad(("b1", "b3"), 10, "meters", PLACE, 5),)),
-    *(Envelope(PLACE, "b1", 3, "b2", 1, 2, False, BODY.encode(body)) for body in BODIES),
+    SHARE,
+    *(Envelope(PLACE, "b1", 3, "b2", 1, 2, False, BODY.encode(body), disk=7) for body in BODIES),
 ]
 
 

@@ -109,11 +109,13 @@ def test_a_damaged_envelope_is_counted_and_the_broker_goes_on() -> None:
         assert core.counters.refused == count
 
 
-def test_mutated_messages_with_a_true_checksum_do_no_harm_to_a_broker() -> None:
+@pytest.mark.parametrize("selection", ["gossip", "regional"])
+def test_mutated_messages_with_a_true_checksum_do_no_harm_to_a_broker(selection: str) -> None:
     """What no checksum shows reaches the core: it may be refused, and never raises."""
     rng = random.Random(6)
-    core = BrokerCore(MEMBER, MemoryStore(), Settings(balance_s=0.5), 0.0, 10**18)
-    core.handle(Linked(Member("b2", Coordinate(0.1, 0.1), "127.0.0.1:2", 1)), 0.0, 10**18)
+    settings = Settings(balance_s=0.5, selection=selection)
+    core = BrokerCore(MEMBER, MemoryStore(), settings, 0.0, 10**18)
+    core.handle(Linked(Member("b2", Coordinate(0.1, 0.1), "127.0.0.1:2", 1, disk=7)), 0.0, 10**18)
     refused = 0
     for number in range(20_000):
         if number % 100 == 0:
@@ -121,7 +123,8 @@ def test_mutated_messages_with_a_true_checksum_do_no_harm_to_a_broker() -> None:
         try:
             if rng.random() < 0.5:
                 body = BODY.decode(mutated(BODY.encode(rng.choice(BODIES)), rng))
-                envelope = Envelope(PLACE, "b1", 3, "b2", 0, 2, False, BODY.encode(body))
+                encoded = BODY.encode(body)
+                envelope = Envelope(PLACE, "b1", 3, "b2", 0, 2, False, encoded, disk=7)
                 core.handle(Arrived("b2", envelope), number / 1000, 10**18 + number)
                 core.handle(Asked(1, envelope), number / 1000, 10**18 + number)
             else:

@@ -129,6 +129,15 @@ def test_what_follows_an_unacknowledged_message_of_a_publisher_goes_with_it() ->
     assert copy.publishers[1] == PublisherState(1, 1, 11)
 
 
+def test_what_a_past_delegate_had_may_be_newer_than_all_that_was_taken_here() -> None:
+    copy = copy_of(FakeHost())
+    copy.insert(5, messages(8, 20))
+    assert (copy.last, copy.record.since) == (20, 0)
+    copy.insert(5, messages(6, 7))
+    copy.insert(5, [])
+    assert copy.last == 20
+
+
 def test_a_broker_in_place_of_a_dead_one_has_only_what_is_new_at_level_2() -> None:
     host = FakeHost()
     assert not copy_of(host).stand_in("b1")

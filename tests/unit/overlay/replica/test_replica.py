@@ -250,14 +250,6 @@ def test_a_member_that_returns_is_sent_what_is_not_committed() -> None:
     assert (name, sent.start) == ("b1", made.copy.committed + 1)
 
 
-def test_a_member_that_lost_its_disk_is_no_longer_in_sync() -> None:
-    host = FakeHost()
-    made = leading(host)
-    made.on_refused("b1")
-    found = decide(host, made, "b2")
-    assert (found.members, found.in_sync) == (("b0", "b1"), ("b0",))
-
-
 def test_a_member_that_returns_keeps_its_label_when_an_older_sync_of_the_term_comes_late() -> None:
     """The primary counts the newer one as written there, and would never send it again."""
     host = FakeHost()

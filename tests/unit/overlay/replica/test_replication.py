@@ -8,7 +8,7 @@ from tests.unit.overlay.hosts import HOME, FakeHost, config, label, lead, record
 from evenflow.overlay.protocol.messages import Decided, Message, Replicate, Replicated
 from evenflow.overlay.replica.copy import RETRY_S, Copy
 from evenflow.overlay.replica.replica import Replica
-from evenflow.overlay.replica.replication import Replication
+from evenflow.overlay.replica.replication import MOST_UNDER_WAY, Replication
 from evenflow.overlay.replica.states import State
 
 
@@ -91,6 +91,17 @@ def test_a_follower_writes_in_order_and_says_how_far() -> None:
     assert host.mail.take(Replicated) == [("b1", Replicated(HOME, 5, 11, 1, 4))]
     replication.on_replicate("b1", Replicate(HOME, 5, 11, (message(12, 2),), 11, (), (), 4))
     assert (copy.last, copy.committed) == (12, 11)
+
+
+def test_what_an_older_term_left_under_the_time_of_another_message_can_be_sent_again() -> None:
+    """Clocks that follow one another may give one time twice; the second message replaces it."""
+    host = FakeHost()
+    copy, replication = follower(host)
+    copy.write([message(12, 1, publisher=7)])
+    copy.last = 12
+    replication.on_replicate("b1", Replicate(HOME, 5, 9, (message(12, 1),), 9, (), (), 4))
+    assert [each.publisher for each in copy.between(0, 99)] == [1]
+    assert copy.publishers[7].sequence == 0
 
 
 def test_what_an_older_term_left_between_is_deleted_and_can_be_sent_again() -> None:
@@ -178,3 +189,60 @@ def test_times_that_are_absurd_or_do_not_rise_are_refused_and_counted() -> None:
     replication.on_replicate("b1", Replicate(HOME, 5, 9, late, 9, (), (), 4))
     assert copy.between(0, 1 << 62) == []
     assert (host.counters.damaged, host.counters.skewed) == (1, 1)
+
+
+def asked_three_times(host: FakeHost) -> tuple[Copy, Replication, list[tuple[float, int]]]:
+    """Return a primary that was not answered in time, and when it sent which round."""
+    copy, replication = primary(host)
+    replication.append([message(11, 1)])
+    rounds = []
+    for _ in range(3):
+        ((_, sent),) = host.mail.take(Replicate)
+        rounds.append((host.now, sent.round))
+        host.now += RETRY_S * 8
+        replication.replicate()
+    host.mail.take(Replicate)
+    return copy, replication, rounds
+
+
+def test_an_answer_that_comes_after_a_repeat_counts_as_of_its_own_question() -> None:
+    host = FakeHost()
+    copy, replication, rounds = asked_three_times(host)
+    asked, number = rounds[1]
+    replication.on_replicated("b1", Replicated(HOME, 5, 11, 1, number))
+    assert copy.committed == 11
+    assert replication.confirmed(asked)
+    assert not replication.confirmed(rounds[2][0]), "it may have gone over to another by then"
+
+
+def test_an_answer_counts_once_and_an_older_one_takes_nothing_back() -> None:
+    host = FakeHost()
+    copy, replication, rounds = asked_three_times(host)
+    replication.append([message(12, 2)])
+    replication.on_replicated("b1", Replicated(HOME, 5, 11, 1, rounds[2][1]))
+    replication.on_replicated("b1", Replicated(HOME, 5, 9, 0, rounds[0][1]))
+    assert (copy.committed, replication.members["b1"].last) == (11, 11)
+    assert replication.confirmed(rounds[2][0])
+
+
+def test_a_late_answer_of_an_earlier_term_or_life_confirms_nothing() -> None:
+    host = FakeHost()
+    _, replication, rounds = asked_three_times(host)
+    replication.on_replicated("b1", Replicated(HOME, 4, 11, 1, rounds[2][1]))
+    assert not replication.confirmed(rounds[1][0])
+    replication.resync("b1").synced = True
+    replication.on_replicated("b1", Replicated(HOME, 5, 9, 0, rounds[2][1]))
+    assert not replication.confirmed(rounds[1][0])
+
+
+def test_only_few_unanswered_are_remembered_and_each_waits_for_its_time() -> None:
+    host = FakeHost()
+    _, replication = primary(host)
+    replication.append([message(11, 1)])
+    for _ in range(3 * MOST_UNDER_WAY):
+        assert host.now < replication.due() <= host.now + RETRY_S * 8
+        host.now = replication.due()
+        host.mail.take(Replicate)
+        replication.replicate()
+        assert len(host.mail.take(Replicate)) == 1
+    assert len(replication.members["b1"].under_way) == MOST_UNDER_WAY

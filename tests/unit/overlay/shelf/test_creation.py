@@ -184,6 +184,9 @@ def test_a_delegate_is_made_only_by_the_broker_that_home_names() -> None:
     delegates = label(2).delegates.delegate(AWAY.coordinate, 20, 3)
     there = Adopt(AWAY, 4, 5, label(2, delegates=delegates), (), 0)
     creating.creation.handle(envelope(), there)  # it lies somewhere already
+    creating.creation.handle(
+        envelope(), replace(adopt, disk=7)
+    )  # made once, on a disk that is lost
     assert creating.shelves == {}
 
 
@@ -216,6 +219,20 @@ def test_one_that_should_be_in_sync_and_has_nothing_says_so() -> None:
     creating = Creating()
     creating.creation.handle(envelope(), sync(in_sync=("b1", "b0")))
     assert creating.host.mail.take(Refused) == [("b1", Refused(HOME))]
+    assert creating.shelves == {}
+
+
+def test_one_that_was_in_sync_before_it_lost_its_disk_takes_a_copy() -> None:
+    creating = Creating()
+    creating.take(sync(in_sync=("b1", "b0"), disks=(0, 7)))
+    assert creating.shelves[HOME].replica.copy.state is State.FOLLOWING
+
+
+def test_a_topic_that_was_ours_to_make_is_not_made_on_another_disk() -> None:
+    """It may have been made, with copies elsewhere by now."""
+    creating = Creating()
+    creating.host.votes.learn(HOME, config("b0", term=1, disks=(7,)))
+    assert creating.take(Join(HOME, 2)) == []
     assert creating.shelves == {}
 
 

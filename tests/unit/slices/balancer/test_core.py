@@ -91,7 +91,7 @@ class Desk:
         seen = max((newest, *terms)) if seen is None else seen
         return NodeReport(
             TOPIC, node, self.numbers[node], seen, node in self.leaving, tuple(held),
-            tuple(state for state, _ in held.values()), terms, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, "", 0,
+            tuple(state for state, _ in held.values()), terms, 0, 0, 0, 0, 0, 0, 0, 0.0, "", 0,
         )  # fmt: skip
 
     def reports(self, *nodes: str) -> None:
@@ -109,7 +109,7 @@ class Desk:
         return [one for one in self.of(Order, step=step) if isinstance(one, Order)]
 
     def ack(self, node: str, term: int, step: Step, *, reason: str = "", moved: int = 0) -> None:
-        self.hears(Ack(TOPIC, node, term, step, not reason, reason, moved, 0, 0, 0))
+        self.hears(Ack(TOPIC, node, term, step, not reason, reason, moved, 0, 0))
 
     def obeys(self) -> None:
         """Every node takes what it is ordered to take."""
@@ -640,7 +640,7 @@ def test_a_receipt_waits_for_what_had_to_be_replayed() -> None:
     [session] = desk.core.sessions.values()
     desk.hands_over()
     assert not desk.of(Receipt, term=session.term)
-    desk.hears(Ack(TOPIC, B, session.term, Step.SETTLED, True, "", 0, 0, 7, 0))
+    desk.hears(Ack(TOPIC, B, session.term, Step.SETTLED, True, "", 0, 0, 7))
     [receipt] = desk.of(Receipt, term=session.term)
     assert isinstance(receipt, Receipt)
     assert (receipt.outcome, receipt.replayed, receipt.cause) == ("done", 7, "handover")
@@ -653,7 +653,7 @@ def test_a_receipt_does_not_wait_for_ever() -> None:
     desk.hands_over()
     desk.waits(SETTINGS.settled_within)
     assert len(desk.of(Receipt, term=session.term)) == 1
-    desk.hears(Ack(TOPIC, B, session.term, Step.SETTLED, True, "", 0, 0, 7, 0))
+    desk.hears(Ack(TOPIC, B, session.term, Step.SETTLED, True, "", 0, 0, 7))
     assert len(desk.of(Receipt, term=session.term)) == 1
 
 
@@ -661,9 +661,9 @@ def test_somebody_elses_word_is_no_receipt() -> None:
     desk = session_under_way()
     [session] = desk.core.sessions.values()
     desk.hands_over()
-    desk.hears(Ack(TOPIC, A, session.term, Step.SETTLED, True, "", 0, 0, 7, 0))
+    desk.hears(Ack(TOPIC, A, session.term, Step.SETTLED, True, "", 0, 0, 7))
     assert not desk.of(Receipt, term=session.term)
-    desk.hears(Ack(TOPIC, B, session.term, Step.SETTLED, True, "", 0, 0, 3, 0))
+    desk.hears(Ack(TOPIC, B, session.term, Step.SETTLED, True, "", 0, 0, 3))
     assert len(desk.of(Receipt, term=session.term, replayed=3)) == 1
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from evenflow.model.messages import NodeReport
 from evenflow.slices.balancer.machines import LEAST, Machines
 
-PLAIN = NodeReport("items", "a~1", 1, 0, False, (), (), (), 0, 0, 0, 0, 0, 0, 0, 0, 0.0, "one", 7)
+PLAIN = NodeReport("items", "a~1", 1, 0, False, (), (), (), 0, 0, 0, 0, 0, 0, 0, 0.0, "one", 7)
 
 
 def report(node: str, host: str, pid: int, cpu: float, process_cpu: float) -> NodeReport:

@@ -16,7 +16,7 @@ from evenflow.slices.balancer.owners import Owners
 from evenflow.slices.balancer.sessions import Sessions
 from evenflow.slices.balancer.takeovers import Takeover, Takeovers, differences
 
-PLAIN = NodeReport("items", "a~1", 1, 0, False, (), (), (), 0, 0, 0, 0, 0, 0, 0, 0, 0.0, "", 7)
+PLAIN = NodeReport("items", "a~1", 1, 0, False, (), (), (), 0, 0, 0, 0, 0, 0, 0, 0.0, "", 7)
 A, B, C = "a~1", "b~1", "c~1"
 
 

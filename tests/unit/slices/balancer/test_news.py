@@ -8,9 +8,9 @@ import pytest
 from evenflow.model.messages import NodeReport, Receipt, Refusal
 from evenflow.slices.balancer.membership.news import News
 
-PLAIN = NodeReport("items", "a~1", 1, 0, False, (), (), (), 0, 0, 0, 0, 0, 0, 0, 0, 0.0, "", 7)
+PLAIN = NodeReport("items", "a~1", 1, 0, False, (), (), (), 0, 0, 0, 0, 0, 0, 0, 0.0, "", 7)
 BUSY = replace(PLAIN, slices=(1, 2, 3), states=(1, 1, 1), terms=(1, 1, 1))
-MOVED = Receipt("items", 5, "takeover", "a~1", "b~2", (1, 2), "done", 0.0, 1.5, 3, 4, 0, 0, "died")
+MOVED = Receipt("items", 5, "takeover", "a~1", "b~2", (1, 2), "done", 0.0, 1.5, 3, 4, 0, "died")
 
 
 @pytest.fixture

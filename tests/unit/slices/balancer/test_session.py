@@ -23,7 +23,7 @@ def session_in(stage: Stage, now: float = 0.0) -> Session:
 def ack(step: Step, node: str = "", *, reason: str = "", moved: int = 0) -> Ack:
     giving = step in (Step.FREEZE, Step.REMOVE, Step.SEND_CACHE)
     node = node or (GIVER if giving else TAKER)
-    return Ack("items", node, TERM, step, not reason, reason, moved, 0, 0, 0)
+    return Ack("items", node, TERM, step, not reason, reason, moved, 0, 0)
 
 
 def orders(session: Session, now: float) -> list[Order]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from evenflow.errors import DecodeError
+from evenflow.errors.telling import MOST_CHARACTERS
 from evenflow.model.batch import Item
+from evenflow.model.given_headers import given_headers
 from evenflow.model.sample import Sample
 from evenflow.slices.dead_letters.letter import (
-    ERROR_CHARACTERS,
     DeadLetter,
     decode_letter,
     encode_letter,
@@ -54,7 +55,13 @@ def test_of_two_letters_of_an_item_one_counts() -> None:
 
 
 def test_a_long_error_is_cut() -> None:
-    assert len(letter(error="x" * 10_000).error) == ERROR_CHARACTERS
+    assert len(letter(error="x" * 10_000).error) == MOST_CHARACTERS
+
+
+def test_an_error_whose_text_no_letter_could_carry_is_told_all_the_same() -> None:
+    one = letter(error="half a character: \udcff")
+    assert decode_letter(encode_letter(one)).error == "ValueError: half a character: \\udcff"
+    given_headers(one.told())
 
 
 @pytest.mark.parametrize("payload", [b"", b"{}", b"\xff", encode_letter(letter())[:-9], b"[1]"])

@@ -158,7 +158,6 @@ def test_a_silent_writer_is_waited_for_however_long_it_takes() -> None:
     node.hears(close({0: 7}), WriterGone(WRITER))
     keep_alive(node, 2 * SETTINGS.writer_silence)
     assert node.works() == [1, 2]
-    assert node.core.writers.lost == 0
     node.hears(close({0: 7}))
     node.gets(batch(first=3, count=5), replayed=True)
     assert node.works() == [3, 4, 5, 6, 7]

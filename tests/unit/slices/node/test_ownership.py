@@ -82,5 +82,5 @@ def test_a_change_of_owner_settles_when_nothing_is_missing(
     answer(writers, floor=1, last=3)
     assert ownership.take_settled() == []
     writers.receive(sample_of({0: (2, 2)}), 0.0, replayed=True)
-    assert ownership.take_settled() == [Settled(1, replayed=2, lost=0)]
+    assert ownership.take_settled() == [Settled(1, replayed=2)]
     assert ownership.take_settled() == []

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from evenflow.slices.node.application.snapshots import (
     Begun,
     Claim,
@@ -12,7 +17,7 @@ from evenflow.slices.node.application.snapshots import (
     Source,
     Write,
 )
-from evenflow.slices.node.application.state_log import StateLog, StateRecord
+from evenflow.slices.node.application.state_log import StateLog, StateRecord, Superseded
 
 ME, OTHER = "me~1", "other~2"
 
@@ -43,6 +48,68 @@ def test_nothing_of_an_older_term_counts_behind_a_claim() -> None:
 
 def test_what_a_node_wrote_before_does_not_replace_what_it_wrote_after() -> None:
     assert newest(stored(ME, 2, 5), stored(ME, 1, 5)) == f"{ME}/2"
+
+
+def test_what_is_older_than_every_newest_snapshot_is_superseded() -> None:
+    log = StateLog()
+    log.add(StateRecord(OTHER, 1, (0, 1), (5, 5), "a", since=10, until=11, at=20))
+    assert log.superseded(3) is None, "slice 2 has none yet"
+    log.add(StateRecord(ME, 1, (2,), (5,), "b", since=30, until=31, at=40))
+    assert log.superseded(3) == Superseded(10, 20)
+    log.add(StateRecord(OTHER, 2, (0,), (5,), "c", since=50, until=51, at=60))
+    assert log.superseded(3) == Superseded(10, 20), "slice 1 has no newer one"
+    log.add(StateRecord(OTHER, 3, (1,), (7,), at=70))  # a claim stores nothing
+    assert log.superseded(3) == Superseded(10, 20)
+    log.add(StateRecord(OTHER, 4, (1,), (7,), "d", since=80, until=81, at=90))
+    assert log.superseded(3) == Superseded(30, 40)
+
+
+records = st.builds(
+    lambda node, number, slices, term, snapshot: StateRecord(
+        node, number, slices, (term,) * len(slices), f"{node}/{number}" * snapshot
+    ),
+    st.sampled_from([ME, OTHER]),
+    st.integers(1, 6),
+    st.sampled_from([(0,), (1,), (2,), (0, 1, 2)]),
+    st.integers(1, 4),
+    st.booleans(),
+)
+
+
+@given(st.lists(records, min_size=8, max_size=40), st.data())
+def test_who_reads_a_trimmed_log_finds_the_same(found: list[StateRecord], data: Any) -> None:
+    """Whoever trims, by whatever part of the log, and whatever the others had read by then."""
+    written = [
+        record._replace(at=at, since=at, until=at) for at, record in enumerate(found, start=1)
+    ]
+    whole, trimmer = StateLog(), StateLog()
+    for record in written:
+        whole.add(record)
+    for record in written[: data.draw(st.integers(0, len(written)))]:
+        trimmer.add(record)
+    superseded = trimmer.superseded(3) or Superseded(0, 0)
+    behind = StateLog()  # a node that has read a part before, and goes on with what is left
+    read = data.draw(st.integers(0, len(written)))
+    for record in written:
+        if record.at <= read or record.at >= superseded.records:
+            behind.add(record)
+    for slice_id in range(3):
+        newest = whole.newest(slice_id)
+        assert behind.newest(slice_id) == newest
+        assert behind.term_of(slice_id) == whole.term_of(slice_id)
+        assert newest is None or newest.record.since >= superseded.states
+
+
+def test_states_that_were_trimmed_because_another_owns_the_slice_are_not_lost() -> None:
+    snapshots = Snapshots(ME, 1.0, 10)
+    snapshots.claim(3, 7, own=0)
+    snapshots.next_job()
+    snapshots.on_records([stored(OTHER, 4, 5), claim(ME, 1, 7)])
+    fetch = snapshots.next_job()
+    assert isinstance(fetch, Fetch)
+    snapshots.on_records([claim(OTHER, 5, 8), stored(OTHER, 6, 8)])
+    assert snapshots.on_states(fetch, []) == []
+    assert snapshots.next_job() is None
 
 
 def saving() -> Snapshots:

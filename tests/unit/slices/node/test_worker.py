@@ -10,9 +10,10 @@ import pytest
 from evenflow.errors import ItemFailed
 from evenflow.model.messages import Commit
 from evenflow.processes import wait_until
+from evenflow.slices.node.application.giving_up import GivenUp
 from evenflow.slices.node.application.states import States
 from evenflow.slices.node.failures import Failures
-from evenflow.slices.node.worker import GivenUp, Worker, stateful
+from evenflow.slices.node.worker import Worker, stateful
 
 from .alone import Node, batch, owner_of
 

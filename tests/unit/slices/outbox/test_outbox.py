@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,18 @@ def test_a_second_publisher_is_refused(domain: Domain, tmp_path: Path) -> None:
     Domain().open(tmp_path).close()
 
 
+def test_the_holders_name_needs_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with (
+        closing(files.OutboxFolder(tmp_path)),
+        pytest.raises(OutboxRefused, match="a process uses it"),
+    ):
+        files.OutboxFolder(tmp_path)
+
+
 def test_another_topic_is_refused(domain: Domain, tmp_path: Path) -> None:
     domain.open(tmp_path).close()
     with pytest.raises(OutboxRefused, match="of topic 'items', 4 slices, domain 0, and not of"):
@@ -224,7 +237,7 @@ def test_a_disk_that_fails_ends_the_publisher(
     assert domain.numbers() == {}
     with pytest.raises(StorageError):
         publisher.publish(b"x", id=2)
-    with pytest.raises(StorageError, match="1 items were accepted, not written, and are gone"):
+    with pytest.raises(StorageError, match="1 item accepted, not written, and gone"):
         publisher._shell.close()
 
 

@@ -181,7 +181,7 @@ class TestDamage:
         data = paper.segments[1]
         found = scan(memoryview(bytes(data)))
         data[found.records[2].start + 30] ^= 1
-        with pytest.raises(OutboxDamaged, match=r"2 items in 1 samples .* from a copy") as caught:
+        with pytest.raises(OutboxDamaged, match=r"2 items in 1 sample .* from a copy") as caught:
             paper.recover()
         assert caught.value.items == 2
 

@@ -78,7 +78,7 @@ def add(core: PublisherCore, slice_id: int, one: Item, now: float = 0.0) -> list
     row: Row = (payload, sender, item_id, time, slice_id)
     if headers:
         row = (payload, sender, item_id, time, slice_id, given_headers(headers))
-    first, full = core.is_empty, core.fills(1, size_of(one))
+    first, full = core.is_empty, core.sealing.fills(1, size_of(one))
     has_room = core.has_room(size_of(one))
     if core.offer(row, size_of(one)):
         assert (has_room, first, full) == (True, False, False)
@@ -92,7 +92,7 @@ def add_table(
 ) -> list[SealedSample]:
     """Give a publisher items as (slice, id), as its shell does; return what is sealed by them."""
     table, slices, octets = table_of(placed, size)
-    first, full = core.is_empty, core.fills(len(table), octets)
+    first, full = core.is_empty, core.sealing.fills(len(table), octets)
     core.add_table(table, slices, octets)
     return _added(core, now, first=first, full=full)
 

@@ -141,9 +141,9 @@ class TestGathering:
 
     def test_many_or_large_items_do_not_wait(self) -> None:
         core = served_with(replace(LINGER, batch_items=10, batch_bytes=1_000))
-        assert not core.fills(9, 999)
-        assert core.fills(10, 10)
-        assert core.fills(1, 1_000)
+        assert not core.sealing.fills(9, 999)
+        assert core.sealing.fills(10, 10)
+        assert core.sealing.fills(1, 1_000)
 
 
 class TestRoom:
@@ -309,12 +309,13 @@ class TestCommits:
 class TestServed:
     """Consumers commit epochs; what all of them have committed is forgotten."""
 
-    def served(self, epochs: int) -> PublisherCore:
+    def served(self, epochs: int, *, hears_ledger: bool = True) -> PublisherCore:
         core = served_with(LINGER)
         for _ in range(epochs):
             add_table(core, [(0, 1), (1, 2)])
             core.end_epoch(0.1)
-        core.handle(Ledger("items", 1, (), (), (), (), ()), 0.0)
+        if hears_ledger:
+            core.handle(Ledger("items", 1, (), (), (), (), ()), 0.0)
         return core
 
     def consumer(self, name: str, epoch: int, number: int = 1) -> ConsumerCommit:
@@ -330,6 +331,13 @@ class TestServed:
         close = core.close_epoch(0.2)
         assert close is not None
         assert (close.slices, close.committed, close.committed_items) == ((0, 1), 2, 4)
+
+    def test_nothing_is_forgotten_before_a_ledger_has_named_who_is_registered(self) -> None:
+        """Another consumer may be away, of which nobody has told this publisher yet."""
+        core = self.served(epochs=2, hears_ledger=False)
+        assert core.handle_consumer(self.consumer("here", 2), 0.0) == []
+        core.handle(Ledger("items", 1, (), (), (), ("away", "here"), (1, 1)), 0.0)
+        assert core.uncommitted == 4
 
     def test_the_same_epoch_again_is_no_news(self) -> None:
         core = self.served(epochs=2)
@@ -449,9 +457,9 @@ class TestRoutes:
 
     def test_more_owners_need_more_items(self) -> None:
         core = core_with(replace(LINGER, batch_items=10), ["a"] * SLICES)
-        assert core.fills(10, 1)
+        assert core.sealing.fills(10, 1)
         core.handle(request({1: 0}, term=5, node="b"), 0.0)
-        assert (core.fills(19, 1), core.fills(20, 1)) == (False, True)
+        assert (core.sealing.fills(19, 1), core.sealing.fills(20, 1)) == (False, True)
 
 
 class PublisherModel(RuleBasedStateMachine):

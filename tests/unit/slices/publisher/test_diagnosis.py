@@ -49,7 +49,7 @@ def test_nodes_are_missing_or_do_not_commit(readers: str, cause: str) -> None:
 
 def test_slices_that_nobody_owns_have_no_node() -> None:
     core = core_with(AT_ONCE, ("a", "", "a", "a"))
-    assert why_blocked(core, READERS, 5.0) == "1 of 4 slices have no node"
+    assert why_blocked(core, READERS, 5.0) == "1 of 4 slices has no node"
     assert "no node reads this topic" in why_blocked(core_with(), READERS, 5.0)
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from evenflow.config import NodeConfig, TopicConfig
+from evenflow.config.spans import Keep
+from evenflow.model.ids import Position
 from evenflow.model.messages import (
     Commit,
     ConsumerCommit,
@@ -14,25 +19,35 @@ from evenflow.model.messages import (
     WriterCut,
 )
 from evenflow.slices.actions import Send
+from evenflow.slices.consumer.epoch_items import EpochItems
 from evenflow.slices.outbox.journal import Journal
 from evenflow.slices.outbox.state import Identity, State
 from evenflow.slices.publisher.core import PublisherCore
+from evenflow.slices.publisher.renewal import patience_of
 
 from .items import LINGER, SLICES, WRITER, add_table, map_page, no_assignment
 
 NEW = 77
+NEXT = 78
 CUT = (2, 0, 3, 1)
 
 
-def three_epochs(*, served: bool = False, outbox: bool = False) -> PublisherCore:
+def three_epochs(
+    *,
+    served: bool = False,
+    outbox: bool = False,
+    keep: Keep | None = None,
+    patience: float = 0.0,
+) -> PublisherCore:
     """A publisher of three epochs with one item in each slice, all announced."""
     journal = None
     if outbox:
         state = State(Identity("items", SLICES, 0), WRITER)
         journal = Journal(state, [], limit=1 << 26, memory=1 << 20)
+    names = iter((NEW, NEXT))
     core = PublisherCore(
         "items", WRITER, SLICES, LINGER, assign=no_assignment, served=served, journal=journal,
-        new_writer=lambda: NEW,
+        new_writer=lambda: next(names), keep=keep, patience=patience,
     )  # fmt: skip
     core.handle(map_page(["a"] * SLICES), 0.0)
     for epoch in range(3):
@@ -136,3 +151,98 @@ def test_one_whose_end_is_forgotten_says_so() -> None:
     tell(core, CutStage.FORGOTTEN, cut_of())
     assert "12 items are not committed. The outbox keeps them" in core.refused
     assert not core.is_to_renew
+
+
+@pytest.mark.parametrize("keep", [None, Keep(seconds=1e6)])
+def test_one_that_is_cut_in_turn_still_says_where_its_epochs_begin(keep: Keep | None) -> None:
+    """A consumer that may take few items would else plan an epoch before it, which nobody has."""
+    core = three_epochs(served=True, keep=keep)
+    tell(core, CutStage.COMPLETE, cut_of(epoch=2))
+    before = core.close_epoch(1.5)
+    assert before is not None
+    assert (before.writer, before.epoch, before.committed) == (NEW, 3, 2)
+    core.handle(replace(cut_of(epoch=3), writer=NEW, upto=(1,) * SLICES), 2.0)
+    stages = (CutStage.COMPLETE,) * 2
+    core.handle(Ledger("items", 10, (WRITER, NEW), (5, 5), stages, ("q",), (1,)), 2.0)
+    after = core.formers[NEW].close(2.0)
+    assert (core.writer, after) == (NEXT, before)
+
+
+def test_one_that_keeps_a_history_says_no_more_of_it_than_before_its_cut() -> None:
+    """What consumers commit of it since is the nodes' to keep, and the balancer's to let go."""
+    core = three_epochs(served=True, keep=Keep(seconds=1e6))
+    tell(core, CutStage.COMPLETE, cut_of(epoch=2))
+    core.handle_consumer(ConsumerCommit("items", "q", 2, (WRITER,), (1,), ended=False), 2.0)
+    close = core.formers[WRITER].close(2.0)
+    assert close is not None
+    assert (close.epoch, close.committed, close.closing) == (2, 0, False)
+
+
+def test_what_an_owner_of_another_piece_has_processed_beyond_the_cut_is_not_published_anew() -> (
+    None
+):
+    """It was not asked when the stream was cut, and commits a moment after the cut is told."""
+    core = three_epochs(patience=2.0)
+    tell(core, CutStage.COMPLETE, cut_of())
+    slices, terms = tuple(range(SLICES)), (1,) * SLICES
+    core.handle(Commit("items", WRITER, "a", "", slices, terms, (3, 2, 3, 1)), 2.0)
+    core.follow_cut(2.9)
+    assert core.writer == WRITER
+    core.follow_cut(3.0)
+    assert (core.writer, newest(core), core.uncommitted) == (NEW, [0, 1, 0, 2], 3)
+
+
+def test_with_an_outbox_it_waits_as_long() -> None:
+    core = three_epochs(outbox=True, patience=2.0)
+    tell(core, CutStage.COMPLETE, cut_of())
+    slices, terms = tuple(range(SLICES)), (1,) * SLICES
+    core.handle(Commit("items", WRITER, "a", "", slices, terms, (3, 2, 3, 1)), 2.0)
+    core.follow_cut(2.9)
+    assert not core.is_to_renew
+    core.follow_cut(3.0)
+    assert core.is_to_renew
+    renew(core)
+    assert (core.writer, newest(core), core.uncommitted) == (NEW, [0, 1, 0, 2], 3)
+
+
+def test_state_is_waited_for_longer_and_consumers_are_not() -> None:
+    node = NodeConfig(commit_ms=100, snapshot_ms=1_000)
+    plain, stateful, served = (
+        patience_of(TopicConfig("items", durable=durable, served=served), node)
+        for durable, served in ((False, False), (True, False), (True, True))
+    )
+    assert 0.1 < plain < 1.0
+    assert 2.0 < stateful < 5.0
+    assert served == 0.0
+
+
+def test_a_former_writer_says_how_many_items_there_are() -> None:
+    """Consumers go by it to take no more than they may."""
+    core = three_epochs(served=True)
+    heard = EpochItems()
+    core.handle(Ledger("items", 8, (), (), (), ("q",), (1,)), 1.0)
+    core.handle_consumer(ConsumerCommit("items", "q", 1, (WRITER,), (1,), ended=False), 1.0)
+    tell(core, CutStage.COMPLETE, cut_of(epoch=2))
+    close = core.formers[WRITER].close(2.0)
+    assert close is not None
+    assert (close.epoch, close.items) == (2, 2 * SLICES)
+    assert (close.committed, close.committed_items) == (1, SLICES)
+    heard.on_close(close, 2.0)
+    assert heard.between(WRITER, 1, 2) == SLICES
+    assert heard.at_most(Position({WRITER: 1}), Position({WRITER: 2})) == SLICES
+    core.handle_consumer(ConsumerCommit("items", "q", 2, (WRITER,), (2,), ended=False), 2.0)
+    goodbye = core.formers[WRITER].close(3.0)
+    assert goodbye is not None
+    assert (goodbye.committed, goodbye.committed_items) == (2, goodbye.items)
+    assert goodbye.closing
+
+
+def test_what_was_let_go_of_a_history_counts_as_it_was_when_that_ended() -> None:
+    core = three_epochs(served=True, keep=Keep(seconds=1e6))
+    core.handle(Ledger("items", 8, (), (), (), ("q",), (1,)), 1.0)
+    core.handle_consumer(ConsumerCommit("items", "q", 1, (WRITER,), (1,), ended=False), 1.0)
+    assert core.counts.committed == SLICES  # and all of it is kept
+    tell(core, CutStage.COMPLETE, cut_of(epoch=2))
+    close = core.formers[WRITER].close(2.0)
+    assert close is not None
+    assert (close.items, close.committed, close.committed_items) == (2 * SLICES, 0, 0)

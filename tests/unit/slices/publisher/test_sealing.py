@@ -78,9 +78,9 @@ def test_an_item_above_the_limit_is_a_sample_alone() -> None:
 def test_much_is_sealed_before_the_room_ends_however_many_owners_there_are() -> None:
     limits = replace(LINGER, batch_bytes=1_000, retention_bytes=8_000)
     core = core_with(limits, ["a", "b", "c", "d"])
-    assert [core.fills(1, size) for size in (1_999, 2_000)] == [False, True]
+    assert [core.sealing.fills(1, size) for size in (1_999, 2_000)] == [False, True]
     core = core_with(replace(limits, retention_bytes=1_000), ["a", "b", "c", "d"])
-    assert [core.fills(1, size) for size in (999, 1_000)] == [False, True]
+    assert [core.sealing.fills(1, size) for size in (999, 1_000)] == [False, True]
 
 
 def test_most_items_only_wait() -> None:
@@ -98,7 +98,7 @@ def test_when_the_routes_change_it_is_decided_anew_what_only_waits() -> None:
     assert [len(add(core, 0, item(n))) for n in range(4)] == [0, 0, 0, 0]
     core.handle(map_page(["a"] * SLICES, version=2, term=2), 0.0)
     assert not core.offer((b"x", "a", 1, 1, 0), 50)
-    assert core.fills(1, 50)
+    assert core.sealing.fills(1, 50)
 
 
 @given(st.lists(st.integers(1, 300), max_size=60), st.integers(200, 4_000), st.integers(1, 8))

@@ -21,7 +21,15 @@ from evenflow.errors import (
     UsageError,
 )
 from evenflow.model.batch import Int32s
-from evenflow.model.messages import Beat, Commit, EpochClose, ReplayRequest
+from evenflow.model.messages import (
+    Beat,
+    Commit,
+    CutStage,
+    EpochClose,
+    Ledger,
+    ReplayRequest,
+    WriterCut,
+)
 from evenflow.model.sample import Sample
 from evenflow.slices.assignment import Assignment
 from evenflow.slices.publisher.publisher import Publisher
@@ -366,6 +374,20 @@ def test_epochs_are_announced_until_all_is_committed(domain: Domain) -> None:
         }
         domain.commit(publisher)
         until(lambda: domain.closes()[-1].slices == ())
+
+
+def test_who_goes_on_behind_a_cut_says_that_another_writer_begins(domain: Domain) -> None:
+    with opened(domain, epoch_ms=LONG_MS) as publisher:
+        domain.own(publisher)
+        publisher.publish(b"x", id=1)
+        writer, slices = publisher.writer, tuple(range(SLICES))
+        domain.say(channels.CUTS, WriterCut("items", writer, 5, 0, slices, (0,) * SLICES, (), 1))
+        ended = Ledger("items", 9, (writer,), (5,), (CutStage.COMPLETE,), (), ())
+        domain.say(channels.LEDGERS, ended)
+        until(lambda: publisher.writer != writer)
+        until(lambda: len({one.writer for one in domain.of(channels.EPOCHS).written}) > 1)
+        told = [one for one in domain.of(channels.EPOCHS).written if one.writer == publisher.writer]
+        assert (told[0].epoch, told[0].slices) == (0, ())
 
 
 def beat(*nodes: str) -> Beat:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.model.batch import Item
-from evenflow.model.messages import EpochClose
+from evenflow.model.messages import CutStage, EpochClose, Ledger, WriterCut
 from evenflow.model.sample import Sample
 from evenflow.slices.subscriber.core import MOST_GONE, SubscriberCore
 from evenflow.slices.subscriber.numbers_seen import MOST_HOLES, NumbersSeen
@@ -59,6 +59,33 @@ def test_of_a_writer_that_was_there_before_the_first_that_comes_is_the_first_tha
     assert core.missing == 3, "slice 2 may have had its items before this began"
 
 
+def test_items_that_overtake_the_beginning_of_their_writer_hide_none_before_them() -> None:
+    core = SubscriberCore("items")
+    assert ids(core, sample(5, 2)) == [5, 6]
+    core.on_epoch_closed(BEGIN)
+    assert core.missing == 4
+    assert ids(core, sample(1, 6)) == [1, 2, 3, 4]
+    assert (core.missing, core.repeated) == (0, 2)
+
+
+def test_what_lies_beyond_the_cut_of_its_writer_is_another_ones_and_not_missing() -> None:
+    core = SubscriberCore("items")
+    core.on_epoch_closed(BEGIN)
+    core.receive(sample(3, 2))
+    core.receive(sample(8, 1))
+    core.on_epoch_closed(replace(BEGIN, epoch=1, slices=(1, 2), last=(12, 5)))
+    assert core.missing == 2 + 3 + 4 + 5
+    core.on_ledger(WriterCut("items", WRITER, 5, 0, (1,), (6,), (), 0))
+    decided = Ledger("items", 9, (WRITER,), (5,), (CutStage.DECIDED,), (), ())
+    core.on_ledger(decided)
+    assert core.missing == 2 + 3 + 4 + 5, "it may be taken back"
+    core.on_ledger(replace(decided, topic="others", version=10, stages=(CutStage.COMPLETE,)))
+    core.on_ledger(replace(decided, version=10, stages=(CutStage.COMPLETE,)))
+    assert core.missing == 2 + 2
+    core.on_epoch_closed(replace(BEGIN, epoch=2, closing=True))
+    assert core.missing == 2 + 2
+
+
 def test_slices_and_senders_that_are_not_wanted_are_left_out() -> None:
     core = SubscriberCore("items", slices=[1], senders=["car-1", "nobody"])
     core.on_epoch_closed(BEGIN)
@@ -100,7 +127,7 @@ def test_holes_are_bounded_and_one_that_was_given_up_is_never_filled() -> None:
     for number in range(2, 2 * MOST_HOLES + 4, 2):
         seen.offer(number, number)
     assert seen.given_up == 1
-    assert seen.missing == MOST_HOLES
+    assert seen.missing() == MOST_HOLES
     assert seen.offer(1, 1) == []
     assert seen.offer(3, 3) == [(3, 3)]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from evenflow.autonomic.knowledge.history import History
 from evenflow.autonomic.knowledge.records import Deed
 from evenflow.closing import Closing
+from evenflow.errors.words import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +27,7 @@ def deed_of(gateway: str, answer: Ordered, wall: float) -> Deed:
     """What an order has come to."""
     moved = [one for one in answer.receipts if one.ok]
     times = [one.milliseconds for one in moved]
-    counted = [one for one in moved if one.lost is not None and one.repeated is not None]
+    known = [one for one in moved if one.lost is not None and one.repeated is not None]
     plan = "" if answer.key.startswith("drain/") else answer.key.partition("/")[0]
     targets = sorted({one.target for one in moved if one.target})
     figures: dict[str, float | str] = {
@@ -35,14 +36,14 @@ def deed_of(gateway: str, answer: Ordered, wall: float) -> Deed:
         "ms_median": round(median(times), 1) if times else 0.0,
         "ms_most": round(max(times, default=0.0), 1),
         "in_flight": sum(one.in_flight for one in moved),
-        "counted": len(counted),
-        "lost": sum(one.lost or 0 for one in counted),
-        "repeated": sum(one.repeated or 0 for one in counted),
+        "counted": len(known),
+        "lost": sum(one.lost or 0 for one in known),
+        "repeated": sum(one.repeated or 0 for one in known),
     }
     return Deed(
         time=wall,
         cause=CAUSE,
-        what=f"{len(moved)} nodes from {gateway} to {', '.join(targets) or 'nowhere'}",
+        what=f"{counted(len(moved), 'node')} from {gateway} to {', '.join(targets) or 'nowhere'}",
         why="the gateway drains" if not plan else f"plan {plan}",
         outcome="done" if answer.ok else answer.reason,
         plan_id=plan,

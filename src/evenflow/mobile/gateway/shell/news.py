@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from evenflow.errors.words import counted
 from evenflow.mobile.gateway.events import NotHeard
 from evenflow.model.messages import GatewayReport
 
@@ -23,7 +24,8 @@ def tell_lost(event: Event, neighbours: Neighbours) -> None:
     if last is None or last.draining:
         return
     _log.warning(
-        "gateway %s died or is not heard any more; it had %d nodes", event.name, last.nodes,
+        "gateway %s died or is not heard any more; it had %s",
+        event.name, counted(last.nodes, "node"),
         extra={"event": "gateway-died", "gateway": event.name, "nodes": last.nodes},
     )  # fmt: skip
 

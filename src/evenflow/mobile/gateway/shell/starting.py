@@ -20,6 +20,7 @@ import msgspec
 from evenflow.autonomic.execute.executors import outcome_of
 from evenflow.autonomic.execute.launching import Launcher
 from evenflow.errors import DecodeError
+from evenflow.errors.words import counted
 from evenflow.mobile.gateway.naming import parent_of
 from evenflow.mobile.link.address import parse_link_address
 from evenflow.mobile.link.frames import Name
@@ -192,7 +193,7 @@ class StopExecutor:
         if not core.draining.retiring:
             return f"{core.name} is not retiring: a plan has to drain it first"
         nodes = core.sessions.clients
-        return f"{core.name} has {nodes} nodes" if nodes else ""
+        return f"{core.name} has {counted(nodes, 'node')}" if nodes else ""
 
 
 def _is_over(order: ActionOrder, over: Sequence[ActionOutcome]) -> bool:

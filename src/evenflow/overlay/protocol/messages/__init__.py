@@ -28,6 +28,8 @@ on a connection                          from -> to                   meaning
 ``HandOn`` ``HandedOn``                  old delegate -> the next     take my newest; all have it
 ``Keep`` ``Kept``                        primary -> member            of a past delegate; on disk
 ``Shifted``                              old delegate -> home         the next has it: say so
+``LoadReport``                           broker -> those around it    what I lead and bear
+``AskPlace`` ``PlaceIs``                 broker -> any coordinate     where is a good place?
 ``Offer`` ``OfferReply``                 broker -> possible delegate  would you take this topic?
 ``Relieve`` ``MoveDone`` ``Failed``      broker -> home               move it, if it is still there
 ---------------------------------------  ---------------------------  ----------------------------
@@ -40,6 +42,7 @@ on a connection                          from -> to                   meaning
 ``Resubscribe`` ``FetchInstead``         delegate -> client           kept here now; you are behind
 ``Unsubscribe``                          client -> delegate           no more
 ``MoveTopic`` ``MoveDone`` ``Failed``    operator -> home             move a topic
+``Trim``                                 client -> home -> delegates  this is not needed any more
 ``AskStatus`` ``BrokerStatus``           operator -> any broker       what it holds and knows
 =======================================  ===========================  ============================
 
@@ -72,6 +75,7 @@ from evenflow.overlay.protocol.messages.clients import (
     Publish,
     Published,
     Redirect,
+    Trim,
     Waiting,
 )
 from evenflow.overlay.protocol.messages.links import (
@@ -83,7 +87,20 @@ from evenflow.overlay.protocol.messages.links import (
     Reached,
     Welcome,
 )
-from evenflow.overlay.protocol.messages.loads import Offer, OfferReply, Relieve, Share, SpotLoad
+from evenflow.overlay.protocol.messages.loads import (
+    AskPlace,
+    FailureLoad,
+    LoadReport,
+    Offer,
+    OfferReply,
+    Place,
+    PlaceIs,
+    PlaceLoad,
+    Relieve,
+    Scope,
+    Share,
+    SpotLoad,
+)
 from evenflow.overlay.protocol.messages.moves import (
     Adopt,
     Adopted,
@@ -140,6 +157,7 @@ __all__ = [
     "Agreed",
     "AskConfig",
     "AskList",
+    "AskPlace",
     "AskStatus",
     "Ballot",
     "BrokerStatus",
@@ -150,6 +168,7 @@ __all__ = [
     "Emptied",
     "Envelope",
     "Failed",
+    "FailureLoad",
     "Fetch",
     "FetchInstead",
     "Fetched",
@@ -166,6 +185,7 @@ __all__ = [
     "Label",
     "Lead",
     "ListIs",
+    "LoadReport",
     "Member",
     "Members",
     "Message",
@@ -174,6 +194,9 @@ __all__ = [
     "Offer",
     "OfferReply",
     "Outbid",
+    "Place",
+    "PlaceIs",
+    "PlaceLoad",
     "Prepare",
     "Promise",
     "Propose",
@@ -191,6 +214,7 @@ __all__ = [
     "Replicate",
     "Replicated",
     "Resubscribe",
+    "Scope",
     "Share",
     "ShelfId",
     "Shifted",
@@ -202,6 +226,7 @@ __all__ = [
     "Synced",
     "Taken",
     "TermStart",
+    "Trim",
     "Unsubscribe",
     "Waiting",
     "Welcome",

@@ -98,6 +98,13 @@ class Waiting(Sendable, frozen=True):
     reason: Text
 
 
+class Trim(Sendable, frozen=True):
+    """Nobody needs what was stored before this time; there is no answer, and it may be repeated."""
+
+    shelf: ShelfId
+    before: Natural
+
+
 class AskStatus(Sendable, frozen=True):
     """What do you hold and know?"""
 
@@ -132,3 +139,9 @@ class BrokerStatus(Sendable, frozen=True):
     """Times that were too far ahead of this broker's clock to be followed."""
     subscriptions: Natural = 0
     """Subscriptions to the topics that it leads."""
+    searches: Natural = 0
+    """Times that it looked for a better place for a topic."""
+    told: Natural = 0
+    """Messages that told it loads, each counted on every link that it crossed."""
+    asked: Natural = 0
+    """Queries for places and answers that came to it, counted the same way."""

@@ -69,3 +69,5 @@ class Envelope(Sendable, frozen=True):
     """The clock of the broker where it entered."""
     detour: bool = False
     """Whether it goes by way of a broker that reaches the one it is for; that one alone may."""
+    disk: Natural = 0
+    """The disk of the broker where it entered: what one said that has lost it is not true now."""

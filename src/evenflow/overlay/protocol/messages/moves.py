@@ -46,6 +46,8 @@ class Adopt(Sendable, frozen=True):
     load: Natural
     """Bytes of the topic so far."""
     subscriptions: tuple[Subscription, ...] = ()
+    disk: Natural = 0
+    """The disk of the broker that is to make the shelf; on another it may have made it before."""
 
 
 class Adopted(Sendable, frozen=True):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from evenflow.errors import OverlayError
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
 from evenflow.overlay.space.delegation import DelegateList
 from evenflow.overlay.values import Natural, Text, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _home = lru_cache(1 << 16)(geographic_hash)
 
@@ -27,6 +31,8 @@ class Member(Value, frozen=True):
     alive: bool = True
     left: bool = False
     """Whether it is not alive because it said goodbye."""
+    disk: Natural = 0
+    """A random number that its disk was given when it was first used: an empty disk is another."""
 
 
 class ShelfId(Value, frozen=True):
@@ -100,13 +106,18 @@ class Config(Value, frozen=True):
     in_sync: tuple[Text, ...]
     """Members that have all that was acknowledged. Only one of these can propose what follows."""
     voters: tuple[Text, ...]
-    """Brokers that decide what follows."""
+    """Brokers that decide what follows; those in sync are among them."""
+    disks: tuple[Natural, ...] = ()
+    """The disk of each voter. Who starts with another has lost what made it in sync, and does not
+    know any more how it voted."""
 
     def __post_init__(self) -> None:
         if self.primary and self.primary not in self.in_sync:
             raise OverlayError(f"the primary {self.primary!r} is not in sync")
         if not set(self.in_sync) <= set(self.members):
             raise OverlayError("who is in sync is a member")
+        if self.disks and len(self.disks) != len(self.voters):
+            raise OverlayError("every voter has a disk")
 
     @property
     def ended(self) -> bool:
@@ -127,6 +138,28 @@ class Config(Value, frozen=True):
         """
         count = len(self.voters)
         return count // 2 + 1 if self.term else count - min(2, (count - 1) // 2)
+
+    def disk(self, voter: str) -> int:
+        """Return the disk that a voter had when it was named; 0 for others."""
+        return self._disks().get(voter, 0)
+
+    def _disks(self) -> dict[str, int]:
+        return dict(zip(self.voters, self.disks, strict=False))
+
+    def synced(self, name: str, disk: int) -> bool:
+        """Say whether the copy of a broker is in sync, on this disk."""
+        return name in self.in_sync and self.disk(name) == disk
+
+    def enough(self, answers: Mapping[str, int]) -> bool:
+        """Say whether voters decide that have answered, each from a disk.
+
+        Who has another disk than it was named with may have forgotten an answer. Without these
+        there must be a quorum; or all answer, and in every quorum is one that has not forgotten.
+        """
+        disks, count = self._disks(), len(self.voters)
+        knowing = sum(disks.get(name, 0) == disk for name, disk in answers.items())
+        all_answered = len(answers) == count and knowing > count - self.quorum
+        return knowing >= self.quorum or all_answered
 
 
 class Ballot(Value, frozen=True, order=True):

@@ -10,6 +10,7 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from evenflow.errors.words import counted
 from evenflow.model.ids import NodeId
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ class News:
             return
         self.deaths[last.topic,] += 1
         _LOG.warning(
-            "node %s of topic %s died or is not heard any more; it had %d slices",
-            last.node, last.topic, held, extra={"event": "node-died", **fields},
+            "node %s of topic %s died or is not heard any more; it had %s",
+            last.node, last.topic, counted(held, "slice"), extra={"event": "node-died", **fields},
         )  # fmt: skip
 
     def on_receipt(self, receipt: Receipt) -> None:
@@ -68,15 +69,14 @@ class News:
         self.moved[receipt.topic,] += len(receipt.slices) if done else 0
         _LOG.log(
             logging.WARNING if not done or cause in ALARMING else logging.INFO,
-            "%s: %d slices of %s from %s to %s in %.1f ms, %d items moved, %d replayed: %s (%s)",
-            receipt.cause, len(receipt.slices), receipt.topic,
+            "%s: %s of %s from %s to %s in %.1f ms, %s moved, %d replayed: %s (%s)",
+            receipt.cause, counted(len(receipt.slices), "slice"), receipt.topic,
             NodeId(receipt.giver).name or "nobody", NodeId(receipt.taker).name, receipt.ms,
-            receipt.moved, receipt.replayed, receipt.outcome, receipt.why,
+            counted(receipt.moved, "item"), receipt.replayed, receipt.outcome, receipt.why,
             extra={
                 "event": f"{cause}-{DONE if done else 'failed'}", "topic": receipt.topic,
                 "giver": receipt.giver, "taker": receipt.taker, "slices": len(receipt.slices),
                 "ms": round(receipt.ms, 1), "moved": receipt.moved, "replayed": receipt.replayed,
-                "lost": receipt.lost,
             },
         )  # fmt: skip
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from evenflow.slices.actions import Send
     from evenflow.slices.node.application.snapshots import Begun, Fetch, Job, Row
-    from evenflow.slices.node.application.state_log import StateRecord
+    from evenflow.slices.node.application.state_log import StateRecord, Superseded
     from evenflow.slices.node.application.states import Task
     from evenflow.slices.node.cache import HeldSlice
     from evenflow.slices.node.orders import Orders
@@ -119,6 +119,11 @@ class StateKeeping:
     def next_job(self) -> Job | None:
         """What is to be done at the store now."""
         return self._snapshots.next_job() if self._snapshots is not None else None
+
+    def superseded(self) -> Superseded | None:
+        """Up to where nobody needs the log of states any more, as far as it was read."""
+        assert self._snapshots is not None
+        return self._snapshots.log.superseded(self._writers.slice_count)
 
     def on_records(self, records: Iterable[StateRecord], now: float) -> None:
         """The log goes on with these."""

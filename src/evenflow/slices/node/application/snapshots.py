@@ -266,6 +266,8 @@ class Snapshots:
         begun = []
         for slice_id, term in zip(fetch.slices, fetch.terms, strict=True):
             row = found.get(slice_id)
+            if row is None and self.log.term_of(slice_id) > term:
+                continue  # trimmed, because another node owns it and has stored more
             source = Source.LOST if row is None else Source.SNAPSHOT
             begun.append(Begun(slice_id, term, source, row))
         return begun

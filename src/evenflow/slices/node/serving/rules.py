@@ -32,7 +32,7 @@ from evenflow.model.messages import (
     RoomWanted,
     SliceState,
 )
-from evenflow.slices.consumer.registry import Consumers
+from evenflow.slices.consumer.registry.consumers import Consumers
 from evenflow.slices.consumer.splits import whole_end
 from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.slices.ledger_view import LedgerView
@@ -142,8 +142,7 @@ class ServingRules:
 
     def on_listed(self, names: Iterable[str]) -> None:
         """The ledger names the registered consumers."""
-        self.consumers.learn(names)
-        self.consumers.release_unlisted(names)
+        self.consumers.on_ledger(names)
 
     def on_consumer_gone(self, name: str) -> CommitCopy | None:
         """A consumer's process is gone; return what to keep of it for its next one."""

@@ -12,7 +12,7 @@ stream was cut and who goes on as another writer; what it kept itself up to ther
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from evenflow.model.messages import ConsumerCommit, Progress
 from evenflow.slices.publisher.keeping.history import History
@@ -21,12 +21,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.config.spans import Keep
-    from evenflow.slices.consumer.registry import Consumers
+    from evenflow.slices.consumer.registry.consumers import Consumers
     from evenflow.slices.ledger_view import LedgerView
     from evenflow.slices.publisher.epochs import Epochs
     from evenflow.slices.publisher.exchange import Counts, Exchange, Reaction
-    from evenflow.slices.publisher.renewal import Formers
+    from evenflow.slices.publisher.keeping.formers import Formers
     from evenflow.slices.publisher.sealing import Sealing
+
+
+class LetGo(NamedTuple):
+    """What a writer of a served topic has named as committed."""
+
+    epoch: int
+    items: int
+    """Items that were published up to the end of that epoch."""
 
 
 class Forgetting:
@@ -55,6 +63,8 @@ class Forgetting:
         self.history = None if keep is None else History(keep)
         self.is_over = False
         """Whether the history is the nodes' and the balancer's alone from now on."""
+        self._forgotten_before = 0
+        """Items that were forgotten when the history was over."""
         self._epochs, self._sealing, self._counts = epochs, sealing, counts
         self._consumers, self._ledger, self._formers = consumers, ledger, formers
         if self.history is not None:
@@ -67,8 +77,14 @@ class Forgetting:
 
     @property
     def forgotten_items(self) -> int:
-        """Items that are committed and not kept."""
+        """Items that are committed and not kept; of a history that is over, those before it."""
+        if self.is_over:
+            return self._forgotten_before
         return self._counts.committed - self._sealing.retention.settled_items
+
+    def let_go(self, end: int) -> LetGo:
+        """What was named as committed, up to an epoch."""
+        return LetGo(min(self._epochs.committed, end), self.forgotten_items)
 
     def hear(
         self, message: ConsumerCommit | Progress, exchange: Exchange, now: float
@@ -87,8 +103,7 @@ class Forgetting:
         """The ledger names the registered consumers."""
         if self._consumers is None:
             return []
-        self._consumers.learn(names)
-        self._consumers.release_unlisted(names)
+        self._consumers.on_ledger(names)
         return self._on_committed(exchange, self._consumers, "", now)
 
     def _on_committed(
@@ -144,7 +159,7 @@ class Forgetting:
     def end_history(self) -> None:
         """The stream is cut, or this publisher leaves: what nodes have of it they keep."""
         if self.history is not None and not self.is_over:
-            self.is_over = True
+            self._forgotten_before, self.is_over = self.forgotten_items, True
             self._epochs.settled = None
             self._sealing.retention.let_go(max(self.history.settled, self._epochs.committed))
 

@@ -44,9 +44,9 @@ def test_a_handover_is_answered_when_the_gateway_has():
     assert told == HandoverOrder("p/a/1", ("car-1",), ("quic://g2:1",), 3.0, True, 0.0)
     orders.answer(Ordered("drain/1/0", True, "", ()))
     assert orders.host.poll(1.0) == []
-    orders.answer(Ordered("p/a/1", True, "1 of 1 nodes moved", ()))
+    orders.answer(Ordered("p/a/1", True, "1 of 1 node moved", ()))
     (outcome,) = orders.host.poll(1.0)
-    assert (outcome.ok, outcome.reason) == (True, "1 of 1 nodes moved")
+    assert (outcome.ok, outcome.reason) == (True, "1 of 1 node moved")
 
 
 def test_undoing_a_handover_leaves_the_nodes_where_they_are():
@@ -97,7 +97,7 @@ def test_a_handover_order_is_a_deed_of_the_history_with_its_figures(tmp_path):
         history.add(answer, 1_700_000_000.0)
     with History(file, read_only=True) as written:
         (deed,) = written.deeds()
-    assert (deed.plan_id, deed.what) == ("p", "1 nodes from g1 to g2")
+    assert (deed.plan_id, deed.what) == ("p", "1 node from g1 to g2")
     assert deed.outcome == "1 of 2 nodes moved"
     assert {name: deed.figures[name] for name in ("nodes", "moved", "in_flight", "lost")} == {
         "nodes": 2, "moved": 1, "in_flight": 3, "lost": 0,

@@ -163,7 +163,7 @@ def test_a_gateway_ends_only_when_it_retires_and_nobody_and_nothing_is_left() ->
     stopping.gateway.handle(Drain(on=True, retire=True))
     stopping.order(2)
     (outcome,) = stopping.executor.poll(0.0)
-    assert (outcome.ok, outcome.reason) == (False, "g1+1 has 1 nodes")
+    assert (outcome.ok, outcome.reason) == (False, "g1+1 has 1 node")
     stopping.gateway.publish(link, 1, b"x")
     stopping.gateway.lose(link)
     stopping.order(3)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from evenflow.model.messages import CommitCopy, ConsumerCommit
-from evenflow.slices.consumer.registry import MOST_RELEASED, Consumers
+from evenflow.slices.consumer.registry.consumers import MOST_RELEASED, Consumers
 
 
 def commit(
@@ -99,8 +99,46 @@ def test_of_many_that_were_released_the_newest_are_remembered() -> None:
     for number in range(MOST_RELEASED + 50):
         name = f"q{number}"
         consumers.commit(commit(name, 1 + number, {1: 5}))
-        consumers.release_unlisted(["audit", name])
-    consumers.release_unlisted(["audit"])
-    assert len(consumers.everybody()) == MOST_RELEASED
+        consumers.on_ledger(["audit", name])
+    consumers.on_ledger(["audit"])
+    assert len(consumers.everybody()) == MOST_RELEASED + len(["audit"])
     consumers.commit(commit(f"q{MOST_RELEASED + 49}", MOST_RELEASED + 99, {1: 6}))
-    assert consumers.names() == ()
+    assert consumers.names() == ("audit",)
+
+
+def test_one_that_the_ledger_names_is_not_forgotten_though_it_has_ended() -> None:
+    """Or it would count again, with nothing committed, until the ledger is told of its end."""
+    consumers = Consumers()
+    consumers.on_ledger(["leaving"])
+    consumers.commit(commit("leaving", 1, {}, ended=True))
+    for number in range(MOST_RELEASED + 1):
+        consumers.commit(commit(f"q{number}", 2 + number, {}, ended=True))
+    for _ in range(2):
+        consumers.on_ledger(["leaving"])
+        assert consumers.names() == ()
+    assert "q0" not in consumers.everybody()
+
+
+def test_one_that_is_listed_again_goes_on_unless_it_had_ended() -> None:
+    consumers = Consumers()
+    for name in ("silent", "ended"):
+        consumers.commit(commit(name, 3, {1: 5}))
+    consumers.on_ledger(["silent", "ended"])
+    consumers.on_ledger([])
+    consumers.commit(commit("silent", 4, {1: 6}))
+    consumers.commit(commit("ended", 4, {1: 6}, ended=True))
+    consumers.on_ledger(["silent", "ended"])
+    assert consumers.newest("silent") == commit("silent", 4, {1: 6})
+    assert consumers.newest("ended") is None
+    assert consumers.behind(1) == ("ended",)
+    assert consumers.commit(commit("ended", 1, {1: 2})), "its next life numbers from anywhere"
+
+
+def test_a_copy_is_no_sign_of_life() -> None:
+    consumers = Consumers()
+    consumers.recall(copy("a", 7, {1: 5}))
+    consumers.commit(commit("b", 7, {1: 5}))
+    assert consumers.names() == ("a", "b")
+    consumers.on_ledger([])
+    assert consumers.names() == ("b",)
+    assert consumers.newest("a") is not None

@@ -1,0 +1,51 @@
+"""The brokers that a broker has written down: they are asked before a topic is made anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenflow.overlay.ports import Store
+    from evenflow.overlay.protocol.messages import Member
+
+
+class SavedMembers:
+    """Who is known, on disk."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._saved = {member.name: member for member in store.members()}
+
+    def reborn(self, me: Member) -> Member:
+        """Return this broker under a higher incarnation than before, whatever the clock says.
+
+        Its disk keeps the number that it was given when it was empty.
+        """
+        before = self._saved.get(me.name)
+        if before is None:
+            return me
+        newest = max(me.incarnation, before.incarnation + 1)
+        return replace(me, incarnation=newest, disk=before.disk)
+
+    def of_earlier_life(self) -> list[Member]:
+        """Return those known before: each is dead until somebody says that it lives."""
+        return [
+            replace(member, incarnation=max(0, member.incarnation - 1), alive=False)
+            for member in self._saved.values()
+        ]
+
+    def save(self, members: Iterable[Member]) -> list[str]:
+        """Write down what is new; return who has lost the disk that it had."""
+        lost = []
+        for member in members:
+            before = self._saved.get(member.name)
+            if before != member:
+                self._saved[member.name] = member
+                self._store.save_member(member)
+            if before is not None and before.disk != member.disk:
+                lost.append(member.name)
+        return lost
