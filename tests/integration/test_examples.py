@@ -53,7 +53,9 @@ def test_sensors(start):
     publisher, log = start("sensors", sys.executable, "publish.py", "2")
     assert publisher.wait(60) == 0, log.read_text()
     assert log.read_text().splitlines()[-1] == "200 readings processed"
-    assert wait_until(lambda: "°C" in node.read_text(), 10)
+    warned = re.compile(r"^sensor-(\d+): .* °C$", re.MULTILINE)
+    assert wait_until(lambda: len(warned.findall(node.read_text())) == 2, 10), node.read_text()
+    assert set(warned.findall(node.read_text())) == {"17"}
 
 
 def test_ambulances(start):
