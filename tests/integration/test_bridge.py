@@ -360,7 +360,7 @@ def test_a_second_bridge_of_a_name_is_refused(
     first = plant.bridge("b1")
     eventually(lambda: "listens" in plant.said("b1"), "the first is there")
     second = plant.bridge("b1")
-    assert second.wait(30) == 1
+    assert second.wait(30) == 2
     assert "is running already" in plant.said("b1")
     assert first.poll() is None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from evenflow import Balancer, Config, Node, Publisher
 from evenflow.cli import main
 from evenflow.domain.channels import data
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import DeliveryTimeout
+from evenflow.errors import DeliveryTimeout, DomainError
 from evenflow.model.batch import Item
 from evenflow.processes import wait_until
 from evenflow.testing.samples import encode_items
@@ -144,3 +145,43 @@ def test_items_of_a_writer_that_does_not_speak_the_protocol_are_told(config, cap
 
             assert wait_until(told, 20)
         assert node.items == 0
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_a_closed_node_leaves_nothing_in_a_participant_that_others_use(domain_id, served):
+    config = configured(domain_id, **{"topics.items.served": served})
+    with Participant(config.domain) as shared:
+        before = shared.endpoints
+        with Node("items", None if served else len, config=config, participant=shared) as node:
+            assert wait_until(lambda: node.report is not None, 10.0)
+        assert shared.endpoints == before
+        node.close()
+
+
+def test_a_closed_balancer_leaves_nothing_in_a_participant_that_others_use(config):
+    with Participant(config.domain) as shared:
+        before = shared.endpoints
+        with Balancer(config=config, participant=shared) as balancer:
+            assert wait_until(lambda: balancer.leadership.leads, 10.0)
+        assert shared.endpoints == before
+
+
+def test_a_node_that_cannot_begin_leaves_nothing_open(domain_id):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        config = configured(domain_id, **{"topics.items.served": True, "node.flight_port": port})
+        with Participant(config.domain) as shared:
+            with pytest.raises(DomainError, match=str(port)):
+                Node("items", None, config=config, participant=shared)
+            assert shared.endpoints == 0
+
+
+def test_a_balancer_that_cannot_begin_leaves_nothing_open(config, monkeypatch):
+    def fail(*_):
+        raise OSError("no disk")
+
+    monkeypatch.setattr(Balancer, "_begin_loop", fail)
+    with Participant(config.domain) as shared:
+        with pytest.raises(OSError, match="no disk"):
+            Balancer(config=config, participant=shared)
+        assert shared.endpoints == 0

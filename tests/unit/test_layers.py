@@ -44,6 +44,7 @@ LAYERS: Final = (
         "config",
         "errors",
         "extras",
+        "loops",
         "registry",
         "query_options",
         "clock",
@@ -65,7 +66,7 @@ HIDDEN: Final = {
     "cyclonedds": ("domain.",),
     "pyspark": ("spark.", "durable.spark", "fleet."),
     "cel_expr_python": ("autonomic.analyze.expression",),
-    "scipy": ("overlay.space.",),
+    "scipy": ("overlay.space.", "overlay.balancing.quotas"),
     "qh3": ("mobile.link.",),
     "cryptography": ("access.",),
     "prometheus_client": ("metrics.endpoint",),
@@ -104,6 +105,7 @@ SHELLS: Final = frozenset(
     mobile.link.accepting mobile.link.dialing mobile.link.listening mobile.link.quic
     mobile.link.quic_client mobile.link.quic_listener mobile.link.quic_state
     mobile.link.session mobile.link.tls mobile.link.tls_listener
+    loops.thread loops.watched
     metrics.catalogue metrics.endpoint
     mobile.mailbox.disk mobile.mailbox.folder mobile.mailbox.mailbox
     mobile.messenger.aio mobile.messenger.messenger
@@ -129,15 +131,17 @@ SHELLS: Final = frozenset(
     slices.balancer.balancer slices.ending.disk slices.ending.saving
     slices.consumer.follower slices.consumer.following slices.consumer.idle_limit
     slices.consumer.planning slices.consumer.reading slices.consumer.finding
-    slices.consumer.watching
+    slices.consumer.connections slices.consumer.watching
     slices.dead_letters.office slices.dead_letters.reading
     slices.node.application.replying slices.node.application.snapshotting
     slices.node.loop slices.node.node slices.node.sensors slices.node.worker
     slices.node.serving.flight_server slices.node.serving.shell
     slices.outbox.files slices.outbox.outbox
-    slices.publisher.aio slices.publisher.intake slices.publisher.outlet
+    slices.forking slices.publisher.aio slices.publisher.intake slices.publisher.outlet
     slices.publisher.publisher slices.publisher.sending.owner_writer
-    slices.publisher.sending.replayer slices.publisher.shell slices.publisher.thinning_shell
+    slices.publisher.performer slices.publisher.sending.forked slices.publisher.sending.replayer
+    slices.publisher.shell
+    slices.publisher.thinning_shell
     slices.subscriber.aio slices.subscriber.reception slices.subscriber.replies
     slices.subscriber.subscriber
     testing.balancer testing.bridge.schedules testing.bridge.world testing.cluster

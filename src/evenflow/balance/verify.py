@@ -8,7 +8,6 @@ through the same function.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evenflow.balance.base import Algorithm, barred_from, settled, slices_on_leaving
@@ -74,12 +73,6 @@ def sound_assignment(snapshot: LoadSnapshot) -> dict[str, tuple[int, ...]]:
     if staying and given != Counter(each.id for each in snapshot.unowned):
         raise PlanError("refused, not every slice without an owner gets one owner")
     return assignment
-
-
-def is_deterministic(algorithm: Algorithm, snapshot: LoadSnapshot) -> bool:
-    """Whether the same cluster, told in another order, gives the same plan."""
-    retold = replace(snapshot, nodes=snapshot.nodes[::-1], slices=snapshot.slices[::-1])
-    return algorithm.analyze_load(snapshot) == algorithm.analyze_load(retold)
 
 
 def _broken_moves(

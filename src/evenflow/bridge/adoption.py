@@ -187,8 +187,3 @@ class Adoption:
         offer = self._offers.get(session.guid)
         if offer is not None:
             self._end(offer)
-
-    @property
-    def has_offers(self) -> bool:
-        """Whether any offer stands or waits."""
-        return bool(self._offers or self._pauses)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 import rich_click as click
 
@@ -18,7 +19,13 @@ from evenflow.errors.words import counted
 from evenflow.metrics.catalogue import ARCHIVER
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evenflow.config import Config
+
+LOOK_S: Final = 0.2
+FINISH_S: Final = 3.0
+"""How long what is in hand may take at the end: less than a supervisor waits before it kills."""
 
 EXAMPLES = """\
   evenflow archive                  every served topic with durable = true
@@ -46,34 +53,53 @@ def archive(shared: Shared, topics: tuple[str, ...], metrics: str | None) -> int
             [one.name for one in config.topics],
             "none is durable: set topics.NAME.durable and served = true",
         )
-    stop = StopSignal()
+    with contextlib.ExitStack() as stack:
+        metering = stack.enter_context(Metering("archive", metrics, config))
+        archivers = [stack.enter_context(_begin(topic, config)) for topic in topics]
+        shown = [((topic,), one) for topic, one in zip(topics, archivers, strict=True)]
+        metering.show(ARCHIVER, lambda: shown)
+        stop = StopSignal()  # before, a signal ends the command at once: nothing is in hand
+        say(f"archiving {', '.join(topics)}")
+        store_until(stop, archivers)
+    say(f"{counted(sum(one.items for one in archivers), 'item')} stored")
+    return 0
+
+
+def store_until(
+    stop: StopSignal, archivers: Sequence[Archiver], finish_s: float = FINISH_S
+) -> None:
+    """Let all of them store until it is time to stop, or one fails; raise what it failed by.
+
+    What they have in hand then may be finished, but brokers that do not answer are not waited for.
+    """
     faults: list[Exception] = []
+    over = threading.Event()
 
     def work(archiver: Archiver) -> None:
         try:
             archiver.run(lambda: stop.given or bool(faults))
         except Exception as fault:  # noqa: BLE001 - told below, and ends the command
-            faults.append(fault)
+            if not over.is_set():
+                faults.append(fault)
 
-    with contextlib.ExitStack() as stack:
-        metering = stack.enter_context(Metering("archive", metrics, config))
-        archivers = [stack.enter_context(_begin(topic, config, stop)) for topic in topics]
-        shown = [((topic,), one) for topic, one in zip(topics, archivers, strict=True)]
-        metering.show(ARCHIVER, lambda: shown)
-        say(f"archiving {', '.join(topics)}")
-        threads = [threading.Thread(target=work, args=(one,)) for one in archivers]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(0.2)
+    threads = [threading.Thread(target=work, args=(one,)) for one in archivers]
+    for thread in threads:
+        thread.start()
+    while not stop.wait(LOOK_S) and any(thread.is_alive() for thread in threads) and not faults:
+        pass
+    deadline = time.monotonic() + finish_s
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    over.set()
+    for archiver in archivers:
+        archiver.let_go()
+    for thread in threads:
+        thread.join()
     if faults:
         raise faults[0]
-    say(f"{counted(sum(one.items for one in archivers), 'item')} stored")
-    return 0
 
 
-def _begin(topic: str, config: Config, stop: StopSignal) -> Archiver:
+def _begin(topic: str, config: Config) -> Archiver:
     """Begin to archive a topic, as soon as its nodes and the brokers are there."""
     while True:
         try:
@@ -86,5 +112,3 @@ def _begin(topic: str, config: Config, stop: StopSignal) -> Archiver:
             ) from None
         except (DomainError, StoreTimeout) as error:
             say(f"waiting: {error}")
-            if stop.given:
-                raise

@@ -12,14 +12,15 @@ import rich_click as click
 from evenflow.autonomic.agent import Agent
 from evenflow.autonomic.knowledge.history import History
 from evenflow.cli.options import Shared, command
-from evenflow.cli.output.log import fail, say
+from evenflow.cli.output.log import say
 from evenflow.cli.output.metering import Metering, metrics_option
+from evenflow.cli.running import exit_code_of, until_stopped
 from evenflow.cli.values import INDEX, Whole, folder, seconds
 from evenflow.domain.channels import is_node
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import ConfigError, EvenflowError
+from evenflow.errors import ConfigError
 from evenflow.metrics.catalogue import BROKER
-from evenflow.overlay.balancing.selections import GOSSIP, SELECTIONS
+from evenflow.overlay.balancing.selections import CHOICES
 from evenflow.overlay.broker.broker import Broker
 from evenflow.overlay.protocol.connection import parse_address
 from evenflow.overlay.protocol.settings import Settings
@@ -117,8 +118,9 @@ def others_of(brokers: tuple[str, ...], listen: str) -> tuple[str, ...]:
 )
 @click.option(
     "--selection",
-    type=click.Choice([GOSSIP, *SELECTIONS.names()]),
-    help="how a better place is found: all loads are told, or some asked for (store.selection)",
+    type=click.Choice(CHOICES),
+    help="how a better place is found: all loads are told, also with a plan for new topics, or some"
+    " asked for (store.selection)",
 )
 @click.option(
     "--queries",
@@ -208,14 +210,6 @@ def _monitored(broker: Broker, config: Config) -> Iterator[None]:
 
 
 async def _until_stopped(broker: Broker, stop: asyncio.Event) -> int:
-    failure = asyncio.ensure_future(broker.wait())
-    stopped = asyncio.ensure_future(stop.wait())
-    await asyncio.wait({failure, stopped}, return_when=asyncio.FIRST_COMPLETED)
-    fault = failure.exception() if failure.done() and not failure.cancelled() else None
-    stopped.cancel()
+    fault = await until_stopped(broker.wait(), stop, None)
     await broker.close()
-    if isinstance(fault, EvenflowError):
-        raise fault
-    if fault is not None:
-        fail(f"the broker stopped: {fault!r}")
-    return 1 if fault is not None else 0
+    return exit_code_of("broker", fault)

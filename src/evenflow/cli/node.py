@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -87,19 +88,23 @@ def node(
     with (
         Metering("node", metrics, config) as metering,
         Participant(config.domain) as participant,
+        ExitStack() as running,
     ):
         served = _with_dead_letters(config, topics, serve=serve)
         if name:
             refuse_second(name, served, participant)
         nodes = [
-            Node(
-                topic,
-                None if config.topic(topic).is_dead else application,
-                name=name,
-                config=_with_port_of(config, number),
-                participant=participant,
-                messenger=_messenger(config, topic, participant),
-                snapshots=_snapshots(config, topic),
+            # Where one does not begin, those before it end.
+            running.enter_context(
+                Node(
+                    topic,
+                    None if config.topic(topic).is_dead else application,
+                    name=name,
+                    config=_with_port_of(config, number),
+                    participant=participant,
+                    messenger=_messenger(config, topic, participant),
+                    snapshots=_snapshots(config, topic),
+                )
             )
             for number, topic in enumerate(served)
         ]
@@ -183,6 +188,12 @@ def _leave(node: Node, within_s: float) -> None:
         warn(
             f"{node.id} has left with {counted(left, 'item')} of {node.topic.name} that no"
             " node took over: publishers that still run send them again, those of others are lost"
+        )
+    if behind := node.states_behind:
+        warn(
+            f"{node.id} has left before the newest state of {counted(behind, 'slice')} of"
+            f" {node.topic.name} was stored: what is in no snapshot is processed again, as far as"
+            " its publishers still run"
         )
 
 

@@ -7,11 +7,28 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
+from evenflow.cli.output.log import fail
+from evenflow.errors import EvenflowError
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from types import FrameType
 
     Handler = Callable[[int, FrameType | None], object] | signal.Handlers
+
+
+def exit_code_of(what: str, fault: BaseException | None) -> int:
+    """The exit code of a process that has ended, by this fault or by none; say by which.
+
+    Raises:
+        EvenflowError: The fault itself, if it says in words what to do: one line, exit code 2.
+    """
+    if fault is None:
+        return 0
+    if isinstance(fault, EvenflowError):
+        raise fault
+    fail(f"the {what} stopped: {fault!r}")
+    return 1
 
 
 class StopSignal:

@@ -294,10 +294,11 @@ class StoreConfig(Section):
     topics stay where their names put them until they are given away."""
     selection: str = text(
         "gossip",
-        "gossip|individual|local|regional|global",
-        "'gossip', 'individual', 'local', 'regional' or 'global'",
+        "gossip|planned|individual|local|regional|global",
+        "'gossip', 'planned', 'individual', 'local', 'regional' or 'global'",
     )
-    """How brokers that balance find a better place: they tell one another all loads, or they ask,
-    by one of SeDAX's selections. The same for all brokers of a store."""
+    """How brokers that balance find a better place: they tell one another all loads, and place new
+    topics by a plan (``planned``); or they ask, by one of SeDAX's selections. The same for all
+    brokers of a store."""
     queries: int = integer(10, 1, 1000)
     """Coordinates that a broker asks for a decision; all brokers with ``global``."""

@@ -17,6 +17,7 @@ that still waits is woken; writers get a moment, all together, to be acknowledge
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from evenflow.domain.channels import Gone
 from evenflow.domain.endpoints import Reader, Writer, delete
 from evenflow.domain.flow import Flow
 from evenflow.domain.quality import nanoseconds
-from evenflow.domain.settings import Apart, check_interface, cyclone_xml
+from evenflow.domain.settings import Apart, check_interface, cyclone_xml, why_not_entered
 from evenflow.domain.types import idl_type
 from evenflow.errors import ClosedError, DomainError
 
@@ -64,6 +65,7 @@ class Participant(Closing):
             apart: Receive in a thread that nobody shares but who is apart in the same place.
         """
         self.config = config
+        self._process = os.getpid()
         self._place = _Place(config, apart)
         self._lock = threading.Lock()
         self._topics: dict[str, Topic[Any]] = {}
@@ -181,7 +183,12 @@ class Participant(Closing):
             raise ClosedError(f"participant of domain {self.config.id}")
 
     def close(self) -> None:
-        """Close everything that was opened through this participant, and leave the domain."""
+        """Close everything that was opened through this participant, and leave the domain.
+
+        In a child that was forked from its process nothing happens: it is still in the domain.
+        """
+        if os.getpid() != self._process:
+            return
         with self._lock:
             if self._closed:
                 return
@@ -299,8 +306,7 @@ class _Domains:
         try:
             return Domain(place.id, xml)
         except DDSException as error:
-            reason = f"{error} Check domain.interface = {config.interface!r} and domain.peers."
-            raise DomainError(f"domain {config.id}", reason) from None
+            raise DomainError(f"domain {config.id}", f"{error} {why_not_entered(config)}") from None
 
     def leave(self, place: _Place) -> None:
         with self._lock:

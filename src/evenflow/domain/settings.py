@@ -45,6 +45,11 @@ _PROMPT: Final = '<HeartbeatInterval min="1ms" minsched="1ms">2ms</HeartbeatInte
 _MOST_PARTICIPANTS: Final = 119
 """Participants of one host that can be found by unicast: as many as the ports of a domain allow."""
 
+_FIRST_PORT, _PORTS = 7400, 250
+"""The port at which participants of domain 0 are found; how many lie between two domains."""
+_LENT: Final = 32_768
+"""From here on Linux gives ports to programs that ask for any."""
+
 
 class Apart(Enum):
     """Which set of sockets and receiving threads of a process in a domain."""
@@ -95,6 +100,30 @@ def check_interface(config: DomainConfig) -> None:
         f"this machine has no network interface {config.interface!r}:"
         f" set domain.interface to one of {', '.join(known)}, or to the address of one",
     )
+
+
+def why_not_entered(config: DomainConfig) -> str:
+    """What to look at when Cyclone could not enter a domain, of which it gives no reason."""
+    port = _FIRST_PORT + _PORTS * config.id
+    if _is_free(port):
+        return f"Check domain.interface = {config.interface!r} and domain.peers."
+    lent = ", below 100: the system lends such high ports to any program" if port >= _LENT else ""
+    return (
+        f"UDP port {port}, which follows from domain.id, is used by another program: stop it, or"
+        f" choose another domain.id for all processes{lent}."
+    )
+
+
+def _is_free(port: int) -> bool:
+    """Whether a UDP port can be had, by us or together with others who are in the domain."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True
 
 
 def is_loopback(interface: str) -> bool:

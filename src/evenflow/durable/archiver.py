@@ -100,19 +100,40 @@ class Archiver(Closing):
         self._unsure = False
 
     def run(self, stop: Callable[[], bool]) -> None:
-        """Store until told to stop."""
+        """Store until told to stop.
+
+        Raises:
+            ReadFailed: The nodes have forgotten what the archive does not have: it has a gap.
+        """
         while not stop():
             try:
                 count = self.work()
             except (StoreTimeout, ReadFailed) as error:
+                if isinstance(error, ReadFailed) and error.forgotten:
+                    raise _lost(error) from error
                 # Brokers or nodes are away: what is not committed waits at the nodes.
                 _log.warning("nothing is stored for now: %s", error)
+                time.sleep(GATHER_S)
             else:
                 if count:
                     _log.info("%s stored", counted(count, "item"))
                 if count < MOST_ITEMS // 2:
                     time.sleep(GATHER_S)
 
+    def let_go(self) -> None:
+        """Wait for no broker any more, nor let `run`, in its thread: that raises `ClosedError`."""
+        self._client.close()
+
     def close(self) -> None:
         """Stop; what was not committed stays at the nodes."""
         self._open.close()
+
+
+def _lost(error: ReadFailed) -> ReadFailed:
+    return ReadFailed(
+        error.topic,
+        error.slices,
+        "the nodes were told to forget items that the archive does not have; its consumer has"
+        " expired or was released (see 'evenflow consumers'), and they cannot be archived",
+        forgotten=True,
+    )

@@ -11,6 +11,7 @@ not registered in the domain: it holds nothing up, however slow it is.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import threading
@@ -26,7 +27,7 @@ from evenflow.durable.archiver import brokers_of
 from evenflow.durable.frames import Assembly, archive_topic
 from evenflow.durable.live import Live, read_along
 from evenflow.durable.merging import Merging
-from evenflow.errors import ConfigError, DecodeError, DomainError, EvenflowError
+from evenflow.errors import ConfigError, DecodeError, DomainError, UnknownTopic
 from evenflow.model.ids import Position
 from evenflow.overlay.client.blocking import Client
 from evenflow.slices.consumer.served_batch import items_of
@@ -65,9 +66,12 @@ def read_from(
         start: A time with a zone, or seconds since 1970; 0: all there is.
         config: The configuration.
         live: Whether to go on with what comes; otherwise the end is what is stored now.
+
+    Raises:
+        ConfigError: The topic is unknown or not durable, or the start is no time; at once.
     """
-    for rows in read_rows(topic, start, config=config, live=live):
-        yield from items_of(rows)
+    rows = read_rows(topic, start, config=config, live=live)
+    return (item for table in rows for item in items_of(table))
 
 
 def read_rows(
@@ -79,7 +83,7 @@ def read_rows(
 ) -> Iterator[pa.Table]:
     """Yield the same as Arrow tables: writer, number, slice, sender, id, time, payload, headers.
 
-    The last column is there only if an item has some.
+    The last column is there only if an item has some. What is asked for is checked at once.
     """
     found = config or Config.load()
     section = found.topic(topic)
@@ -90,16 +94,28 @@ def read_rows(
             "must be true, and served too, to read it from the store",
         )
     begin = max(1, round(_seconds_of(start) * 1e9))
-    with Client(brokers_of(found)) as client:
+    return _stored_rows(topic, begin, found, brokers_of(found), live=live)
+
+
+def _stored_rows(
+    topic: str, begin: int, found: Config, brokers: list[str], *, live: bool
+) -> Iterator[pa.Table]:
+    with Client(brokers) as client:
         name = archive_topic(topic)
-        client.ensure(name, level=found.store.level)
         if live:
+            client.ensure(name, level=found.store.level)
             with _Following(client, name, topic, found) as following:
                 yield from following.rows(begin)
         else:
-            taking = _Taking()
-            for message in client.read(name, begin):
-                yield from taking.archived(message)
+            yield from _read_stored(client, name, begin)
+
+
+def _read_stored(client: Client, name: str, begin: int) -> Iterator[pa.Table]:
+    """Yield what is stored now; reading makes no topic in the store."""
+    taking = _Taking()
+    with contextlib.suppress(UnknownTopic):  # nothing was ever archived
+        for message in client.read(name, begin):
+            yield from taking.archived(message)
 
 
 def _seconds_of(start: datetime | float) -> float:
@@ -214,7 +230,7 @@ class _Following:
                 self._put(message)
                 if self._stop.is_set():
                     return
-        except EvenflowError as error:
+        except Exception as error:  # noqa: BLE001 - raised where the items are read
             self._put(error)
 
     def _follow_nodes(self) -> None:
@@ -226,7 +242,7 @@ class _Following:
             except DomainError as error:
                 _log.warning("only the archive is followed for now: %s", error)
                 self._stop.wait(AGAIN_S)
-            except EvenflowError as error:
+            except Exception as error:  # noqa: BLE001 - raised where the items are read
                 self._put(error)
                 return
 

@@ -38,6 +38,7 @@
         ├── MoveRefused          a move of slices that must not happen
         ├── NodeRefused          a mobile node that no gateway takes
         ├── ReadFailed           items that no serving node gives
+        ├── StoreRefused         what brokers of the store do not do now, or do not take
         ├── LinkLost             a mobile node and its gateway have lost one another
         ├── AccessDenied         a token that does not open this door
         ├── SendRefused          a message that a mailbox does not take
@@ -55,6 +56,7 @@ from evenflow.errors.peers import (
     NodeRefused,
     ReadFailed,
     SendRefused,
+    StoreRefused,
     TypeRefused,
 )
 from evenflow.errors.root import EvenflowError, PeerError, UsageError, did_you_mean
@@ -126,6 +128,7 @@ __all__ = [
     "SnapshotError",
     "SparkFailed",
     "StorageError",
+    "StoreRefused",
     "StoreTimeout",
     "TypeRefused",
     "UnknownName",

@@ -73,10 +73,14 @@ class ReadFailed(PeerError):
         topic: The topic.
         slices: The slices that nobody gave.
         reason: What the nodes said, and what to do.
+        forgotten: Whether the nodes were told to forget them: no other try can succeed.
     """
 
-    def __init__(self, topic: str, slices: Iterable[int], reason: str) -> None:
+    def __init__(
+        self, topic: str, slices: Iterable[int], reason: str, *, forgotten: bool = False
+    ) -> None:
         self.topic = topic
+        self.forgotten = forgotten
         self.slices = tuple(slices)
         self.reason = reason
         which = ""
@@ -125,6 +129,20 @@ class SendRefused(PeerError):
         self.mailbox = mailbox
         self.reason = reason
         super().__init__(f"mailbox {mailbox} refuses it: {reason}")
+
+
+class StoreRefused(PeerError):
+    """The store's brokers do not do what was asked: not now, or not at all.
+
+    Attributes:
+        operation: What was tried ("move 'meters'").
+        reason: Why not, in the broker's words.
+    """
+
+    def __init__(self, operation: str, reason: str) -> None:
+        self.operation = operation
+        self.reason = reason
+        super().__init__(f"{operation}: the store refuses: {reason}")
 
 
 class TypeRefused(PeerError):

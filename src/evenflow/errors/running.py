@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class StorageError(EvenflowError):
-    """A broker's storage cannot be opened, read or written.
+    """What a process keeps on disk cannot be opened, read or written.
 
     Attributes:
         path: The file.

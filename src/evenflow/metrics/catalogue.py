@@ -25,8 +25,17 @@ def _waited(node: Any) -> float:
     return 0.0 if since is None else max(0.0, time.time() - since)
 
 
-def _oldest(report: Any) -> float:
-    return max(0.0, time.time() - report.oldest / 1e6) if report.oldest else 0.0
+def _oldest(mailbox: Any) -> float:
+    oldest = mailbox.report.oldest
+    return max(0.0, time.time() - oldest / 1e6) if oldest else 0.0
+
+
+def _malformed(gateway: Any) -> int:
+    return sum(one.malformed for one in gateway.counts)
+
+
+def _migrated(gateway: Any) -> int:
+    return sum(one.migrated for one in gateway.counts)
 
 
 def _refused_by_reason(bridge: Any) -> Labelled:
@@ -186,20 +195,44 @@ GATEWAY: Final = Panel(
         counter("gateway_items", "items", "Items accepted."),
         gauge("gateway_outbox_items", "uncommitted", "Items in its outboxes, not committed."),
         gauge("gateway_held_bytes", "core.held", "Items not safe yet, and messages not had."),
+        counter("gateway_messages", "core.downlink.passed_on", "Messages passed on to nodes."),
+        counter(
+            "gateway_returned_messages", "core.downlink.given_back",
+            "Messages given back to their mailbox: the node is not here, or takes none now.",
+        ),
+        counter(
+            "gateway_malformed_connections", _malformed,
+            "Connections ended by something that cannot be understood.",
+        ),
+        counter("gateway_migrations", _migrated, "Times that a node's address changed."),
+        counter(
+            "gateway_revocations_not_noted", "revocations_not_noted",
+            "Revoked tokens that it cannot refuse: too many are revoked. Above 0 needs attention.",
+        ),
     ),
-)
+)  # fmt: skip
 
 MAILBOX: Final = Panel(
     "a mailbox: `evenflow mailbox`",
     ("mailbox",),
     (
-        gauge("mailbox_messages", "messages", "Messages that mobile nodes are still to have."),
-        gauge("mailbox_waiting_nodes", "waiting", "Nodes that wait for some."),
-        gauge("mailbox_bytes", "octets", "What they take."),
-        gauge("mailbox_most_bytes", "most_octets", "What they may take."),
+        gauge(
+            "mailbox_messages", "report.messages", "Messages that mobile nodes are still to have."
+        ),
+        gauge("mailbox_waiting_nodes", "report.waiting", "Nodes that wait for some."),
+        gauge("mailbox_bytes", "report.octets", "What they take."),
+        gauge("mailbox_most_bytes", "report.most_octets", "What they may take."),
         gauge("mailbox_oldest_seconds", _oldest, "Age of the oldest."),
+        counter(
+            "mailbox_nodes_not_noted", "nodes_not_noted",
+            "Times that a node was not noted: there are too many, or its name is none.",
+        ),
+        counter(
+            "mailbox_malformed_attributes", "malformed_attributes",
+            "Attributes of nodes that could not be read: these are in no group.",
+        ),
     ),
-)
+)  # fmt: skip
 
 BRIDGE: Final = Panel(
     "a bridge: `evenflow bridge`",

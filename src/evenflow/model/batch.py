@@ -3,8 +3,9 @@
 An item is ``(sender, id, time, payload, headers)``. Items travel as columns in a
 :class:`~evenflow.model.sample.Sample`, which holds items of many slices. :class:`Rows` are some
 consecutive rows of a sample, and a :class:`Batch` is those of one slice: consecutive items of one
-writer and one slice. Both are views: nothing of a sample is copied until a single item is asked
-for.
+writer and one slice. Both are views: nothing of a sample is copied until single items are asked
+for, by iteration or as lists (``senders``, ``payloads``, ``headers``). Who works on whole columns
+takes ``payload_buffer`` with ``payload_offsets``, and the same of senders.
 """
 
 from __future__ import annotations
@@ -76,26 +77,47 @@ class Rows:
 
     @property
     def sender_offsets(self) -> Int32s:
-        """``count + 1`` offsets into :attr:`senders`."""
+        """``count + 1`` offsets into :attr:`sender_buffer`."""
         return self._offsets(self.sample.senders_at)
 
     @property
-    def senders(self) -> Octets:
-        """The senders' names, UTF-8, one after the other (of the whole sample)."""
+    def sender_buffer(self) -> Octets:
+        """The senders' names, UTF-8, one after the other (of the whole sample); a view."""
         return self.sample.octets(self.sample.senders_at)
 
     @property
+    def senders(self) -> list[str]:
+        """The sender of each item."""
+        encoded = self.sample.encoded
+        ends = pairwise((self.sender_offsets + self.sample.senders_at).tolist())
+        return [str(encoded[begin:end], "utf-8", "replace") for begin, end in ends]
+
+    @property
     def payload_offsets(self) -> Int32s:
-        """``count + 1`` offsets into :attr:`payloads`."""
+        """``count + 1`` offsets into :attr:`payload_buffer`."""
         return self._offsets(self.sample.payloads_at)
 
     @property
-    def payloads(self) -> Octets:
-        """The payloads, one after the other (of the whole sample)."""
+    def payload_buffer(self) -> Octets:
+        """The payloads, one after the other (of the whole sample); a view."""
         return self.sample.octets(self.sample.payloads_at)
 
     @property
-    def headers(self) -> Headers | None:
+    def payloads(self) -> list[bytes]:
+        """The payload of each item."""
+        encoded = self.sample.encoded
+        ends = pairwise((self.payload_offsets + self.sample.payloads_at).tolist())
+        return [bytes(encoded[begin:end]) for begin, end in ends]
+
+    @property
+    def headers(self) -> list[Mapping[str, bytes]]:
+        """The headers of each item; an empty map where it has none."""
+        columns = self.header_columns
+        maps = {} if columns is None else dict(columns.maps())
+        return [maps.get(row) or {} for row in range(self.count)]
+
+    @property
+    def header_columns(self) -> Headers | None:
         """The headers of these items, as columns; None when they have none."""
         found = self.sample.headers
         if found is None or self.count == self.sample.count:
@@ -146,7 +168,7 @@ class Rows:
 
     def are_of(self, senders: Iterable[bytes]) -> npt.NDArray[np.bool_]:
         """Which of these items are of some senders; names are compared where their length fits."""
-        offsets, names = self.sender_offsets, self.senders
+        offsets, names = self.sender_offsets, self.sender_buffer
         lengths = np.diff(offsets)
         found = np.zeros(self.count, np.bool_)
         for sender in senders:
@@ -164,7 +186,7 @@ class Rows:
         ids, times = self.ids.tolist(), self.times.tolist()
         senders = (self.sender_offsets + sample.senders_at).tolist()
         payloads = (self.payload_offsets + sample.payloads_at).tolist()
-        headers = self.headers
+        headers = self.header_columns
         maps = {} if headers is None else dict(headers.maps())
         for i in range(self.count):
             yield Item(

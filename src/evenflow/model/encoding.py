@@ -64,9 +64,9 @@ def encode_joined(
         firsts,
         np.concatenate([rows.ids for rows in stretches]),
         np.concatenate([rows.times for rows in stretches]),
-        *_joined([(rows.sender_offsets, rows.senders) for rows in stretches]),
-        *_joined([(rows.payload_offsets, rows.payloads) for rows in stretches]),
-        joined_headers((rows.headers, rows.count) for rows in stretches),
+        *_joined([(rows.sender_offsets, rows.sender_buffer) for rows in stretches]),
+        *_joined([(rows.payload_offsets, rows.payload_buffer) for rows in stretches]),
+        joined_headers((rows.header_columns, rows.count) for rows in stretches),
     )
 
 

@@ -22,12 +22,6 @@ import math
 from evenflow.errors import UsageError
 
 
-def probability_of_events(count: int, lambda_pub: float, lambda_recov: float) -> float:
-    """Probability that so many events are published while a reader is away (equation 3)."""
-    ratio = _ratio(lambda_pub, lambda_recov)
-    return float(ratio**count * (1.0 - ratio))
-
-
 def expected_missed(lambda_pub: float, lambda_recov: float, kept: int) -> float:
     """Events that a reader misses on average each time it was away (equation 4).
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PACKAGES: Final = (
     "evenflow", "evenflow.mobile", "evenflow.device", "evenflow.overlay",
-    "evenflow.spark", "evenflow.qos.plain",
+    "evenflow.spark", "evenflow.spark.session", "evenflow.qos.plain",
 )  # fmt: skip
 """Where public names are."""
 
@@ -159,12 +159,18 @@ def _name(package: str, name: str) -> tuple[str, str]:
     shown = f"{name}()" if inspect.isfunction(found) else name
     public = ""
     if inspect.isclass(found) and not issubclass(found, BaseException | tuple):
-        methods = [
-            one
-            for one, member in vars(found).items()
-            if not one.startswith("_")
-            and (callable(member) or isinstance(member, property | classmethod | staticmethod))
-        ]
+        methods = _methods(found)
         public = f" ({', '.join(f'`{one}`' for one in methods)})" if methods else ""
     text = first_sentence(found) if not isinstance(found, str | int) else ""
     return f"`{shown}`", re.sub(r"\s+", " ", f"{text}{public}")
+
+
+def _methods(kind: type) -> list[str]:
+    """What a class has for its users, its own first, then what it has from our other classes."""
+    ours = [one for one in kind.__mro__ if one.__module__.startswith("evenflow")]
+    members = {name: None for one in ours for name in vars(one) if not name.startswith("_")}
+    return [name for name in members if _is_method(inspect.getattr_static(kind, name))]
+
+
+def _is_method(member: object) -> bool:
+    return callable(member) or isinstance(member, property | classmethod | staticmethod)

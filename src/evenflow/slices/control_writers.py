@@ -15,11 +15,15 @@ from typing import TYPE_CHECKING
 from evenflow.domain.channels import Channel, channel_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evenflow.domain.cyclone import Participant, Writer
     from evenflow.slices.actions import Send
 
 MEET_S = 0.5
 """How long a message that nobody keeps waits for its reader to be found."""
+FAREWELL_S = 1.0
+"""How long a process that leaves waits until others have its last messages."""
 
 
 class ControlWriters:
@@ -56,3 +60,22 @@ class ControlWriters:
             writers = [self._writers.pop(key) for key in gone]
         for writer in writers:
             writer.close()
+
+    def close(self, farewell_s: float = 0.0) -> None:
+        """Close all writers; before that nobody may be sending.
+
+        Args:
+            farewell_s: How long their newest messages may take to arrive.
+        """
+        with self._lock:
+            writers = list(self._writers.values())
+            self._writers.clear()
+        close_writers(writers, farewell_s)
+
+
+def close_writers(writers: Iterable[Writer], farewell_s: float) -> None:
+    """Close writers when what they wrote has arrived, or the time for all of them is up."""
+    deadline = time.monotonic() + farewell_s
+    for writer in writers:
+        writer.is_acked(max(0.0, deadline - time.monotonic()))
+        writer.close()

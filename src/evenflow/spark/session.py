@@ -27,6 +27,8 @@ from evenflow.spark.process import check_java
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+__all__ = ["session"]
+
 DEFAULTS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -124,6 +124,8 @@ class SimBalancers:
         """Whether each balancer that runs has a disk of its own; else they share one."""
         self.full: set[int] = set()
         """The disks that take no more."""
+        self.skew: Callable[[], float] = float
+        """How far the wall clock of the next process is ahead, in seconds."""
         self._disks: defaultdict[int, dict[str, bytes]] = defaultdict(dict)
         """What outlives a balancer."""
         self._claims: dict[int, Claim] = {}
@@ -151,9 +153,10 @@ class SimBalancers:
         disk = next(n for n in range(len(running) + 1) if n not in running or not self.own_disks)
         self._started += 1
         topic, settings = self.config.topics[0], self.settings
+        ahead = WALL + self.skew()
         leadership = Leadership(
             now,
-            WALL + now,
+            ahead + now,
             identity=self._started,
             quiet=settings.quiet,
             stall=settings.stall,
@@ -164,7 +167,7 @@ class SimBalancers:
             topic.slices,
             settings,
             now,
-            WALL + now,
+            ahead + now,
             leadership=leadership,
             layout=topic.layout,
             books=partial(self._books, disk, leadership),
@@ -172,7 +175,7 @@ class SimBalancers:
 
         def begin_loop(now: float) -> SliceAutonomy:
             cores = {topic.name: core}
-            return SliceAutonomy(self.config, cores, self.history, starter, now, WALL + now)
+            return SliceAutonomy(self.config, cores, self.history, starter, now, ahead + now)
 
         name = f"balancer-{self._started}"
         return SimBalancer(name, disk, core, begin_loop(now), begin_loop, _turn=leadership.turn)

@@ -27,6 +27,7 @@ from evenflow.model.messages import (
     MapPage,
     MoveReply,
     MoveRequest,
+    NewerTerm,
     NodeReport,
     PendingCuts,
     Receipt,
@@ -279,7 +280,7 @@ class SimCluster(BalancerHost):
                 if not isinstance(message, PendingCuts):
                     self.note_result(message, actor)
                 return []
-            case Ack() | NodeReport() | SliceLoads() | CutAnswer() | WriterSilence():
+            case Ack() | NodeReport() | SliceLoads() | CutAnswer() | WriterSilence() | NewerTerm():
                 return list(self.running)
             case MapPage() | Ledger() | WriterCut():
                 told = actor in self.running

@@ -6,8 +6,8 @@ direction or both; any process is stopped and continued; consumers come, go and 
 are restarted at once, and the balancer with its disk; a consumer is declared and runs for the first
 time when everything else has happened; the topic keeps a history, and a newcomer asks for it; the
 disk of a balancer is full; balancers
-share a disk or have their own, up to three of them; messages travel as bytes; publishers are told
-to thin, more or less, or not at all.
+share a disk or have their own, up to three of them, and their wall clocks are up to half an hour
+apart; messages travel as bytes; publishers are told to thin, more or less, or not at all.
 
 At the end everything is whole again. Then every item of a publisher that lives is there exactly
 once, and no other twice; what was left out is counted, and nobody was told of more; messages per
@@ -61,12 +61,16 @@ CROSSINGS: tuple[Act | None, ...] = (
 """What happens once in a schedule, for certain."""
 KEEPS = (Keep(seconds=FOR_EVER), Keep(seconds=FOR_EVER), Keep(seconds=3.0), Keep(octets=1_500))
 """What a topic may keep beyond what is committed."""
+SKEWS = (0.0, 0.0, 2.0, -2.0, 60.0, -60.0, 900.0, -900.0)
+"""Seconds by which the wall clock of a balancer may be ahead."""
 SEPARATIONS = (0.0, 0.1, 1.0, 10.0)
 MOST_MESSAGES = 400.0
 """Messages a second of each process, on average over a schedule."""
 
 
-def application_schedule(seed: int, steps: int = 120, *, stateful: bool = False) -> SimCluster:
+def application_schedule(
+    seed: int, steps: int = 120, *, stateful: bool = False, skewed: bool = True
+) -> SimCluster:
     """Run one schedule of a topic that nodes process, perhaps with state for each slice."""
     rng = random.Random(seed)
     settings = NodeSettings(
@@ -79,6 +83,7 @@ def application_schedule(seed: int, steps: int = 120, *, stateful: bool = False)
     cluster = SimCluster(
         4, node_settings=settings, balancer_settings=PATIENCE, patience=patience_of(seed)
     )
+    cluster.balancers.skew = skew_of(seed) if skewed else float
     _run(cluster, rng, steps, thinning_of(seed))
     cluster.settle(240.0)
     check_thinned(cluster)
@@ -91,7 +96,7 @@ def stateful_schedule(seed: int) -> SimCluster:
     return application_schedule(seed, stateful=True)
 
 
-def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
+def served_schedule(seed: int, steps: int = 120, *, skewed: bool = True) -> ServingCluster:
     """Run one schedule of a topic that consumers read."""
     rng = random.Random(seed)
     settings = NodeSettings(
@@ -103,6 +108,7 @@ def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
     chance = random.Random(f"consumers {seed}")
     keep = chance.choice([None, *KEEPS])
     cluster = ServingCluster(4, node_settings=settings, balancer_settings=PATIENCE, keep=keep)
+    cluster.balancers.skew = skew_of(seed) if skewed else float
     for consumer in cluster.consumers.values():
         consumer.limit = rng.choice([0, 0, 1, 5])
         if consumer.limit and seed % 2:
@@ -132,6 +138,12 @@ def served_schedule(seed: int, steps: int = 120) -> ServingCluster:
 def patience_of(seed: int) -> float:
     """How long a publisher that was cut waits, by chances of its own: all else is as without it."""
     return random.Random(f"patience {seed}").choice([0.0, 0.5, 4.0])
+
+
+def skew_of(seed: int) -> Callable[[], float]:
+    """How far wall clocks are apart, by chances of their own: all else is as without it."""
+    chance = random.Random(f"clocks {seed}")
+    return partial(chance.choice, SKEWS) if chance.random() < 0.5 else float
 
 
 def thinning_of(seed: int) -> random.Random | None:

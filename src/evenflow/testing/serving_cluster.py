@@ -278,7 +278,7 @@ class ServingCluster(SimCluster):
         consumer = self.consumers.get(parcel.to)
         if consumer is not None and consumer.name not in self.network.stopped:
             if consumer.core is not None:
-                consumer.core.handle(what, self.now)
+                self._do(consumer.core.handle(what, self.now), consumer.name)
         elif (
             isinstance(what, ConsumerCommit | Progress)
             and parcel.to in self.publishers

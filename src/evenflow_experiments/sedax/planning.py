@@ -1,21 +1,13 @@
 """A plan for the whole overlay: how much load each spot should carry, and how even that can be.
 
-Were topics divisible, balancing would be a linear program. Let ``x_s`` be the share of all load on
-spot ``s`` and ``z`` the highest node load. At resilience level 3 a node's load is what it stores
-plus its worst failure, so there is one inequality for each node and each failure that burdens it:
+The plan is the linear program of `evenflow.overlay.balancing.quotas`, at any level.
 
-    minimise z   where   stored_v(x) + failure_vw(x) <= z   for all v, w     and    sum_s x_s = 1
-
-The best ``z`` is a lower bound for every selection, whatever the topics are. The best ``x`` are
-quotas: they depend on the nodes alone, so they are known before the first topic comes. About two
-spots per node carry everything.
-
-**Steering by the plan** is our own coordinate selection. It asks only for spots that are behind
-their quota. Among those it must choose well, because topics are not divisible. The paper notes
-(VII-C) that asking everywhere levels the nodes so finely that a large topic finds no gap. So a
-topic goes to the fullest spot where it still fits under a ceiling a little above the even level:
-small topics use up small gaps and leave the wide ones. When it fits nowhere it goes to the best
-spot as the paper defines it.
+**Steering by the plan** is our own coordinate selection (live: `planned_places` beside it). It asks
+only for spots that are behind their quota. Among those it must choose well, because topics are not
+divisible. The paper notes (VII-C) that asking everywhere levels the nodes so finely that a large
+topic finds no gap. So a topic goes to the fullest spot where it still fits under a ceiling a little
+above the even level: small topics use up small gaps and leave the wide ones. When it fits nowhere
+it goes to the best spot as the paper defines it.
 
 When all topics are known in advance they are taken in descending size. Then nothing larger can
 follow, no gap has to be kept, and each takes the best spot that is behind.
@@ -24,13 +16,12 @@ follow, no gap has to be kept, and each takes the best spot that is behind.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, hstack, vstack
+from scipy.sparse import csr_array, vstack
 
-from evenflow.errors import OverlayError
+from evenflow.overlay.balancing.quotas import HEADROOM, most_even
 from evenflow_experiments.sedax.compiled import compiled
 from evenflow_experiments.sedax.kernel import add_checked, better, merit
 
@@ -38,15 +29,6 @@ if TYPE_CHECKING:
     from evenflow.overlay.space.plane import Floats, Ints
     from evenflow_experiments.sedax.kernel import LoadTable
     from evenflow_experiments.sedax.spots import SpotTable
-
-NEGLIGIBLE = 1e-9
-"""Share of the load below which a spot is not part of a plan."""
-
-HEADROOM = 0.75
-"""How far the ceiling lies above the even level, in loads of the largest topic so far.
-
-With none, a large topic fits nowhere; with a whole one it lands a whole topic above the level.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +55,10 @@ def plan(spots: SpotTable, level: int, *, usable: int | None = None) -> Plan:
         rows = int(spots.row_start[-1])
         failures = _incidence(spots.first_fails[:count], rows)
         failures = failures + _incidence(spots.second_fails[:count], rows)
-        limits = vstack((stored, stored[owner] + failures))
-    # The type stubs of linprog know no sparse arrays.
-    below: Any = hstack((spots.nodes * limits, csr_array(-np.ones((limits.shape[0], 1)))))
-    whole: Any = csr_array(np.append(np.ones(count), 0.0)[None])
-    goal = np.append(np.zeros(count), 1.0)
-    none = np.zeros(limits.shape[0])
-    solved = linprog(goal, below, none, whole, np.ones(1), method="highs-ipm")
-    if not solved.success or solved.x is None or solved.fun is None:
-        raise OverlayError(f"the plan was not found: {solved.message}")
-    used = np.flatnonzero(solved.x[:-1] > NEGLIGIBLE)
-    shares = solved.x[used]
-    return Plan(float(solved.fun), used, shares / shares.sum())
+        limits = vstack((stored, stored[owner] + failures), format="csr")
+    bound, shares = most_even(limits)
+    used = np.flatnonzero(shares)
+    return Plan(spots.nodes * bound, used, shares[used])
 
 
 def _incidence(row_of_spot: Ints, rows: int) -> csr_array:

@@ -150,14 +150,14 @@ class Tally:
     def see_single_batches(self, samples: Iterable[Sample]) -> None:
         """Look at batches of one item."""
         for batch in (sample.rows for sample in samples):
-            self._see(int(batch.ids[0]), int.from_bytes(batch.payloads[:_MARK], "little"))
+            self._see(int(batch.ids[0]), int.from_bytes(batch.payload_buffer[:_MARK], "little"))
 
     def see_batches(self, samples: Iterable[Sample]) -> None:
         """Look at batches of items whose payloads are all of one size."""
         for batch in (sample.rows for sample in samples):
             ids = batch.ids
             octets = int(batch.payload_offsets[1])
-            marks = np.ndarray(batch.count, np.int64, batch.payloads.data, strides=(octets,))
+            marks = np.ndarray(batch.count, np.int64, batch.payload_buffer.data, strides=(octets,))
             due = np.arange(self.due, self.due + batch.count)
             if np.array_equal(ids, due) and np.array_equal(marks, due):
                 self.due += batch.count

@@ -16,6 +16,7 @@ import numpy as np
 
 from evenflow.overlay.client.aio import AsyncClient
 from evenflow.overlay.space.coordinate import geographic_hash
+from evenflow_experiments.sedax.paper import TABLE_I, TABLE_III
 from evenflow_experiments.sedax.simulation import HOME, Setting, Sizes, add_topics, draw_world
 
 if TYPE_CHECKING:
@@ -101,6 +102,10 @@ def summary(live: Floats, simulated: Floats, at_home: Floats, topics: int) -> di
         "brokers": len(live),
         "topics": topics,
         "rows": rows,
+        "paper": {
+            "BestGlobalCoord": TABLE_III["global", 1]._asdict(),
+            "at home": TABLE_I["heterogeneous", 100][2]._asdict(),
+        },
         "topic_percent": round(100 * len(live) / topics, 2),
         "max_off_percent": round(100 * float(live.max() / simulated.max() - 1), 2),
     }

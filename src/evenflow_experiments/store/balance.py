@@ -19,6 +19,7 @@ from evenflow.overlay.client.aio import AsyncClient
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow_experiments.sedax.evolution import evolve
 from evenflow_experiments.sedax.growth import growth_rates, sizes_at
+from evenflow_experiments.sedax.paper import FIGURE_6
 from evenflow_experiments.sedax.simulation import Setting, Sizes, add_topics
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ def summary(level: int, live: Floats, simulated: Floats) -> dict[str, Any]:
             f"{name}_q95": round(float(np.quantile(percent, 0.95)), 1),
             f"{name}_max": round(float(percent.max()), 1),
         }
+    paper = FIGURE_6["balanced", "after"]
+    found["paper"] = {"level": 3, "mean": paper.mean, "q95": paper.q95}
     found["q95_off_percent"] = round(
         100 * abs(found["live_q95"] - found["simulated_q95"]) / found["simulated_q95"], 2
     )

@@ -11,6 +11,10 @@ which is gone a window later. Two loads are read off at the end of the period:
 
 - *level 3*, what a broker needs room for in its worst failure, by the shares that brokers tell;
 - *level 2*, the bytes it keeps in fact, counted in its storage.
+
+*Combined* (VI-C) is the same, but the topics are not put where the simulation has them: the brokers
+make them, and place each as it is made, by themselves (algorithm 1). The simulation then has the
+homes of the same names, and other candidates in each run: of equally good places brokers take any.
 """
 
 from __future__ import annotations
@@ -25,9 +29,12 @@ import numpy as np
 from evenflow.autonomic.execute.states import PlanState
 from evenflow.autonomic.knowledge.history import History
 from evenflow.overlay.client.aio import AsyncClient
+from evenflow.overlay.space.coordinate import geographic_hash
 from evenflow_experiments.sedax.evolution import SmallestFirst, evolve
 from evenflow_experiments.sedax.growth import growth_rates, sizes_at
-from evenflow_experiments.sedax.simulation import add_topics
+from evenflow_experiments.sedax.paper import TABLE_V
+from evenflow_experiments.sedax.simulation import add_topics, draw_world
+from evenflow_experiments.store.addition import add_live
 from evenflow_experiments.store.balance import coordinates_for
 
 if TYPE_CHECKING:
@@ -53,18 +60,33 @@ WAKES = 50
 """Simulated runs, each with other nodes waking."""
 
 
-def options(brokers: int, period_s: float) -> list[str]:
+def options(brokers: int, period_s: float, *, combined: bool) -> list[str]:
     """Return the options of a broker that wakes as often as a simulated node does."""
     every_s = brokers * INTERVAL * period_s
-    return ["--balance-every", f"{every_s:g}s", "--keep-for", f"{WINDOW_S:g}s"]
+    often = ["--balance-every", f"{every_s:g}s", "--keep-for", f"{WINDOW_S:g}s"]
+    return [*often, "--topic-bytes", str(UNIT)] if combined else often
 
 
-def simulate(world: World) -> dict[str, Floats]:
+def names_of(topics: int) -> list[str]:
+    """The names of the topics."""
+    return [f"growing-{number}" for number in range(topics)]
+
+
+def at_home(world: World, seed: int) -> World:
+    """Return a world in which every topic has the home of its name; candidates are drawn anew."""
+    homes = np.array([list(geographic_hash(name)) for name in names_of(len(world.sizes))])
+    return draw_world(world.setting, seed, places=world.plane.nodes, homes=homes)
+
+
+def simulate(world: World, *, combined: bool) -> dict[str, Floats]:
     """Return node loads at the end by level, with and without balancing, a row for each run."""
     start = add_topics(world)
     runs: dict[str, list[Floats]] = {"level_2": [], "level_3": [], "never": [], "moved": []}
-    runs["never"].append(evolve(world, start, None, INTERVAL).final.relative(3))
     for number in range(WAKES):
+        if combined:
+            world = at_home(world, number)
+            start = add_topics(world)
+        runs["never"].append(evolve(world, start, None, INTERVAL).final.relative(3))
         awake = replace(world, wake=np.random.default_rng([number, 5]))
         found = evolve(awake, start, SmallestFirst(), INTERVAL)
         runs["level_2"].append(found.final.relative(2))
@@ -74,25 +96,28 @@ def simulate(world: World) -> dict[str, Floats]:
 
 
 async def measure_continuous(
-    brokers: LocalBrokers, world: World, period_s: float, history: Path, say: Progress
-) -> dict[str, Any]:
+    brokers: LocalBrokers, world: World, period_s: float, history: Path, say: Progress,
+    *, combined: bool,
+) -> dict[str, Any]:  # fmt: skip
     """Place the topics, let them grow and the brokers balance; return both loads."""
-    spots = [int(spot) for spot in add_topics(world).where]
-    places = coordinates_for(world, spots, np.random.default_rng(1))
+    names = names_of(len(world.sizes))
+    if combined:
+        await add_live(brokers, names, say)
     async with AsyncClient(list(brokers.addresses.values()), timeout_s=120) as client:
-        for number, place in enumerate(places):
-            await client.publish(f"growing-{number}", b"", level=3)
-            await client.move(f"growing-{number}", place)
-        say(f"{len(places)} topics placed, growing for {period_s:g} s")
-        found = await _grow(client, brokers, len(places), period_s)
+        if not combined:
+            await _place(client, world, names)
+        say(f"{len(names)} topics placed, growing for {period_s:g} s")
+        before = len(_moves(history))
+        found = await _grow(client, brokers, names, period_s)
     stored = np.array([[one.stored_bytes for one in look] for look in found]).mean(axis=0)
     loads = np.array([[one.load for one in look] for look in found]).mean(axis=0)
     moves, count = _moves(history), len(stored)
-    simulated = await asyncio.to_thread(simulate, world)
+    moves = moves[: len(moves) - before]  # newest first: without those that placed new topics
+    simulated = await asyncio.to_thread(simulate, world, combined=combined)
     total = stored.sum() / 2  # every message lies on two brokers
     return {
         "brokers": count,
-        "topics": len(places),
+        "topics": len(names),
         "period_s": period_s,
         "rows": [
             _row("live", 3, loads * count / total),
@@ -101,24 +126,36 @@ async def measure_continuous(
             _row("live", 2, stored * count / total),
             _row("simulated", 2, simulated["level_2"]),
         ],
+        "paper": {
+            "balanced": TABLE_V[INTERVAL]._asdict(),
+            "never balanced": TABLE_V[None]._asdict(),
+        },
         "moves": len(moves),
         "moved": round(sum(moves) / UNIT, 1),
         "simulated_moved": round(float(simulated["moved"].mean()), 1),
     }
 
 
+async def _place(client: AsyncClient, world: World, names: list[str]) -> None:
+    """Put the topics where the simulation has them."""
+    spots = [int(spot) for spot in add_topics(world).where]
+    places = coordinates_for(world, spots, np.random.default_rng(1))
+    for name, place in zip(names, places, strict=True):
+        await client.publish(name, b"", level=3)
+        await client.move(name, place)
+
+
 async def _grow(
-    client: AsyncClient, brokers: LocalBrokers, topics: int, period_s: float
+    client: AsyncClient, brokers: LocalBrokers, names: list[str], period_s: float
 ) -> list[list[BrokerStatus]]:
     """Keep every topic at its size; return how the brokers were at several looks at the end.
 
     Brokers delete what has expired once a second, each at its own time: one look alone would
     mistake that for imbalance.
     """
-    rates, names = growth_rates(topics), [f"growing-{number}" for number in range(topics)]
-    fill = round(WINDOW_S / STEP_S)
+    rates, fill = growth_rates(len(names)), round(WINDOW_S / STEP_S)
     for _ in range(fill):
-        await _publish(client, names, np.full(topics, UNIT / fill))
+        await _publish(client, names, np.full(len(names), UNIT / fill))
     begun, steps, looks = time.monotonic(), round(period_s / STEP_S), []
     for step in range(steps):
         await asyncio.sleep(max(0.0, begun + step * STEP_S - time.monotonic()))

@@ -56,17 +56,25 @@ def show_balance(balance: dict[str, Any]) -> None:
         [
             [name, *(balance[f"{name}_{key}"] for key in ("mean", "q95", "max"))]
             for name in ("live", "simulated")
-        ],
+        ]
+        + [["paper, level 3", balance["paper"]["mean"], balance["paper"]["q95"], None]],
     )
 
 
-def show_continuous(found: dict[str, Any]) -> None:
-    """Print the loads under continuous balancing."""
+def show_continuous(name: str, found: dict[str, Any]) -> None:
+    """Print the loads under continuous balancing, alone or combined with addition."""
+    paper = found["paper"]["balanced"]
     print_table(
-        f"Node loads of growing topics, balanced every {found['period_s'] / 100:g} s, % "
-        "(SeDAX, Table V)",
+        f"Node loads of growing topics, {name}, every {found['period_s'] / 100:g} s, % "
+        "(SeDAX, VI, Table V)",
         ["", "level", "mean", "q95", "max"],
-        [[row[key] for key in ("system", "level", "mean", "q95", "max")] for row in found["rows"]],
+        [
+            *(
+                [row[key] for key in ("system", "level", "mean", "q95", "max")]
+                for row in found["rows"]
+            ),
+            ["paper", 3, paper["mean"], paper["q95"], None],
+        ],
         note=f"{found['moves']} moves of {found['moved']} units of load live,"
         f" {found['simulated_moved']} simulated",
     )
@@ -77,7 +85,13 @@ def show_addition(found: dict[str, Any]) -> None:
     print_table(
         f"Node loads of {found['topics']} topics placed as they are made, level 3, % (SeDAX, VI-A)",
         ["", "mean", "q95", "max"],
-        [[row[key] for key in ("system", "mean", "q95", "max")] for row in found["rows"]],
+        [
+            *([row[key] for key in ("system", "mean", "q95", "max")] for row in found["rows"]),
+            *(
+                [f"paper, 100 nodes, {name}", one["mean"], one["q95"], None]
+                for name, one in found["paper"].items()
+            ),
+        ],
         note=f"{found['brokers']} brokers; a topic is {found['topic_percent']} %; the highest live"
         f" load is {found['max_off_percent']} % above the simulated",
     )

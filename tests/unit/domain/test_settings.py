@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from evenflow.config import DomainConfig
-from evenflow.domain.settings import check_interface, cyclone_xml, is_loopback
+from evenflow.domain.settings import check_interface, cyclone_xml, is_loopback, why_not_entered
 from evenflow.errors import DomainError
 
 
@@ -67,3 +68,13 @@ def test_interfaces_of_this_machine_pass(interface: str) -> None:
 def test_an_unknown_interface_is_refused_with_the_known_ones(interface: str) -> None:
     with pytest.raises(DomainError, match=rf"{interface}.*domain\.interface to one of .*\blo\b"):
         check_interface(DomainConfig(interface=interface))
+
+
+@pytest.mark.parametrize(("domain", "lent"), [(97, False), (149, True)])
+def test_a_port_that_another_program_has_is_named(domain: int, lent: bool) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", 7400 + 250 * domain))
+        told = why_not_entered(DomainConfig(id=domain))
+    assert f"UDP port {7400 + 250 * domain}, which follows from domain.id, is used" in told
+    assert ("below 100" in told) is lent
+    assert "domain.interface = 'lo'" in why_not_entered(DomainConfig(id=domain))

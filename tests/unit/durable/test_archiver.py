@@ -13,7 +13,7 @@ from evenflow.durable import archiver
 from evenflow.durable.archive import Archive
 from evenflow.durable.archiver import Archiver
 from evenflow.durable.index import index_topic
-from evenflow.errors import StoreTimeout
+from evenflow.errors import ReadFailed, StoreTimeout
 from evenflow.model.ids import NOWHERE, Position
 
 
@@ -102,3 +102,33 @@ def test_an_archiver_that_did_not_hear_looks_before_it_goes_on(
     one.work()
     assert live.commits[-1] == up_to(5)
     assert numbers(Archive(store, "fleet", 0)) == [1, 2, 3, 4, 5]  # type: ignore[arg-type]
+
+
+def test_items_that_were_forgotten_end_the_archiver_in_words(
+    parts: tuple[Archiver, Live, Failing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, live, _ = parts
+    live.closed = 1
+
+    def forgotten(*_: object) -> list[Any]:
+        raise ReadFailed("fleet", [1], "forgotten", forgotten=True)
+
+    monkeypatch.setattr(live, "read", forgotten)
+    with pytest.raises(ReadFailed, match="cannot be archived"):
+        one.run(lambda: False)
+
+
+def test_an_archiver_that_nobody_answers_pauses_before_it_asks_again(
+    parts: tuple[Archiver, Live, Failing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, live, _ = parts
+    live.closed = 1
+    pauses: list[float] = []
+
+    def silent(*_: object) -> list[Any]:
+        raise ReadFailed("fleet", [1], "no node answers")
+
+    monkeypatch.setattr(live, "read", silent)
+    monkeypatch.setattr(archiver.time, "sleep", pauses.append)
+    one.run(lambda: len(pauses) == 3)
+    assert pauses == [archiver.GATHER_S] * 3

@@ -50,11 +50,19 @@ def test_the_process_itself_is_shown() -> None:
 
 
 def test_nothing_is_read_between_scrapes() -> None:
+    reads = []
+
     def read() -> list[tuple[tuple[str, ...], object]]:
-        pytest.fail("nobody asked")
+        reads.append(len(reads))
+        return []
 
     with Endpoint("0") as endpoint:
         endpoint.show(PANEL, read)
+        assert reads == []
+        scrape(endpoint)
+        assert reads == [0]
+        scrape(endpoint)
+    assert reads == [0, 1]
 
 
 def test_what_cannot_be_read_is_left_out_and_counted(caplog: pytest.LogCaptureFixture) -> None:

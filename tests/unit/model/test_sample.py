@@ -168,12 +168,14 @@ def check(sample: Sample) -> None:
     rows = sample.rows
     assert len(rows.ids) == len(rows.times) == len(list(rows)) == sample.count
     for offsets, octets in (
-        (rows.sender_offsets, rows.senders),
-        (rows.payload_offsets, rows.payloads),
+        (rows.sender_offsets, rows.sender_buffer),
+        (rows.payload_offsets, rows.payload_buffer),
     ):
         assert (len(offsets), int(offsets[0])) == (sample.count + 1, 0)
         assert int(offsets[-1]) == len(octets) <= sample.size
         assert (np.diff(offsets) >= 0).all()
+    columns = (rows.senders, rows.ids.tolist(), rows.times.tolist(), rows.payloads, rows.headers)
+    assert list(map(Item, *columns)) == list(rows)
     batches = sample.batches()
     assert sum(batch.payload_size for batch in batches) == rows.payload_size
     assert [item for batch in batches for item in batch] == list(rows)

@@ -34,6 +34,7 @@ RANK["client"] = RANK["protocol"] + 1
 SHELLS = {
     "protocol.connection",
     "broker.broker",
+    "broker.departures",
     "broker.disk",
     "broker.full_disk",
     "broker.local",

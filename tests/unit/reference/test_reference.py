@@ -41,10 +41,27 @@ def test_the_file_is_current(name: str, current: dict[str, str]) -> None:
         "| `evenflow_node_items_total` | counter | Items processed",
         "| `PublishTimeout` | `EvenflowError` | Publishing was blocked",
         "| `follow()` | Follow a served topic under a name. |",
+        "| `session()` | ",
     ],
 )
 def test_every_kind_of_thing_is_there(line: str, current: dict[str, str]) -> None:
     assert line in current["reference.md"]
+
+
+@pytest.mark.parametrize(
+    ("name", "methods"),
+    [
+        ("Subscriber", {"receive", "close", "stats"}),
+        ("Replies", {"receive", "close"}),
+        ("AsyncSubscriber", {"open", "receive", "close", "publishers"}),
+        ("Following", {"commit", "stop", "position"}),
+    ],
+)
+def test_a_class_is_shown_with_what_it_inherits(
+    name: str, methods: set[str], current: dict[str, str]
+) -> None:
+    [row] = [one for one in current["reference.md"].splitlines() if one.startswith(f"| `{name}` ")]
+    assert methods <= set(re.findall(r"`(\w+)`", row))
 
 
 def test_every_row_has_as_many_cells_as_its_table(current: dict[str, str]) -> None:

@@ -26,6 +26,7 @@ from evenflow.model.messages import (
     EpochClose,
     Ledger,
     MapPage,
+    NewerTerm,
     NodeReport,
     Order,
     Progress,
@@ -47,7 +48,7 @@ from evenflow.testing.serving_cluster import ServingCluster
 ENDINGS = (Ledger, WriterCut)
 TO_NODES = (EpochClose, ReplayAnswer, Order, MapPage, Beat, CacheChunk, *ENDINGS)
 TO_BALANCERS = (Ack, NodeReport, SliceLoads, Beat, WriterSilence, CutAnswer, WriterCut)
-TO_BALANCERS += (WriterRequest,)
+TO_BALANCERS += (WriterRequest, NewerTerm)
 TO_PUBLISHERS = (Commit, ReplayRequest, MapPage, Beat, *ENDINGS)
 TO_CONSUMERS = (MapPage, Progress, EpochClose, ConsumerCommit, *ENDINGS)
 OF_CONSUMERS = (ConsumerCommit, Progress)

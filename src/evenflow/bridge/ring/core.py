@@ -76,9 +76,7 @@ class RingTraffic:
     """Messages of the ring, counted."""
 
     reports_sent: int = 0
-    reports_heard: int = 0
     tables_sent: int = 0
-    tables_heard: int = 0
     refused: int = 0
     """Reports of bridges beyond the most that a ring has."""
     changes: int = 0
@@ -175,12 +173,10 @@ class RingCore:
         """Take in what others tell, or what happens here."""
         match event:
             case BridgeReport():
-                self.traffic.reports_heard += event.bridge != self.me.name
                 self.traffic.refused += not self._neighbours.on_report(event, now)
             case Gone() if event.message_type is BridgeReport:
                 self._neighbours.on_gone(event.key[0], now)
             case ArcTable():
-                self.traffic.tables_heard += event.bridge != self.me.name
                 self._take_table(event)
             case ArcsPlanned():
                 self._take_table(event.table)

@@ -51,6 +51,7 @@ from evenflow.clock import SystemClock
 from evenflow.domain.channels import Gone
 from evenflow.edge.settings import EdgeSettings
 from evenflow.edge.twins import Life
+from evenflow.loops.watched import WatchedTasks
 from evenflow.model.messages import DeviceRecord, SettleAnswer, SettleRequest
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Bridge:
         self._participant = participant
         self._clock = clock or SystemClock()
         self._timer: asyncio.TimerHandle | None = None
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = WatchedTasks(self._fail)
         self._udp: UdpPort | None = None
         self._port: BridgePort | None = None
         self._entities: DeviceEntities | None = None
@@ -153,7 +154,7 @@ class Bridge:
         for one in self._udp.sockets:
             self._loop.add_reader(one, self._on_readable, one)
         fresh = keep_fresh(self._keys, lambda: self._handle_all([KeysChanged()]))
-        self._tasks.append(asyncio.create_task(fresh))
+        self._tasks.begin(fresh, "the look at the keys of devices")
         self._arm()
 
     def _start_items(self, items: DeviceItems, me: Identity) -> None:
@@ -330,9 +331,7 @@ class Bridge:
             return
         for one in self._udp.sockets:
             self._loop.remove_reader(one)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
         if self._port is not None and not self._failed.done():
             self._handle_all([Stop()])
             self._turns.hear(LeaveRing())

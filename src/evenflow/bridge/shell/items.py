@@ -114,19 +114,19 @@ class DeviceItems:
     def take(self, action: TakeItem | AskSettled) -> None:
         """An item, or a question, of a device."""
         if isinstance(action, TakeItem):
-            self._do(self.door.take(action, *self._times()))
+            self._turn(self.door.take, action)
         else:
-            self._do(self.door.ask(action, *self._times()))
+            self._turn(self.door.ask, action)
 
     def hear(self, message: Any) -> None:
         """What the domain says of other bridges."""
-        self._do(self.door.hear(message, *self._times()))
+        self._turn(self.door.hear, message)
 
     def poll(self) -> None:
         """Do what is due."""
-        wall_us, now = self._times()
+        now = self._clock.monotonic()
         if now >= self.door.deadline():
-            self._do(self.door.poll(wall_us, now))
+            self._turn(self.door.poll)
         if now >= self._tidy_at:
             self._tidy_at = now + TIDY_S
             try:
@@ -135,10 +135,15 @@ class DeviceItems:
                 _log.exception("old marks stay")  # a disk that fails is found by the next unit
 
     def _on_synced(self, topic: str, unit: int) -> None:
-        self._do(self.door.on_synced(topic, unit, *self._times()))
+        self._turn(self.door.on_synced, topic, unit)
 
-    def _times(self) -> tuple[int, float]:
-        return int(self._clock.wall() * 1e6), self._clock.monotonic()
+    def _turn(self, step: Callable[..., list[Done]], *what: Any) -> None:
+        """Let the door take a step, and do what follows."""
+        try:
+            self._do(step(*what, int(self._clock.wall() * 1e6), self._clock.monotonic()))
+        except Exception as failure:  # noqa: BLE001 - a broken door must not go on
+            _log.exception("the bridge's items fail")
+            self._fail(failure)
 
     # -- what follows ------------------------------------------------------------------------------
 

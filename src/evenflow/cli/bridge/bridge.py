@@ -27,9 +27,9 @@ from evenflow.bridge.shell.keys import FILE, DeviceKeys
 from evenflow.bridge.shell.sensors import bridge_sensors
 from evenflow.bridge.shell.udp import Doors, parse_address
 from evenflow.cli.options import Shared, command
-from evenflow.cli.output.log import fail, say, warn
+from evenflow.cli.output.log import say, warn
 from evenflow.cli.output.metering import Metering, metrics_option
-from evenflow.cli.running import until_stopped
+from evenflow.cli.running import exit_code_of, until_stopped
 from evenflow.cli.values import seconds
 from evenflow.clock import SystemClock
 from evenflow.domain.channels import is_node
@@ -199,9 +199,7 @@ async def _run(
                 )
     finally:
         await running.close()
-    if fault is not None:
-        fail(f"the bridge stopped: {fault}")
-    return 0 if fault is None else 1
+    return exit_code_of("bridge", fault)
 
 
 async def _drain(running: Bridge, within: float, hurry: asyncio.Event) -> bool:

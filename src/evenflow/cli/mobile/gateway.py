@@ -20,9 +20,9 @@ from evenflow.autonomic.design import design
 from evenflow.autonomic.execute.executors import EXECUTORS, Surroundings
 from evenflow.autonomic.execute.service import ExecutorService
 from evenflow.cli.options import Shared, command
-from evenflow.cli.output.log import fail, say, warn
+from evenflow.cli.output.log import say, warn
 from evenflow.cli.output.metering import Metering, metrics_option
-from evenflow.cli.running import until_stopped
+from evenflow.cli.running import exit_code_of, until_stopped
 from evenflow.cli.values import seconds
 from evenflow.clock import SystemClock
 from evenflow.domain.channels import GATEWAYS, is_node
@@ -217,9 +217,7 @@ async def _run(
                     )
     finally:
         await running.close(COMMIT_S)
-    if fault is not None:
-        fail(f"the gateway stopped: {fault!r}")
-    return 0 if fault is None else 1
+    return exit_code_of("gateway", fault)
 
 
 def _both(

@@ -11,10 +11,10 @@ import rich_click as click
 from evenflow.autonomic.agent import Agent
 from evenflow.autonomic.design import design
 from evenflow.cli.options import Shared, command
-from evenflow.cli.output.log import fail, say
+from evenflow.cli.output.log import say
 from evenflow.cli.output.metering import Metering, metrics_option
 from evenflow.cli.output.tables import number, print_table
-from evenflow.cli.running import StopSignal
+from evenflow.cli.running import StopSignal, exit_code_of
 from evenflow.cli.values import seconds
 from evenflow.domain.channels import MAILBOXES, Gone
 from evenflow.domain.cyclone import Participant
@@ -59,15 +59,13 @@ def mailbox(shared: Shared, *, name: str, duration: float | None, metrics: str |
         Mailbox(name, config=config, participant=participant) as running,
         Agent(f"mailbox/{running.id}", config, participant, running.sensors()),
     ):
-        metering.show(MAILBOX, lambda: [((name,), running.report)])
+        metering.show(MAILBOX, lambda: [((name,), running)])
         say(f"{running.id} holds messages to mobile nodes")
         end = None if duration is None else time.monotonic() + duration
         while not stop.wait(0.2) and not running.wait(0):
             if end is not None and time.monotonic() >= end:
                 break
-    if running.error is not None:
-        fail(f"the mailbox stopped: {running.error!r}")
-    return 0 if running.error is None else 1
+    return exit_code_of("mailbox", running.error)
 
 
 @command("mailboxes", examples=EXAMPLES_OF_LIST)

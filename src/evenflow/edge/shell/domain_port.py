@@ -3,7 +3,8 @@
 Two threads, because a write may wait for a slow reader. *Hearing* hands messages to the process's
 loop and takes no more before they are handled: what comes meanwhile waits in DDS, within its
 bounds. *Telling* writes in order. A word on a *subject* takes the place of an older one that still
-waits, and if DDS does not take it it is told later, unless there is news. Of words without a
+waits, and if DDS does not take it it is told later, unless there is news; when DDS takes none of
+those that wait, a moment later. Of words without a
 subject at most ``MOST_UNTOLD`` wait; what is beyond that is dropped and counted, because whoever
 needs it repeats it.
 """
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     Take = Callable[[list[Any]], threading.Event]
 
 PAUSE_S: Final = 0.5
+RETRY_S: Final = 0.05
+"""How long it waits when DDS has taken nothing of all that is to be told."""
 MOST_UNTOLD: Final = 20_000
 MOST_WRITERS: Final = 256
 """Writers to single processes; beyond it the one not used for longest is closed."""
@@ -134,6 +137,8 @@ class DomainPort(Closing):
         self._writer(channel, to)
 
     def _tell(self) -> None:
+        refused = 0
+        """Words in a row that DDS did not take, and that wait again."""
         while True:
             with self._has_untold:
                 self._has_untold.wait_for(lambda: self._untold or self._stopping)
@@ -141,15 +146,28 @@ class DomainPort(Closing):
                     return
                 subject, word = self._untold.popitem(last=False)
             self._close_unused_writers()
-            writer = self._writer(channel_of(type(word.message)), word.to)
-            if word.how is How.WITHDRAW:
+            if self._write(word) or isinstance(subject, int):
+                refused = 0
+                continue
+            with self._has_untold:
+                if not self._stopping:
+                    self._untold.setdefault(subject, word)
+                refused += 1
+                if refused >= len(self._untold):  # else it would try them again without a rest
+                    self._has_untold.wait_for(lambda: self._stopping, RETRY_S)
+                    refused = 0
+
+    def _write(self, word: Word) -> bool:
+        """Say it in the domain; False when DDS does not take it now."""
+        writer = self._writer(channel_of(type(word.message)), word.to)
+        match word.how:
+            case How.WITHDRAW:
                 writer.withdraw(word.message)
-            elif word.how is How.DISPOSE:
+            case How.DISPOSE:
                 writer.dispose(word.message)
-            elif not writer.write(word.message) and not isinstance(subject, int):
-                with self._has_untold:
-                    if not self._stopping:
-                        self._untold.setdefault(subject, word)
+            case How.WRITE:
+                return writer.write(word.message)
+        return True
 
     def _writer(self, channel: Channel, to: str) -> Writer:
         with self._writers_lock:

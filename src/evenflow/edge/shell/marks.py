@@ -108,7 +108,8 @@ class Marks(Closing):
                 self._writer.executemany("REPLACE INTO marks VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
                 self._writer.execute("COMMIT")
             except sqlite3.Error as error:
-                raise StorageError(str(self._file), f"cannot be written: {error}") from None
+                todo = "clients keep what is not safe: make room or mend the disk, and start again"
+                raise StorageError(str(self._file), f"cannot be written: {error}; {todo}") from None
 
     def of(self, client: str, run: str) -> dict[str, int]:
         """How far a run of a client is accepted, by topic."""

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from evenflow.closing import Closing
-from evenflow.errors import PublishTimeout
+from evenflow.errors import EvenflowError, PublishTimeout
 from evenflow.model.headers import joined_headers, view_headers
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ class UnitWriter(Closing):
             while (unit := self._queue.get()) is not None:
                 if self._write(unit):
                     self._on_synced(unit.topic, unit.unit)
+        except EvenflowError as failure:  # who is told says why
+            self._on_failed(failure)
         except BaseException as failure:  # noqa: BLE001 - a door without it accepts nothing
             _log.exception("units of topic %r cannot be written", self._publisher.topic)
             self._on_failed(failure)

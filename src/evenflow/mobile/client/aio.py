@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
 
 MOST_ITEMS: Final = 100_000
 MOST_BYTES: Final = 64 << 20
+AFTER_ERROR_S: Final = 5.0
+"""How long a block that ends by an exception waits until everything is safe."""
 YIELD_ITEMS: Final = 64
 """Who publishes without pause lets the loop work after so many items."""
 
@@ -335,4 +338,9 @@ class AsyncClient(ClientShell):
         return self
 
     async def __aexit__(self, kind: object, *_: object) -> None:
-        await self.close(10.0 if kind is None else 0.0)
+        if kind is None:
+            await self.close()
+            return
+        with suppress(GatewayTimeout):  # what ended the block is what its caller sees
+            await self.close(AFTER_ERROR_S)
+        self._tell_left()

@@ -7,15 +7,16 @@ other, and may publish.
 from __future__ import annotations
 
 import asyncio
-import threading
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from evenflow.closing import Closing
 from evenflow.errors import ClosedError
+from evenflow.loops.thread import LoopThread
 from evenflow.mobile.client import aio
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
     from evenflow.mobile.client.reaching import Patience
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from evenflow.model.given_headers import GivenHeaders
 
     Handler = Callable[[Message], None]
-
-T = TypeVar("T")
 
 
 def connect(
@@ -47,7 +46,7 @@ def connect(
     patience: Patience | None = None,
 ) -> Client:
     """Attach a mobile node to a gateway; as :func:`evenflow.mobile.connect_async`, blocking."""
-    thread = _LoopThread(node)
+    thread = LoopThread(f"evenflow-mobile-{node}", f"client of node {node!r}")
     try:
         client = thread.do(
             aio.connect(
@@ -75,7 +74,7 @@ def connect(
 class Client(Closing):
     """A mobile node; :func:`connect` makes it. Use ``with``."""
 
-    def __init__(self, client: aio.AsyncClient, thread: _LoopThread) -> None:
+    def __init__(self, client: aio.AsyncClient, thread: LoopThread) -> None:
         self._client = client
         self._thread = thread
 
@@ -148,47 +147,19 @@ class Client(Closing):
         if self._thread.ended:
             return
         try:
-            self._thread.do(self._client.close(timeout_s))
+            with suppress(ClosedError):  # another thread was first
+                self._thread.do(self._client.close(timeout_s))
         finally:
             self._thread.end()
 
-    def __exit__(self, *raised: object) -> None:
-        self.close(0.0 if any(raised) else 10.0)
-
-
-class _LoopThread:
-    """An event loop in a thread."""
-
-    def __init__(self, node: str) -> None:
-        self._node = node
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._loop.run_forever, name=f"evenflow-mobile-{node}", daemon=True
-        )
-        self._thread.start()
-
-    @property
-    def ended(self) -> bool:
-        return self._loop.is_closed()
-
-    def do(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run something in the loop, and wait for it."""
-        if self.ended:
-            work.close()
-            raise ClosedError(f"client of node {self._node!r}")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+    def __exit__(self, kind: object = None, *_: object) -> None:
+        if kind is None or self._thread.ended:
+            self.close()
+            return
         try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def end(self) -> None:
-        """End loop and thread."""
-        if not self.ended:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
+            self._thread.do(self._client.__aexit__(kind))
+        finally:
+            self._thread.end()
 
 
 def _in_thread(handler: Handler) -> AsyncHandler:

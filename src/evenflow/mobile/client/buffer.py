@@ -79,10 +79,6 @@ class TopicQueue:
         """Whether nothing may be sent to this gateway."""
         return bool(self.unsettled) and self.holder != gateway
 
-    def wired_bytes(self) -> int:
-        """Bytes that the link in use has sent and that are not safe."""
-        return sum(item.size for item in islice(self.unsettled, max(0, self.wired - self.safe)))
-
     def note(self) -> NoteTopic:
         """Return the state, for the disk."""
         return NoteTopic(self.topic, self.safe, self.sent, self.holder)

@@ -65,7 +65,7 @@ class Connections:
         self.position: tuple[float, float] | None = None
         self.topics: tuple[str, ...] = ()
         """Topics that the node may publish to, as the last gateway said."""
-        self.connections = self.lost = self.out_of_place = 0
+        self.connections = self.lost = 0
         self.ended = ""
         """Why nothing is tried any more."""
         self._gateways = tuple(gateways)
@@ -170,7 +170,6 @@ class Connections:
 
     def _refuse(self, session: Session, reason: str, now: float) -> None:
         """A gateway broke the rules: end its connection."""
-        self.out_of_place += 1
         self._do(Drop(session.link, reason))
         self._on_unlinked(Unlinked(session.link, reason), now)
 

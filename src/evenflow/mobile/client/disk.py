@@ -79,6 +79,7 @@ class ClientDisk:
     """
 
     def __init__(self, folder: Path, node: str) -> None:
+        self.folder = folder
         self._path = folder / FILE
         try:
             folder.mkdir(parents=True, exist_ok=True)

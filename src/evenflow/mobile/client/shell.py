@@ -25,6 +25,7 @@ from evenflow.errors import (
     StorageError,
 )
 from evenflow.errors.words import are, counted
+from evenflow.loops.watched import WatchedTasks
 from evenflow.mobile.client import events
 from evenflow.mobile.client.wire import Wire
 from evenflow.mobile.link.frames import Message
@@ -71,6 +72,7 @@ class ClientShell:
         self._late: list[events.Note] = []
         self._asked = self._written = 0
         """How often something was to be written, and how often of these it is."""
+        self._tasks = WatchedTasks(self._on_failed)
         self._committing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._waiting: set[asyncio.Future[None]] = set()
@@ -110,7 +112,7 @@ class ClientShell:
             self._unwritten += actions
             self._asked += 1
             if self._committing is None or self._committing.done():
-                self._committing = asyncio.create_task(self._commit(self._disk))
+                self._committing = self._tasks.begin(self._commit(self._disk), "writing the outbox")
         self._set_timer()
         self._wake()
 
@@ -126,7 +128,11 @@ class ClientShell:
 
     def _on_timer(self) -> None:
         self._timer = None
-        self._tell(events.Tick())
+        try:
+            self._tell(events.Tick())
+        except Exception as failure:  # a client whose time stands still must not seem well
+            log.exception("the client's timer failed")
+            self._on_failed(failure)
 
     def _perform(self, action: events.Action) -> None:
         match action:
@@ -145,7 +151,9 @@ class ClientShell:
             case events.Refused(reason):
                 self._failure = NodeRefused(self._core.identity.node, reason)
             case events.Broken(reason):
-                self._failure = OutboxRefused(self._core.identity.node, reason)
+                node = self._core.identity.node
+                kept = f"in memory of node {node!r}" if self._disk is None else self._disk.folder
+                self._failure = OutboxRefused(str(kept), reason)
             case _:
                 pass
         if self._watcher is not None:
@@ -159,7 +167,7 @@ class ClientShell:
     def _drop(self, link: int, reason: str) -> None:
         wire = self._wires.pop(link, None)
         if wire is not None:
-            task = asyncio.create_task(wire.end(reason))
+            task = self._tasks.begin(wire.end(reason), "ending a link")
             self._ending.add(task)
             task.add_done_callback(self._ending.discard)
 
@@ -188,20 +196,28 @@ class ClientShell:
         asked = self._asked
         await self._until(lambda: self._written >= asked, "publish", None)
 
+    def _on_failed(self, failure: BaseException) -> None:
+        """Something that runs in the background failed: whoever uses the client is told."""
+        if self._failure is None and not self._closed:
+            node = self._core.identity.node
+            error = EvenflowError(f"the client of node {node!r} cannot go on: {failure!r}")
+            error.__cause__ = failure
+            self._fail(error)
+
     def _fail(self, error: EvenflowError) -> None:
-        """The disk failed: nothing more may be promised, or sent."""
+        """Nothing more may be promised, or sent: the disk failed, or the client itself."""
         self._failure = error
-        self._core.handle(events.Close(str(error)), self._loop.time())
         for link in list(self._wires):
             self._drop(link, "the node cannot go on")
         self._wake()
+        self._core.handle(events.Close(str(error)), self._loop.time())
 
     # -- the application ---------------------------------------------------------------------------
 
     def _deliver(self) -> None:
         busy = self._delivering is not None and not self._delivering.done()
         if self._in_hand and self._handler is not None and not busy and not self._closed:
-            self._delivering = asyncio.create_task(self._hand_out())
+            self._delivering = self._tasks.begin(self._hand_out(), "handing out messages")
 
     async def _hand_out(self) -> None:
         while self._in_hand and (handler := self._handler) is not None:
@@ -280,12 +296,20 @@ class ClientShell:
 
     # -- the end -----------------------------------------------------------------------------------
 
+    def _tell_left(self) -> None:
+        """Say how many items no gateway has accepted, and what becomes of them."""
+        left = self._core.buffer.items
+        if left:
+            fate = "given up" if self._disk is None else "kept in the outbox for the next client"
+            log.warning("an exception ended the block of a client: %s %s %s",
+                         counted(left, "item"), are(left), fate)  # fmt: skip
+
     async def _end(self) -> None:
         if self._closed:
             return
         self._tell(events.Close("the node ends"))
         if self._committing is not None:
-            await self._committing
+            await asyncio.gather(self._committing, return_exceptions=True)
         self._closed = True
         self._set_timer()
         self._wake()

@@ -78,11 +78,17 @@ class Wire:
     async def _write(self) -> None:
         assert self._connection is not None
         try:
-            with contextlib.suppress(LinkLost):  # the reader hears of it too, with the reason
-                while self._queue:
-                    frames = tuple(self._queue)
-                    self._queue.clear()
-                    await self._connection.send(*frames)
+            while self._queue:
+                frames = tuple(self._queue)
+                self._queue.clear()
+                await self._connection.send(*frames)
+        except LinkLost:
+            pass  # the reader hears of it too, with the reason
+        except Exception as error:  # what was to go out would be missed by nobody
+            log.exception("writing to a link")
+            self._running.cancel()
+            self._tell(Unlinked(self._link, repr(error)))
+            await self._connection.close("the node failed")
         finally:
             self._writing = None
 

@@ -119,11 +119,6 @@ class Letters:
         first = next(iter(self._letters.values()), None)
         return 0 if first is None else first.time
 
-    @property
-    def next_expiry(self) -> float:
-        """When one expires, in microseconds since 1970."""
-        return self._expiries[0][0] if self._expiries else inf
-
     def add(self, letter: Letter) -> None:
         """Put a letter into the queues of its nodes; its room is taken already."""
         self._letters[letter.number] = letter

@@ -155,6 +155,16 @@ class Mailbox(Closing):
             "mail_oldest_s": lambda: _age(self.report),
         }
 
+    @property
+    def nodes_not_noted(self) -> int:
+        """Times that a node was not noted: there are too many, or none can be called so."""
+        return self._core.directory.not_noted
+
+    @property
+    def malformed_attributes(self) -> int:
+        """Attributes of nodes that could not be read."""
+        return self._core.groups.malformed
+
     # -- the loop ---------------------------------------------------------------------------------
 
     def _guarded(self) -> None:

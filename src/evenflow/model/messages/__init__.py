@@ -24,6 +24,7 @@ message            from -> to              meaning
 ``Refusal``        balancer -> node        you do not fit the topic: no slices for you, and why
 ``Beat``           balancer -> nodes       "I heard your report number n": renews the nodes' leases
 ``MapPage``        balancer -> everybody   the assignment: owner and term of each of 256 slices
+``NewerTerm``      pub., consumer -> bal.  it goes by a newer balancer, which is silent
 ``Receipt``        balancer -> everybody   what one move did
 ``MoveRequest``    operator -> balancer    move slices from one node to another
 ``MoveReply``      balancer -> operator    accepted, or refused and why
@@ -86,6 +87,7 @@ from evenflow.model.messages.balancing import (
     MapPage,
     MoveReply,
     MoveRequest,
+    NewerTerm,
     NodeReport,
     Receipt,
     Refusal,
@@ -163,6 +165,7 @@ __all__ = [
     "MapPage",
     "MoveReply",
     "MoveRequest",
+    "NewerTerm",
     "NodeOutcome",
     "NodeReport",
     "Order",

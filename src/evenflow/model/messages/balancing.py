@@ -27,6 +27,20 @@ from evenflow.model.wire import (
 
 
 @dataclass(frozen=True, slots=True)
+class NewerTerm:
+    """A publisher or a consumer hears an older balancer than the newest it has heard.
+
+    It goes by the newer one, which is silent: who leads has to claim above it.
+    """
+
+    topic: KeyText
+    source: KeyText
+    """Who says so."""
+    term: Term
+    """The newest that the newer balancer can have given out."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeReport:
     """What a node holds and does. The last one of each node is kept for late readers."""
 

@@ -6,9 +6,9 @@ the best place before it has grown (`births`). Both together are the paper's com
 (VI-C), and the same steps.
 
 There is no centre. Every broker knows loads: those of all others, which tell it (`gossip`), or
-those around it (`vicinity`), and then it asks for others (`asked_places`). It wakes now and then on
-its own, decides by algorithm 2 (`decision`) whether its smallest topic has a better place, and has
-it moved::
+those around it (`vicinity`), and then it asks for others (`asked_places`). Who knows all may have a
+plan for new topics (`planned_places`). It wakes now and then on its own, decides by algorithm 2
+(`decision`) whether its smallest topic has a better place, and has it moved::
 
     search    a better place is found by what is known, or asked for  AskPlace, PlaceIs
     offer     the broker that would lead the topic is asked           Offer, OfferReply
@@ -44,7 +44,8 @@ from evenflow.overlay.balancing.known_places import KnownPlaces
 from evenflow.overlay.balancing.loads import Level
 from evenflow.overlay.balancing.own_share import OwnShare, Reservation
 from evenflow.overlay.balancing.places import Wish, in_bytes
-from evenflow.overlay.balancing.selections import GOSSIP, SELECTIONS
+from evenflow.overlay.balancing.planned_places import PlannedPlaces
+from evenflow.overlay.balancing.selections import GOSSIP, PLANNED, SELECTIONS
 from evenflow.overlay.balancing.vicinity import Vicinity
 from evenflow.overlay.members.mail import MOST_HOPS
 from evenflow.overlay.protocol.events import LogMove
@@ -105,9 +106,10 @@ class TopicExchange:
         self._own = OwnShare(host, shelves)
         self._telling: ShareGossip | Vicinity
         self._places: PlaceSearch
-        if host.settings.selection == GOSSIP:
+        if host.settings.selection in (GOSSIP, PLANNED):
+            known = PlannedPlaces if host.settings.selection == PLANNED else KnownPlaces
             self._telling = ShareGossip(host, self._own)
-            self._places = KnownPlaces(host, self._telling.shares)
+            self._places = known(host, self._telling.shares)
         else:
             selection = SELECTIONS.get(host.settings.selection)
             self._telling = Vicinity(host, self._own)

@@ -61,10 +61,14 @@ class KnownPlaces:
         if better is None:
             found(SearchEnd(wish, None, complete=True))
             return
-        coordinate = self._candidates.coordinate(better.spot, self._shares)
+        found(SearchEnd(wish, self._place(placed, better, self._candidates), complete=True))
+
+    def _place(
+        self, placed: PlacedTopic[str], better: Improvement[str], candidates: Candidates
+    ) -> BetterPlace:
+        coordinate = candidates.coordinate(better.spot, self._shares)
         seen = self._loads_seen(placed, better)
-        place = BetterPlace(coordinate, better.spot, better.here, better.there, seen)
-        found(SearchEnd(wish, place, complete=True))
+        return BetterPlace(coordinate, better.spot, better.here, better.there, seen)
 
     def _least(self, *, new: bool) -> float:
         return 0.0 if new else MARGIN * self._shares.mean()

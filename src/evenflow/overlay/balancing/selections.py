@@ -1,4 +1,4 @@
-"""The paper's four selections: of which coordinates a broker hears that looks for a place (V).
+"""Selections: of which coordinates a broker hears that looks for a place (V); the paper's four.
 
 ============  =================================================================================
 individual    random coordinates are asked for their own loads
@@ -20,6 +20,8 @@ from evenflow.registry import Registry
 
 GOSSIP = "gossip"
 """No selection of the paper's: all are told all loads, and nobody asks."""
+PLANNED = "planned"
+"""The same, and new topics go by a plan of all brokers' loads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +47,6 @@ SELECTIONS: Registry[Selection] = Registry(
         "global": Selection(Scope.CELL, everybody=True),
     },
 )
+
+CHOICES = (GOSSIP, PLANNED, *SELECTIONS.names())
+"""All that a broker can be told."""

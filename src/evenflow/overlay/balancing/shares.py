@@ -74,13 +74,20 @@ class Shares:
     def loads(self, without: PlacedTopic[str] | None = None) -> NodeLoads[str]:
         """Return the node loads, without one topic if told."""
         loads: NodeLoads[str] = NodeLoads()
+        for spot, load in self.lying(without):
+            loads.add(spot, load)
+        return loads
+
+    def lying(
+        self, without: PlacedTopic[str] | None = None
+    ) -> Iterator[tuple[tuple[str, ...], float]]:
+        """Yield every spot and the load of the topics there, without one topic if told."""
         for share in self.everyone():
             for led in share.spots:
                 spot, load = (share.broker, *led.others), float(led.load)
                 if without is not None and spot == without.spot:
                     load = max(0.0, load - without.load)
-                loads.add(spot, load)
-        return loads
+                yield spot, load
 
     def mean(self) -> float:
         """Return the mean load of the brokers that told theirs."""

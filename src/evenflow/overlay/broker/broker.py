@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import secrets
 import time
 from itertools import count
@@ -21,7 +20,9 @@ from typing import TYPE_CHECKING
 
 from evenflow.errors import OverlayError
 from evenflow.errors.listening import why_not_listening
+from evenflow.loops.watched import WatchedTasks
 from evenflow.overlay.broker.core import BrokerCore
+from evenflow.overlay.broker.departures import Departures
 from evenflow.overlay.broker.disk import SqliteStore
 from evenflow.overlay.broker.gathered import GatheredEvents
 from evenflow.overlay.broker.move_history import MoveHistory
@@ -53,8 +54,6 @@ if TYPE_CHECKING:
     from evenflow.autonomic.knowledge.history import History
     from evenflow.overlay.protocol.messages import BrokerStatus
     from evenflow.overlay.space.coordinate import Coordinate
-
-_log = logging.getLogger(__name__)
 
 TICK_S = 0.1
 DIAL_S = 0.25
@@ -105,12 +104,11 @@ class Broker:
         self._connections: set[Connection] = set()
         self._numbers = count(1)
         self._wanted: dict[str, asyncio.Task[None]] = {}
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = WatchedTasks(self._fail)
         self._probes: set[asyncio.Task[None]] = set()
         self._paused = False
         self._move_history = MoveHistory(name, history) if history is not None else None
-        self._living: frozenset[str] = frozenset()
-        self._gone: set[str] = set()
+        self._departures = Departures()
         self.status: BrokerStatus | None = None
         """Its status within the last second, or few; may be read from any thread."""
 
@@ -128,13 +126,13 @@ class Broker:
         except BaseException:
             self._store.abandon()
             raise
-        self._tasks = [
-            asyncio.create_task(self._pump()),
-            asyncio.create_task(self._tick()),
-            *(asyncio.create_task(self._join(contact)) for contact in self._contacts),
-        ]
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._tasks.begin(self._pump(), "the broker's work")
+        self._tasks.begin(self._tick(), "the broker's clock")
+        for contact in self._contacts:
+            self._tasks.begin(self._join(contact), f"joining {contact}")
         if self._move_history is not None:
-            self._tasks.append(asyncio.create_task(self._move_history.run()))
+            self._tasks.begin(self._move_history.run(), "the history of moves")
 
     async def _begin(self) -> None:
         """Listen, and take up what is on the disk."""
@@ -164,10 +162,7 @@ class Broker:
 
     async def close(self) -> None:
         """Say goodbye and stop; what was acknowledged is on disk already."""
-        tasks = (*self._tasks, *self._wanted.values(), *self._probes)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.close()
         for farewell in self.core.neighbours.goodbye():
             self._perform(farewell)
         if self._move_history is not None:
@@ -178,8 +173,12 @@ class Broker:
         self._store.close()
 
     async def wait(self) -> None:
-        """Wait until the broker fails; its storage failing (`StorageError`) is the only reason."""
-        await self._tasks[0]
+        """Wait until the broker fails, and raise what it failed by; mostly a `StorageError`."""
+        await asyncio.shield(self._failed)
+
+    def _fail(self, failure: BaseException) -> None:
+        if not self._failed.done():
+            self._failed.set_exception(failure)
 
     async def __aenter__(self) -> Broker:
         await self.start()
@@ -216,24 +215,8 @@ class Broker:
                 self.status = self.core.status()
                 took = time.process_time() - began
                 next_status = time.monotonic() + max(STATUS_S, STATUS_SHARE * took)
-            self._tell_who_went()
+            self._departures.look(self.core.members)
             await asyncio.sleep(TICK_S)
-
-    def _tell_who_went(self) -> None:
-        """Brokers that went since the last tick, and those that are there again: a line each."""
-        living = self.core.members.living
-        for name in sorted(self._living - living.keys()):
-            if self.core.members[name].left:
-                extra = {"event": "broker-left", "broker": name}
-                _log.warning("broker %s has left", name, extra=extra)
-            else:
-                extra = {"event": "broker-died", "broker": name}
-                _log.warning("broker %s died or is not heard any more", name, extra=extra)
-            self._gone.add(name)
-        for name in sorted(self._gone & living.keys()):
-            _log.warning("broker %s is there again", name)
-            self._gone.discard(name)
-        self._living = frozenset(living)
 
     def _report(self, event: Event) -> None:
         self._events.add(event)
@@ -258,7 +241,8 @@ class Broker:
             case Connect(member):
                 self._connect(member)
             case Probe(member) if len(self._probes) < MOST_PROBES:
-                self._probes.add(probe := asyncio.create_task(self._dial(member.address)))
+                dialling = self._dial(member.address)
+                self._probes.add(probe := self._tasks.begin(dialling, f"probing {member.name}"))
                 probe.add_done_callback(self._probes.discard)
             case LogMove() if self._move_history is not None:
                 self._move_history.add(action)
@@ -279,7 +263,9 @@ class Broker:
     def _connect(self, member: Member) -> None:
         if member.name in self._wanted:
             self._wanted.pop(member.name).cancel()
-        self._wanted[member.name] = asyncio.create_task(self._keep_linked(member))
+        self._wanted[member.name] = self._tasks.begin(
+            self._keep_linked(member), f"the link to {member.name}"
+        )
 
     async def _keep_linked(self, member: Member) -> None:
         """Keep a link to a neighbour."""

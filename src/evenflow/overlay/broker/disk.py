@@ -87,7 +87,10 @@ class SqliteStore:
         if tables and version != VERSION:
             self._db.close()
             raise StorageError(
-                str(path), f"it has layout {version}, not {VERSION}: it is of another version"
+                str(path),
+                f"it has layout {version}, and this version of Evenflow reads {VERSION}: run the"
+                " version that wrote it, or start one broker after the other with an empty folder"
+                " (--data); the others give it their copies, but topics of level 1 have only this",
             )
         self._db.execute(f"PRAGMA user_version = {VERSION}")
 

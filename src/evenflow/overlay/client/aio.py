@@ -9,9 +9,10 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from evenflow.errors import OverlayError, StoreTimeout, UnknownTopic
+from evenflow.errors import EvenflowError, OverlayError, StoreRefused, StoreTimeout, UnknownTopic
+from evenflow.loops.watched import WatchedTasks
 from evenflow.overlay.client.core import NOW, Publishing, Reading, Requester
 from evenflow.overlay.client.following import Following
 from evenflow.overlay.client.link import BEAT_S, ClientLink
@@ -51,10 +52,10 @@ class AsyncClient(ClientLink):
         self._publishing: dict[str, Publishing] = {}
         self._stored: dict[str, deque[tuple[int, asyncio.Future[int]]]] = {}
         self._reading: dict[Reading, asyncio.Event] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = WatchedTasks(self._fail)
 
     async def __aenter__(self) -> AsyncClient:
-        self._task = asyncio.create_task(self._run())
+        self._tasks.begin(self._run(), "the store client's connection")
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -63,16 +64,26 @@ class AsyncClient(ClientLink):
     async def close(self) -> None:
         """End subscriptions and the connection; what is not acknowledged may be stored or not."""
         self._closed = True
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._tasks.close()
         if self._connection is not None:
             for following in self._following.values():
                 self._tell(following.leave())
             self._connection.close()
-        waiting = [future for pairs in self._stored.values() for _, future in pairs]
-        for future in (*waiting, *self._calls.values()):
+        for future in self._awaited():
             future.cancel()
+        for event in self._reading.values():
+            event.set()
+
+    def _awaited(self) -> list[asyncio.Future[Any]]:
+        stored = [future for pairs in self._stored.values() for _, future in pairs]
+        return [one for one in (*stored, *self._calls.values()) if not one.done()]
+
+    def _fail(self, failure: BaseException) -> None:
+        """Nothing is asked any more: whoever waits is told so, and who comes later."""
+        self._failure = EvenflowError(f"the store client cannot go on: {failure!r}")
+        self._failure.__cause__ = failure
+        for future in self._awaited():
+            future.set_exception(self._failure)
         for event in self._reading.values():
             event.set()
 
@@ -182,7 +193,11 @@ class AsyncClient(ClientLink):
             pass
 
     async def move(self, topic: str, to: Coordinate) -> DelegateList:
-        """Make another coordinate responsible for what is published from now on."""
+        """Make another coordinate responsible for what is published from now on.
+
+        Raises:
+            StoreRefused: The brokers do not do it now; try again later.
+        """
         home = ShelfId(topic, geographic_hash(topic))
         end = time.monotonic() + self.timeout_s
         while True:
@@ -190,7 +205,7 @@ class AsyncClient(ClientLink):
             if isinstance(answer, MoveDone):
                 return answer.delegates
             if isinstance(answer, Failed) and time.monotonic() > end:
-                raise OverlayError(answer.reason)
+                raise StoreRefused(f"move {topic!r}", answer.reason)
             await asyncio.sleep(BEAT_S)
 
     async def trim(self, topic: str, before: int) -> None:
@@ -237,6 +252,7 @@ class AsyncClient(ClientLink):
         self._request(reading)
         try:
             while not self._closed:
+                self._check_open()
                 while reading.found:
                     yield reading.found.popleft()
                     if len(reading.found) == 0:
@@ -276,6 +292,7 @@ class AsyncClient(ClientLink):
         if publishing.failure:
             self._forget(publishing)
             del self._publishing[publishing.topic], self._stored[publishing.topic]
+            operation = f"publish to {publishing.topic!r}"
             for _, future in waiting:
                 if not future.done():
-                    future.set_exception(OverlayError(publishing.failure))
+                    future.set_exception(StoreRefused(operation, publishing.failure))

@@ -14,14 +14,12 @@ takes another of those it has been told of, and sends again what was not answere
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenflow.closing import Closing
 from evenflow.errors import ClosedError
+from evenflow.loops.thread import LoopThread
 from evenflow.overlay.client.aio import DEFAULT_LEVEL, AsyncClient
 
 if TYPE_CHECKING:
@@ -43,27 +41,12 @@ class Client(Closing):
     """
 
     def __init__(self, brokers: Sequence[str], *, timeout_s: float = 30.0) -> None:
-        self._lock = threading.Lock()
-        """Held while work is begun: nothing is begun after the end."""
-        self._closed = False
-        self._loop = asyncio.new_event_loop()
         self._client = AsyncClient(brokers, timeout_s=timeout_s)
-        self._thread = threading.Thread(
-            target=self._loop.run_forever, name="evenflow-store-client", daemon=True
-        )
-        self._thread.start()
+        self._thread = LoopThread("evenflow-store-client", "store client")
         self._do(self._client.__aenter__())
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        with self._lock:
-            if self._closed:
-                work.close()
-                raise ClosedError("store client")
-            done = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return done.result()
-        except CancelledError:
-            raise ClosedError("store client") from None
+        return self._thread.do(work)
 
     def publish(self, topic: str, payload: bytes, *, level: int = DEFAULT_LEVEL) -> int:
         """Store a message; return its number once as many brokers as the level asks have it."""
@@ -78,8 +61,13 @@ class Client(Closing):
     def subscribe(
         self, topic: str, *, start: int | None = None, level: int = DEFAULT_LEVEL
     ) -> Iterator[Message]:
-        """Yield every message from a time on (now, unless told), each once, without end."""
-        return self._each(self._client.subscribe(topic, start=start, level=level))
+        """Yield every message from a time on (now, unless told), each once, without end.
+
+        Raises:
+            ClosedError: The client was closed meanwhile.
+        """
+        yield from self._each(self._client.subscribe(topic, start=start, level=level))
+        raise ClosedError("store client")
 
     def read(self, topic: str, start: int = 0, end: int | None = None) -> Iterator[Message]:
         """Yield the messages stored from a time up to another, in order.
@@ -125,19 +113,4 @@ class Client(Closing):
 
     def close(self) -> None:
         """End the connection, at once: who waits for an answer in another thread is told so."""
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            ended = asyncio.run_coroutine_threadsafe(self._end(), self._loop)
-        ended.result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    async def _end(self) -> None:
-        await self._client.close()
-        waiting = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+        self._thread.end(self._client.close())

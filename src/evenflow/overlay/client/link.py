@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from evenflow.errors import ClosedError, OverlayError, StoreTimeout
+from evenflow.errors import ClosedError, EvenflowError, OverlayError, StoreTimeout
 from evenflow.overlay.protocol.codec import BODY
 from evenflow.overlay.protocol.connection import Connection, parse_address
 from evenflow.overlay.protocol.messages import (
@@ -82,9 +82,9 @@ class ClientLink(ABC):
         self._following: dict[int, Following] = {}
         """Subscribers, by their numbers."""
         self._closed = False
+        self._failure: EvenflowError | None = None
+        """Why the client cannot go on."""
         self._rng = random.SystemRandom()
-        self.reconnections = -1
-        """How often another connection had to be made."""
 
     @abstractmethod
     def _on_answered(self, requester: Requester) -> None:
@@ -104,6 +104,8 @@ class ClientLink(ABC):
     def _check_open(self) -> None:
         if self._closed:
             raise ClosedError("store client")
+        if self._failure is not None:
+            raise self._failure
 
     async def _call(self, target: Coordinate, node: str, body: Any, end: float) -> Any:
         """Send a request, again and again, until a reply comes."""
@@ -218,7 +220,6 @@ class ClientLink(ABC):
             self._access, self._tried = message.members[0], []
             known = [member.address for member in message.members]
             self._addresses = list(dict.fromkeys(known + self._addresses))[:MOST_ADDRESSES]
-            self.reconnections += 1
             for requester in list(self._due):
                 requester.retry_now()
                 self._request(requester)

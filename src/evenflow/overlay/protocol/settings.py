@@ -28,8 +28,9 @@ class Settings:
     """What a topic is expected to take: it counts as much while it has less, and while it is new
     it is given the best place; 0: topics count what they have, and new ones stay at home."""
     selection: str = "gossip"
-    """How a better place for a topic is found: every broker is told all loads (``gossip``), or it
-    is told those around it and asks for others, by one of the paper's selections."""
+    """How a better place for a topic is found: every broker is told all loads (``gossip``), and new
+    topics go by a plan (``planned``); or it is told those around it and asks for others, by one of
+    the paper's selections."""
     queries: int = 10
     """Coordinates that a decision asks, the own cell or region counted; not with ``global``."""
 

@@ -16,6 +16,7 @@ import logging
 import secrets
 import threading
 import time
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ from evenflow.domain.channels import (
     EVENTS,
     LOADS,
     MOVES,
+    NEWER_TERMS,
     ORDERS,
     PROPERTIES,
     REPORTS,
@@ -65,7 +67,7 @@ from evenflow.slices.balancer.membership.news import News
 from evenflow.slices.balancer.settings import BalancerSettings
 from evenflow.slices.consumer.registry.copies import BALANCER
 from evenflow.slices.consumer.registry.declared import declared_consumers
-from evenflow.slices.control_writers import ControlWriters
+from evenflow.slices.control_writers import FAREWELL_S, ControlWriters
 from evenflow.slices.ending.bookkeeping import Books
 from evenflow.slices.ending.saving import Saving
 
@@ -81,8 +83,8 @@ _LOG = logging.getLogger(__name__)
 TICK_S = 0.02
 """How often the time is looked at when nothing happens."""
 HEARD = (
-    BEATS, REPORTS, LOADS, COSTS, ACKS, MOVES, PROPERTIES, EVENTS, ACTION_OUTCOMES, SILENCES,
-    CUT_ANSWERS, CUTS, WRITER_REQUESTS, CONSUMERS, COPIES, ROOM,
+    BEATS, NEWER_TERMS, REPORTS, LOADS, COSTS, ACKS, MOVES, PROPERTIES, EVENTS, ACTION_OUTCOMES,
+    SILENCES, CUT_ANSWERS, CUTS, WRITER_REQUESTS, CONSUMERS, COPIES, ROOM,
 )  # fmt: skip
 """Who leads is asked before all else: what a balancer finds that stood still may be long over."""
 
@@ -111,46 +113,51 @@ class Balancer(Closing):
         self.error: BaseException | None = None
         self.news = News()
         """What operators hear of it."""
-        self._own = participant is None
-        self._participant = participant or Participant(self.config.domain)
-        self._waiter = self._participant.waiter()
-        self._control_writers = ControlWriters(self._participant)
         self._companions = companions
-        # Listening begins before the time that is given to it.
-        self._listen()
-        now, wall = time.monotonic(), time.time()
-        settings = BalancerSettings.from_config(self.config.balancer)
-        self.leadership = Leadership(
-            now,
-            wall,
-            identity=secrets.randbits(63),
-            quiet=settings.quiet,
-            stall=settings.stall,
-        )
-        self._saving = Saving(self.config.state_folder, self.leadership)
-        try:
+        with ExitStack() as opened:
+            self._enter(participant, opened)
+            now, wall = time.monotonic(), time.time()
+            settings = BalancerSettings.from_config(self.config.balancer)
+            self.leadership = Leadership(
+                now,
+                wall,
+                identity=secrets.randbits(63),
+                quiet=settings.quiet,
+                stall=settings.stall,
+            )
+            self._saving = Saving(self.config.state_folder, self.leadership)
             self.cores = {
                 topic.name: self._core(topic, settings, now, wall)
                 for topic in self.config.all_topics
             }
-            self._starter = NodeStarter(self.config, self._nodes)
             self._history = self._open_history()
+            opened.callback(self._history.close)
+            self._starter = NodeStarter(self.config, self._nodes)
+            opened.callback(self._starter.close)
             self._begin_loop()
-        except EvenflowError:
-            self.close_domain()
-            raise
+            self._opened = opened.pop_all()
         self._stopping = False
         self._next_look = 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="balancer", daemon=True)
         self._thread.start()
 
-    def _listen(self) -> None:
-        """Open the readers of everything that it goes by, and its companions."""
+    def _enter(self, participant: Participant | None, opened: ExitStack) -> None:
+        """Open everything that it hears and speaks by; listening begins before the time for it."""
+        if participant is None:
+            participant = opened.enter_context(Participant(self.config.domain))
+        self._waiter = participant.waiter()
+        opened.callback(self._waiter.close)
         theirs = [(channel, one) for one in self._companions for channel in one.channels]
         self._heard_by = {channel.message_type: one for channel, one in theirs}
-        channels = (*HEARD, *(channel for channel, _ in theirs))
-        self._readers = [self._read(channel) for channel in channels]
+        self._readers: list[Reader] = []
+        for channel in (*HEARD, *(channel for channel, _ in theirs)):
+            reader = participant.reader(channel)
+            opened.callback(reader.close)
+            self._waiter.attach(reader)
+            self._readers.append(reader)
+        self._control_writers = ControlWriters(participant)
+        opened.callback(self._control_writers.close, FAREWELL_S)
 
     def _open_history(self) -> History:
         kept = self.config.history
@@ -192,11 +199,6 @@ class Balancer(Closing):
     def _nodes(self) -> dict[str, NodeReport]:
         return {node: report for core in self.cores.values() for node, report in core.nodes.items()}
 
-    def _read(self, channel: Any) -> Reader:
-        reader = self._participant.reader(channel)
-        self._waiter.attach(reader)
-        return reader
-
     # -- the surface ----------------------------------------------------------------------------
 
     @property
@@ -213,14 +215,7 @@ class Balancer(Closing):
         self._stopping = True
         self._waiter.wake()
         self._thread.join()
-        self._starter.close()
-        self._history.close()
-        self.close_domain()
-
-    def close_domain(self) -> None:
-        """Leave the domain, unless the participant is somebody else's."""
-        if self._own:
-            self._participant.close()
+        self._opened.close()
 
     # -- the loop -------------------------------------------------------------------------------
 

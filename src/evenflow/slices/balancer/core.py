@@ -36,6 +36,7 @@ from evenflow.model.messages import (
     Beat,
     MoveReply,
     MoveRequest,
+    NewerTerm,
     NodeReport,
     Order,
     SliceCosts,
@@ -169,6 +170,9 @@ class BalancerCore:
         match event:
             case Beat():
                 self.leadership.on_beat(event, now)
+                self._follow_leadership(now)
+            case NewerTerm():
+                self.leadership.on_newer_term(event.source, event.term, now)
                 self._follow_leadership(now)
             case NodeReport():
                 actions = self._reported(event, now)

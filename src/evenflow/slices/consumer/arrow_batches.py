@@ -131,10 +131,10 @@ def _by_size(stretches: list[Rows]) -> Iterator[list[pa.Array]]:
 def _many(rows: Rows) -> list[pa.Array]:
     """The columns of many rows: Arrow takes each as it is."""
     return [
-        _words(rows.sender_offsets, rows.senders, pa.string()),
+        _words(rows.sender_offsets, rows.sender_buffer, pa.string()),
         _numbers(rows.ids, pa.int64()),
         _numbers(rows.times, TIME),
-        _words(rows.payload_offsets, rows.payloads, pa.binary()),
+        _words(rows.payload_offsets, rows.payload_buffer, pa.binary()),
     ]
 
 

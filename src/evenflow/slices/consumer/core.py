@@ -41,13 +41,14 @@ from evenflow.model.messages import (
     WriterCut,
 )
 from evenflow.model.slice_map import SliceMap
-from evenflow.slices.actions import NodeGone
+from evenflow.slices.actions import NodeGone, Send
 from evenflow.slices.consumer.epoch_items import EpochItems
 from evenflow.slices.consumer.registry.consumers import Consumers
 from evenflow.slices.consumer.registry.copies import BALANCER, is_expired
 from evenflow.slices.consumer.returning import expired_words, missing_words
 from evenflow.slices.consumer.splits import Point
 from evenflow.slices.consumer.thinned import ThinnedCounts
+from evenflow.slices.heard_balancers import HeardBalancers
 from evenflow.slices.ledger_view import LedgerView
 
 EARLIEST: Final = "earliest"
@@ -72,6 +73,7 @@ class ConsumerCore:
         self.others = Consumers()
         """All consumers that were heard of, this one in earlier lives included."""
         self.map = SliceMap()
+        self._balancers = HeardBalancers(topic, f"consumer {name}")
         self.progress: dict[str, Progress] = {}
         self._keeps = keeps
         self.expired: CommitCopy | None = None
@@ -92,16 +94,21 @@ class ConsumerCore:
 
     # -- events -----------------------------------------------------------------------------------
 
-    def handle(self, event: object, now: float) -> None:
-        """Take in what the domain shows."""
+    def handle(self, event: object, now: float) -> list[Send]:
+        """Take in what the domain shows; return what there is to say to it."""
         match event:
             case MapPage():
                 self.map.apply(event)
+                return self._hear(event.version, now)
             case Progress():
                 self.progress[event.node] = event
                 self.others.learn(event.consumers)
-            case Ledger() | WriterCut():
-                self._on_ledger(event)
+            case Ledger():
+                if self.ledger.on_ledger(event):
+                    self.others.learn(event.consumers)
+                return self._hear(event.version, now)
+            case WriterCut():
+                self.ledger.on_cut(event)
             case EpochClose():
                 self.ledger.revive(event)
                 self.items.on_close(event, now)
@@ -116,12 +123,10 @@ class ConsumerCore:
                 self._seen_by.discard(event.node)
             case _:
                 raise TypeError(f"a consumer cannot handle {type(event).__name__}")
+        return []
 
-    def _on_ledger(self, event: Ledger | WriterCut) -> None:
-        if isinstance(event, WriterCut):
-            self.ledger.on_cut(event)
-        elif self.ledger.on_ledger(event):
-            self.others.learn(event.consumers)
+    def _hear(self, version: int, now: float) -> list[Send]:
+        return [] if self._balancers.hear(version, now) else self._balancers.object(now)
 
     def _compare(self, commit: ConsumerCommit) -> None:
         if commit.consumer == self.name and commit.number > self._number:

@@ -9,28 +9,20 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from evenflow.domain.channels import (
-    CONSUMERS,
-    COPIES,
-    CUT_ANSWERS,
-    CUTS,
-    EPOCHS,
-    LEDGERS,
-    MAPS,
-    PROGRESS,
-    Gone,
-)
+from evenflow.domain import channels
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError, NameTaken
 from evenflow.model.ids import NOWHERE, Position
 from evenflow.model.messages import ConsumerCommit, Progress
-from evenflow.slices.actions import NodeGone
+from evenflow.slices.actions import NodeGone, Send
 from evenflow.slices.consumer.core import EARLIEST, LATEST, ConsumerCore
 from evenflow.slices.consumer.reading import Share
 from evenflow.slices.consumer.ticket import Range
+from evenflow.slices.control_writers import ControlWriters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +42,10 @@ READ_TIMEOUT_S: Final = 120.0
 """How long a reader asks for items that nobody gives, unless told otherwise."""
 LOOK_S: Final = 0.5
 """How long a new participant needs to hear what others keep for it."""
-FOLLOWED: Final = (MAPS, PROGRESS, EPOCHS, CONSUMERS, COPIES, CUTS, LEDGERS)
+FOLLOWED: Final = (
+    channels.MAPS, channels.PROGRESS, channels.EPOCHS, channels.CONSUMERS, channels.COPIES,
+    channels.CUTS, channels.LEDGERS,
+)  # fmt: skip
 ANSWER_S: Final = 0.5
 """How often what a cut waits for is repeated."""
 _LOG = logging.getLogger(__name__)
@@ -85,13 +80,16 @@ class Follower:
         """Whether somebody else commits under this name."""
         self._next_repeat = 0.0
         self._failure: Exception | None = None
-        self.participant = Participant(config.domain)
-        """For whoever watches over this consumer; closed with it."""
-        self._readers = [self.participant.reader(channel) for channel in FOLLOWED]
-        self._waiter = self.participant.waiter(*self._readers)
-        self._writer = self.participant.writer(CONSUMERS)
-        self._answers = self.participant.writer(CUT_ANSWERS)
         self._next_answer = 0.0
+        with ExitStack() as opened:
+            self.participant = opened.enter_context(Participant(config.domain))
+            """For whoever watches over this consumer; closed with it."""
+            self._readers = [self.participant.reader(channel) for channel in FOLLOWED]
+            self._waiter = self.participant.waiter(*self._readers)
+            self._writer = self.participant.writer(channels.CONSUMERS)
+            self._control = ControlWriters(self.participant)
+            self._control.prepare(channels.CUT_ANSWERS, "")
+            opened.pop_all()
         self._thread = threading.Thread(target=self._follow, name="evenflow-follower", daemon=True)
         self._thread.start()
 
@@ -334,10 +332,10 @@ class Follower:
             if now >= self._next_answer and self._core.ledger.preparing():
                 self._next_answer = now + ANSWER_S
                 for answer in self._core.cut_answers():
-                    self._answers.write(answer)
+                    self._control.send(Send(answer))
 
     def _see(self, message: Any, now: float) -> None:
-        if isinstance(message, Gone):
+        if isinstance(message, channels.Gone):
             if message.message_type is Progress and message.key[0] == self._topic:
                 self._core.handle(NodeGone(message.key[1]), now)
             elif message.key == (self._topic, self._consumer):
@@ -347,4 +345,5 @@ class Follower:
             return
         if isinstance(message, ConsumerCommit) and message.consumer == self._consumer:
             self._other = self._committed is None
-        self._core.handle(message, now)
+        for send in self._core.handle(message, now):
+            self._control.send(send)

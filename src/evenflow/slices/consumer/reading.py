@@ -12,7 +12,6 @@ came for ``timeout_s``, or at once when the nodes were told to forget what it as
 
 from __future__ import annotations
 
-import contextlib
 import random
 import time
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from pyarrow import ArrowException, flight
 from evenflow.domain.codec import encode
 from evenflow.errors import DecodeError, ReadFailed
 from evenflow.model.ids import Position
+from evenflow.slices.consumer.connections import FlightClients
 from evenflow.slices.consumer.counts import Run, decode_runs
 from evenflow.slices.consumer.finding import find_addresses
 from evenflow.slices.consumer.idle_limit import streamed
@@ -146,6 +146,7 @@ class Reading(Generic[T]):
                 slices,
                 f"{self.said}; the consumer was not registered while these items were kept:"
                 " start it under a new name, a Spark query with a new checkpoint",
+                forgotten=True,
             ) from None
         if reason not in {"moved", "later"}:
             _clients.drop(address)
@@ -258,23 +259,5 @@ def first_epochs(share: Share, time_us: int) -> Iterator[Position]:
     return (Position.parse(one) for one in _Answers(share, SINCE, time_us).run())
 
 
-class _Clients:
-    """Connections, kept from task to task: workers are used again."""
-
-    def __init__(self) -> None:
-        self._open: dict[str, Any] = {}
-
-    def get(self, address: str) -> Any:
-        client = self._open.get(address)
-        if client is None:
-            client = self._open[address] = flight.FlightClient(address)
-        return client
-
-    def drop(self, address: str) -> None:
-        client = self._open.pop(address, None)
-        if client is not None:
-            with contextlib.suppress(flight.FlightError, ArrowException, OSError):
-                client.close()
-
-
-_clients: Final = _Clients()
+_clients: Final = FlightClients()
+"""Workers are used again, so connections are kept from task to task."""

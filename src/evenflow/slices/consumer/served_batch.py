@@ -2,7 +2,8 @@
 
 A :class:`ServedBatch` has the columns that a node's application gets in a
 :class:`~evenflow.model.batch.Batch`, under the same names, but for items of all slices and writers.
-Columns are views into Arrow's buffers. Nothing is copied before single items are asked for.
+Columns are views into Arrow's buffers. Nothing is copied before single items are asked for, by
+iteration or as lists (``senders``, ``payloads``, ``headers``).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from evenflow.slices.consumer.header_column import alike, header_maps
 from evenflow.slices.consumer.row_numbers import NUMBERED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -42,13 +43,20 @@ def joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 def items_of(rows: pa.RecordBatch | pa.Table) -> Iterator[Item]:
     """Yield single items from their columns."""
-    senders = rows.column("sender").cast(pa.large_binary()).to_pylist()
     ids = rows.column("id").to_pylist()
     times = rows.column("time").cast(pa.int64()).to_pylist()
     payloads = rows.column("payload").to_pylist()
-    headers = header_maps(rows) or [{} for _ in ids]
-    for sender, *item in zip(senders, ids, times, payloads, headers, strict=True):
-        yield Item(str(sender, "utf-8", "replace"), *item)
+    yield from map(Item, _senders(rows), ids, times, payloads, _headers(rows))
+
+
+def _senders(rows: pa.RecordBatch | pa.Table) -> list[str]:
+    # By way of bytes: a name that is no UTF-8 is read all the same.
+    names = rows.column("sender").cast(pa.large_binary()).to_pylist()
+    return [str(name, "utf-8", "replace") for name in names]
+
+
+def _headers(rows: pa.RecordBatch | pa.Table) -> list[Mapping[str, bytes]]:
+    return [*(header_maps(rows) or ({} for _ in range(rows.num_rows)))]
 
 
 class ServedBatch:
@@ -96,28 +104,39 @@ class ServedBatch:
 
     @property
     def sender_offsets(self) -> Int32s | Int64s:
-        """One more than there are items: offsets into :attr:`senders`."""
+        """One more than there are items: offsets into :attr:`sender_buffer`."""
         return self._offsets("sender")
 
     @property
-    def senders(self) -> Octets:
-        """The senders' names, UTF-8, one after the other."""
+    def sender_buffer(self) -> Octets:
+        """The senders' names, UTF-8, one after the other; a view."""
         return self._octets("sender")
 
     @property
+    def senders(self) -> list[str]:
+        """The sender of each item."""
+        return _senders(self.rows)
+
+    @property
     def payload_offsets(self) -> Int32s | Int64s:
-        """One more than there are items: offsets into :attr:`payloads`."""
+        """One more than there are items: offsets into :attr:`payload_buffer`."""
         return self._offsets("payload")
 
     @property
-    def payloads(self) -> Octets:
-        """The payloads, one after the other."""
+    def payload_buffer(self) -> Octets:
+        """The payloads, one after the other; a view."""
         return self._octets("payload")
 
     @property
-    def headers(self) -> pa.Array | None:
-        """The headers of each item, an Arrow array of maps; None when no item has any."""
-        return self.rows.column("headers") if "headers" in self.rows.schema.names else None
+    def payloads(self) -> list[bytes]:
+        """The payload of each item."""
+        found: list[bytes] = self.rows.column("payload").to_pylist()
+        return found
+
+    @property
+    def headers(self) -> list[Mapping[str, bytes]]:
+        """The headers of each item; an empty map where it has none."""
+        return _headers(self.rows)
 
     def _numbers(self, name: str) -> npt.NDArray[Any]:
         return np.asarray(self.rows.column(name))

@@ -35,7 +35,7 @@ from evenflow.errors.words import counted
 from evenflow.model.ids import WriterId
 from evenflow.model.messages import Ack, EpochClose, MapPage, Order, Refusal, Step
 from evenflow.slices.actions import Send, WriterGone
-from evenflow.slices.control_writers import ControlWriters
+from evenflow.slices.control_writers import FAREWELL_S, ControlWriters
 
 if TYPE_CHECKING:
     from threading import Condition, Event
@@ -55,6 +55,8 @@ TAKE: Final = 256
 """Samples taken from a reader in one turn."""
 PIECE: Final = 8
 """Samples of items taken from a reader at once."""
+MOST_TAKERS: Final = 64
+"""Nodes to which the way for caches is kept open; far more than take over at the same time."""
 MOST_RUNS: Final = 10_000
 """Runs of items after which a turn ends: some 50 ms, in which nobody else has the core."""
 
@@ -105,6 +107,8 @@ class NodeLoop:
         self._cancelled = 0
         """The newest session that was told to be taken back."""
         self._next_look = 0.0
+        self._takers: dict[str, None] = {}
+        """Nodes that took slices over, the latest last; each start of a node is another one."""
 
     def _control_readers(self, participant: Participant) -> list[Reader]:
         """Readers of what others tell and order; they wake the loop however busy it is."""
@@ -133,6 +137,13 @@ class NodeLoop:
         with self._work:
             actions = self._core.writers.commit()
         self.perform(actions)
+
+    def close(self) -> None:
+        """Leave the domain when the loop has ended, with what was said last."""
+        self._control_waiter.close()
+        for reader in (*self._control, self._data, self._replays):
+            reader.close()
+        self.control_writers.close(FAREWELL_S)
 
     def _wait(self) -> bool:
         """Wait for something to do; whether others may have told or ordered something."""
@@ -185,7 +196,17 @@ class NodeLoop:
                         takers.append(message.peer)
         self.perform(actions)
         for taker in takers:
-            self.control_writers.prepare(CACHE, taker)
+            self._meet(taker)
+
+    def _meet(self, taker: str) -> None:
+        """Open the way to a node that takes slices over; those of long ago are closed."""
+        self._takers.pop(taker, None)
+        self._takers[taker] = None
+        while len(self._takers) > MOST_TAKERS:
+            oldest = next(iter(self._takers))
+            del self._takers[oldest]
+            self.control_writers.forget(oldest)
+        self.control_writers.prepare(CACHE, taker)
 
     def _take_items(self, reader: Reader, now: float, *, replayed: bool) -> None:
         """Take in samples; what costs time is not how many they are, but how many slices' items."""

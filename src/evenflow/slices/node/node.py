@@ -17,8 +17,9 @@ import secrets
 import socket
 import threading
 import time
+from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from evenflow.autonomic.rates import Usage, take_part
 from evenflow.closing import Closing
@@ -45,15 +46,18 @@ from evenflow.slices.spill import open_spill
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evenflow.autonomic.rates import Part
     from evenflow.domain.cyclone import Waiter
     from evenflow.model.messages import NodeReport
     from evenflow.slices.node.application.replying import SendsMany
     from evenflow.slices.node.application.snapshotting import StateStore
     from evenflow.slices.node.worker import OnNewData
-    from evenflow.slices.spill import Spill
+
+    class _Closes(Protocol):
+        def close(self) -> None: ...
+
 
 _LOG = logging.getLogger(__name__)
+Part = TypeVar("Part", bound="_Closes")
 
 
 class Node(Closing):
@@ -94,10 +98,6 @@ class Node(Closing):
         self.id = NodeId.of(name, secrets.token_hex(3))
         self.error: BaseException | None = None
         """Why the node stopped, when it did not stop by request."""
-        # Before anything is opened that would have to be closed again.
-        spill = open_spill("node", self.config.node.spill_dir, self.config.node.spill_bytes)
-        self._own = participant is None
-        self._participant = participant or Participant(self.config.domain)
         self._lock = threading.Lock()
         self._work = threading.Condition(self._lock)
         self._stopping = threading.Event()
@@ -108,27 +108,31 @@ class Node(Closing):
             stateful=stateful(on_new_data) is not None,
             durable=snapshots is not None,
         )
-        self._core = self._begin_core(settings, spill)
-        waiter = self._participant.waiter()
-        self._serving = self._serve(waiter)
-        self._loop = NodeLoop(
-            self._core,
-            self.topic,
-            self._participant,
-            waiter=waiter,
-            work=self._work,
-            stopping=self._stopping,
-            serving=self._serving,
-        )
-        self._dead = self._put_aside_in(on_new_data)
-        self._replying = Replying(topic, self.id, self._loop.control_writers, messenger)
-        self._worker = self._work_with(on_new_data)
-        self._snapshotting = self._snapshot_at(snapshots)
-        self._part = self._take_part()
+        self._core = self._begin_core(settings)
+        self._opened = ExitStack()
+        with self._opened:
+            if snapshots is not None:
+                self._keep(snapshots)
+            self._participant = participant or self._keep(Participant(self.config.domain))
+            waiter = self._keep(self._participant.waiter())
+            self._serving = self._serve(waiter)
+            self._loop = self._begin_loop(waiter)
+            self._dead = self._put_aside_in(on_new_data)
+            self._replying = Replying(topic, self.id, self._loop.control_writers, messenger)
+            self._worker = self._work_with(on_new_data)
+            self._snapshotting = self._snapshot_at(snapshots)
+            self._take_part()
+            self._opened = self._opened.pop_all()
         self._threads = self._start_threads(name)
 
-    def _begin_core(self, settings: NodeSettings, spill: Spill | None) -> NodeCore:
+    def _keep(self, part: Part) -> Part:
+        """Close a part with the node, the last one first; also when the node does not begin."""
+        self._opened.callback(part.close)
+        return part
+
+    def _begin_core(self, settings: NodeSettings) -> NodeCore:
         """The rules of the node, on this machine."""
+        spill = open_spill("node", self.config.node.spill_dir, self.config.node.spill_bytes)
         return NodeCore(
             self.topic.name,
             self.id,
@@ -149,20 +153,21 @@ class Node(Closing):
             return None
         rules.consumers.learn(expected_consumers(self.topic))
         rules.keeps = self.topic.kept is not None
-        return ServingShell(
-            rules,
-            self.topic.name,
-            self.config,
-            participant=self._participant,
-            waiter=waiter,
-            lock=self._lock,
-        )
+        return self._keep(ServingShell(
+            rules, self.topic.name, self.config,
+            participant=self._participant, waiter=waiter, lock=self._lock,
+        ))  # fmt: skip
 
-    def _take_part(self) -> Part | None:
+    def _begin_loop(self, waiter: Waiter) -> NodeLoop:
+        return self._keep(NodeLoop(
+            self._core, self.topic, self._participant,
+            waiter=waiter, work=self._work, stopping=self._stopping, serving=self._serving,
+        ))  # fmt: skip
+
+    def _take_part(self) -> None:
         """Tell what waits here against the cache, of a topic that may be thinned."""
-        if self.topic.thin == NEVER:
-            return None
-        return take_part(self._participant, self.config, self.topic.name, use=self._use)
+        if self.topic.thin != NEVER:
+            self._keep(take_part(self._participant, self.config, self.topic.name, use=self._use))
 
     def _use(self) -> Usage:
         with self._lock:
@@ -193,7 +198,7 @@ class Node(Closing):
         """Where items go that the application cannot process."""
         if on_new_data is None or self.topic.on_error != "dead":
             return None
-        return DeadLetterOffice(self.topic, self.id, self.config, self._participant)
+        return self._keep(DeadLetterOffice(self.topic, self.id, self.config, self._participant))
 
     def _start_threads(self, name: str) -> list[threading.Thread]:
         runs = [("loop", self._loop.run)]
@@ -284,6 +289,11 @@ class Node(Closing):
         return len(self._core.writers.snapshots.unsaved) if self._core.writers.snapshots else 0
 
     @property
+    def states_behind(self) -> int:
+        """Slices with items in their state that no snapshot has yet, and that are not committed."""
+        return self._core.writers.snapshots.behind if self._core.writers.snapshots else 0
+
+    @property
     def unheard(self) -> int:
         """Replies of the application that nobody listens to, or for which there was no room."""
         return self._replying.unheard
@@ -336,9 +346,4 @@ class Node(Closing):
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
-        for part in (self._part, self._serving, self._dead):
-            if part is not None:
-                part.close()
-        self._part = None
-        if self._own:
-            self._participant.close()
+        self._opened.close()

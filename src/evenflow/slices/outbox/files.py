@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import OutboxRefused, StorageError
+from evenflow.slices.forking import watch, watch_no_more
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +51,7 @@ class OutboxFolder:
         except OSError as error:
             raise StorageError(str(path), f"cannot be an outbox: {error.strerror}") from None
         self._take_lock()
+        watch(self)
         for draft in path.glob(f"*{_DRAFT}"):
             draft.unlink()
 
@@ -127,8 +129,13 @@ class OutboxFolder:
         if indexes:
             os.fsync(self._folder)
 
+    def on_forked(self) -> None:
+        """This is a child, in which the lock would outlive the process that has the folder."""
+        self.close()
+
     def close(self) -> None:
         """Let others use the folder."""
+        watch_no_more(self)
         if self._newest >= 0:
             os.close(self._newest)
         os.close(self._folder)

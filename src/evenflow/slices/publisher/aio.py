@@ -13,20 +13,37 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from evenflow.errors import ClosedError, PublishTimeout
 from evenflow.slices.publisher.publisher import Publisher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from os import PathLike
     from types import TracebackType
 
+    from evenflow.clock import Clock
+    from evenflow.config import Config
+    from evenflow.domain.cyclone import Participant
     from evenflow.model.given_headers import GivenHeaders
     from evenflow.model.payload import Payload
+    from evenflow.slices.assignment import Assignment
     from evenflow.slices.publisher.diagnosis import PublisherStats
+    from evenflow.slices.publisher.exchange import CommitHook
 
 T = TypeVar("T")
+
+
+class PublisherOptions(TypedDict, total=False):
+    """What a publisher may be told, besides its topic."""
+
+    config: Config | None
+    assignment: str | Assignment | Callable[[Mapping[str, Any], int], int | None] | None
+    participant: Participant | None
+    on_commit: CommitHook | None
+    outbox: str | PathLike[str] | None
+    clock: Clock | None
 
 
 class AsyncPublisher:
@@ -37,7 +54,7 @@ class AsyncPublisher:
         options: Those of :class:`~evenflow.slices.publisher.publisher.Publisher`.
     """
 
-    def __init__(self, topic: str = "items", **options: Any) -> None:
+    def __init__(self, topic: str = "items", **options: Unpack[PublisherOptions]) -> None:
         self._open = partial(Publisher, topic, **options)
         self._topic = topic
         self._publisher: Publisher | None = None

@@ -40,11 +40,12 @@ from evenflow.model.messages import (
     WriterCut,
 )
 from evenflow.slices.consumer.registry.consumers import Consumers
+from evenflow.slices.heard_balancers import HeardBalancers
 from evenflow.slices.ledger_view import LedgerView
 from evenflow.slices.publisher.entries import is_even
 from evenflow.slices.publisher.epochs import Epochs
 from evenflow.slices.publisher.exchange import Committed, Counts, Exchange, Reaction, Resend
-from evenflow.slices.publisher.fencing import Fencing, HeardBalancers
+from evenflow.slices.publisher.fencing import Fencing
 from evenflow.slices.publisher.keeping.forgetting import Forgetting
 from evenflow.slices.publisher.keeping.formers import Former, Formers
 from evenflow.slices.publisher.renewal import Ending, Renewal, refusal
@@ -106,7 +107,8 @@ class PublisherCore:
             writer, slice_count, limits, routing=self.routing, assign=assign,
             served=served and limits.linger_s > 0, spill=spill, journal=journal,
         )  # fmt: skip
-        self.counts, self.balancers = Counts(), HeardBalancers()
+        self.counts = Counts()
+        self.balancers = HeardBalancers(topic, f"publisher {writer:016x}")
         self.committed_before = 0
         """Items that earlier lives of the writer got committed."""
         self.ledger = LedgerView()
@@ -254,12 +256,11 @@ class PublisherCore:
         if isinstance(message, RoomWanted):
             self.forgetting.on_room_wanted(now)
             return []
-        newest = isinstance(message, WriterCut) or self.balancers.hear(message.version)
         if isinstance(message, MapPage) and self.routing.apply(message):
             self.sealing.on_routes_changed()
-        if newest and isinstance(message, Ledger | WriterCut):
-            return self._on_ledger(message, now)
-        return []
+        if not isinstance(message, WriterCut) and not self.balancers.hear(message.version, now):
+            return list(self.balancers.object(now))
+        return self._on_ledger(message, now) if isinstance(message, Ledger | WriterCut) else []
 
     def _on_node(self, message: Commit | ReplayRequest, now: float) -> list[Reaction]:
         exchange = self._addressed(message.writer) if message.topic == self.topic else None

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import DeliveryTimeout, PublishTimeout, UsageError
-from evenflow.errors.words import have
+from evenflow.errors.words import are, counted, have
+from evenflow.slices.consumer.registry.declared import ARCHIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -22,6 +23,10 @@ _log = logging.getLogger(__name__)
 
 TELL_S: Final = 1.0
 """How long callers wait for room before it is told."""
+AFTER_ERROR_S: Final = 5.0
+"""How long a block that ends by an exception waits until everything is committed."""
+NEVER: Final = float("-inf")
+"""A time before all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,10 @@ def why_blocked(core: PublisherCore, readers: Container[str], now: float) -> str
         return "no node reads this topic (start one with 'evenflow node')"
     consumers = core.consumers
     if consumers is not None and not consumers.names():
-        return "no consumer is registered (a served topic is read by Spark)"
+        return (
+            "no consumer is registered: start a Spark query, evenflow.follow(topic, consumer=NAME)"
+            " or 'evenflow archive'"
+        )
     if unread:
         return f"{unread} of {core.slice_count} slices {have(unread)} no node"
     when = "never" if core.last_commit is None else f"{now - core.last_commit:.1f} s ago"
@@ -115,10 +123,11 @@ def _who_is_behind(consumers: Consumers, writer: int, when: str) -> str:
     behind = consumers.behind(writer)
     names = ", ".join(behind)
     who = f"consumers {names} have" if len(behind) > 1 else f"consumer {names} has"
-    return (
-        f"{who} not committed them (the newest commit: {when}); start what does not run, or"
-        f" release it by 'evenflow consumers forget {behind[0] if behind else 'NAME'}'"
-    )
+    said = f"{who} not committed them (the newest commit: {when})"
+    if ARCHIVE in behind:
+        return f"{said}; 'evenflow archive' writes a durable topic to its store: is it running?"
+    name = behind[0] if behind else "NAME"
+    return f"{said}; start what does not run, or release it by 'evenflow consumers forget {name}'"
 
 
 class Complaints:
@@ -171,6 +180,16 @@ class Complaints:
             outbox=self._outbox,
         )
 
+    def tell_given_up(self, kind: type[BaseException], error: Exception) -> None:
+        """A block ended by an exception, and not everything was committed in the time it had."""
+        items = 0 if self._outbox else self._core.uncommitted
+        given_up = f"{counted(items, 'item')} {are(items)} given up: " if items else ""
+        _log.warning(
+            "%s ended the block of a publisher of topic %s: %s%s",
+            kind.__name__, self._core.topic, given_up, error,
+            extra={"event": "publisher-gave-up", "topic": self._core.topic, "items": items},
+        )  # fmt: skip
+
     def cause(self) -> str:
         """Why what is kept is not committed."""
         cause = why_blocked(self._core, self._writers.readers, self._clock.monotonic())
@@ -183,7 +202,8 @@ class Blockage:
     """What callers wait by; one that lasts is told: a line when it has, and one when it is over.
 
     Callers may give up and come again; as long as they do not stay away it is the same blockage,
-    and told once.
+    and told once. Of several that wait at once, each that gets room shows that publishing goes on;
+    what was told is over when none of them waits any more.
 
     Args:
         core: The publisher.
@@ -200,9 +220,11 @@ class Blockage:
         self._changed = changed
         self._writers = writers
         self._now = clock.monotonic
-        self._since: float | None = None
-        self._left_at = 0.0
-        """When a caller last gave up."""
+        self._waiting = 0
+        """Callers that wait now."""
+        self._since = 0.0
+        self._given_up_at = NEVER
+        """When the last caller left without room; one that comes soon is of the same blockage."""
         self._told = False
 
     def wait(self, ready: Callable[[], object], timeout_s: float) -> None:
@@ -210,35 +232,48 @@ class Blockage:
         if ready():
             return
         now = self._now()
-        deadline = now + timeout_s
-        if self._since is None or now - self._left_at > TELL_S:
+        if not self._waiting and now - self._given_up_at > TELL_S:
             self._since, self._told = now, False
-        quiet = 0.0 if self._told else max(0.0, self._since + TELL_S - now)
-        done = self._changed.wait_for(ready, min(timeout_s, quiet))
+        self._waiting += 1
+        done = False
+        try:
+            done = self._wait_until(now + timeout_s, ready)
+        finally:
+            self._waiting -= 1
+            self._leave(done=done)
+
+    def _wait_until(self, deadline: float, ready: Callable[[], object]) -> bool:
+        while (now := self._now()) < deadline:
+            if not self._told and now - self._since >= TELL_S:
+                self._tell(now)
+            # Others that get room begin it anew, so it may not be told when this wait is over.
+            until = deadline if self._told else min(deadline, self._since + TELL_S)
+            if self._changed.wait_for(ready, until - now):
+                return True
+        return False
+
+    def _leave(self, *, done: bool) -> None:
+        now = self._now()
         if not done:
-            self._tell()
-            done = self._changed.wait_for(ready, max(0.0, deadline - self._now()))
-        self._left_at = self._now()
-        if done:
-            self._end()
+            self._given_up_at = now
+        elif not self._waiting:
+            self._end(now)
+        elif not self._told:
+            self._since = now
 
-    def _tell(self) -> None:
-        assert self._since is not None
-        waited = self._now() - self._since
-        if not self._told and waited >= TELL_S:
-            self._told = True
-            _log.warning(
-                "publishing to topic %s is blocked: %s", self._topic,
-                why_blocked(self._core, self._writers.readers, self._now()),
-                extra={"event": "publisher-blocked", "topic": self._topic},
-            )  # fmt: skip
+    def _tell(self, now: float) -> None:
+        self._told = True
+        _log.warning(
+            "publishing to topic %s is blocked: %s", self._topic,
+            why_blocked(self._core, self._writers.readers, now),
+            extra={"event": "publisher-blocked", "topic": self._topic},
+        )  # fmt: skip
 
-    def _end(self) -> None:
-        assert self._since is not None
+    def _end(self, now: float) -> None:
         if self._told:
-            waited = self._left_at - self._since
+            waited = now - self._since
             _log.warning(
                 "publishing to topic %s goes on after %.1f s", self._topic, waited,
                 extra={"event": "publisher-goes-on", "topic": self._topic, "blocked_s": waited},
             )  # fmt: skip
-        self._since = None
+        self._given_up_at = NEVER

@@ -19,8 +19,9 @@ from evenflow.slices.publisher.entries import entries_of
 
 if TYPE_CHECKING:
     from evenflow.model.batch import Int64s
+    from evenflow.slices.heard_balancers import HeardBalancers
     from evenflow.slices.publisher.entries import Entries
-    from evenflow.slices.publisher.fencing import Fencing, HeardBalancers
+    from evenflow.slices.publisher.fencing import Fencing
     from evenflow.slices.publisher.retention import Lacking, Newly, Retention
     from evenflow.slices.publisher.sending.routing import Routing
 

@@ -11,9 +11,9 @@ ownership it has met in a commit or a replay request, the fencing token.
 
 A commit or a request is heard by this publisher alone: nobody else would notice a term that no
 balancer gave out, and with it the true owners would be shut out. So a term counts only when its
-balancer, or a newer one, was heard in a beat, a map or a ledger; until then the entry is ignored,
-and comes again. What balancers say is heard by the nodes too, and the one that leads claims above
-whatever they have met.
+balancer, or a newer one, was heard in a beat, a map or a ledger
+(:mod:`evenflow.slices.heard_balancers`); until then the entry is ignored, and comes again. What
+balancers say is heard by the nodes too, and the one that leads claims above whatever they have met.
 
 So the floor of a slice moves only in the hands of its newest owner, every number is committed
 once, by one node, and what a new owner was told about the floor stays true until it commits
@@ -27,32 +27,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenflow.slices.terms import balancer_of, newest_of
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
-
-
-class HeardBalancers:
-    """The newest balancer that one publisher has heard."""
-
-    __slots__ = ("_newest",)
-
-    def __init__(self) -> None:
-        self._newest = newest_of(0)
-
-    def hear(self, version: int) -> bool:
-        """A balancer spoke, under a term of its own; whether no newer one was heard."""
-        newest = newest_of(balancer_of(version))
-        self._newest = max(self._newest, newest)
-        return newest == self._newest
-
-    def gave(self, terms: Any) -> npt.NDArray[np.bool_]:
-        """Whether one that was heard, or one before it, can have given out each of some terms."""
-        found: npt.NDArray[np.bool_] = np.asarray(terms, np.uint64) <= np.uint64(self._newest)
-        return found
 
 
 class Fencing:

@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import StorageError
 from evenflow.errors.words import counted
+from evenflow.slices.consumer.registry.declared import expected_consumers
 from evenflow.slices.outbox.outbox import Outbox
 from evenflow.slices.outbox.state import Identity, Progress, State
+from evenflow.slices.publisher.core import PublisherCore
+from evenflow.slices.publisher.renewal import patience_of
 from evenflow.slices.publisher.retention import Retained
+from evenflow.slices.spill import open_spill
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,10 +27,11 @@ if TYPE_CHECKING:
     from threading import Condition, Lock
 
     from evenflow.clock import Clock
-    from evenflow.config import Config
-    from evenflow.slices.publisher.core import PublisherCore, Reaction
+    from evenflow.config import Config, TopicConfig
+    from evenflow.slices.publisher.core import Reaction
+    from evenflow.slices.publisher.gathering import AssignColumns
     from evenflow.slices.publisher.renewal import Renewal
-    from evenflow.slices.publisher.sealing import SealedSample
+    from evenflow.slices.publisher.sealing import Limits, SealedSample
     from evenflow.slices.publisher.sending.owner_writer import OwnerWriters
     from evenflow.slices.publisher.units import Unit
 
@@ -44,6 +49,31 @@ def open_outbox(folder: str | PathLike[str], config: Config, topic: str) -> Outb
     identity = Identity(topic, config.topic(topic).slices, config.domain.id)
     settings = config.publisher
     return Outbox(folder, identity, limit=settings.outbox_bytes, memory=settings.retention_bytes)
+
+
+def begin_core(
+    config: Config, topic: TopicConfig, limits: Limits, assign: AssignColumns, outbox: Outbox | None
+) -> PublisherCore:
+    """The rules of a publisher: of a new writer, or of the one that its outbox belongs to."""
+    settings = config.publisher
+    core = PublisherCore(
+        topic.name,
+        new_writer() if outbox is None else outbox.state.writer,
+        topic.slices,
+        limits,
+        new_writer=new_writer,
+        patience=patience_of(topic, config.node),
+        served=topic.served,
+        keep=topic.kept,
+        assign=assign,
+        spill=open_spill("publisher", settings.spill_dir, settings.spill_bytes),
+        journal=None if outbox is None else outbox.journal,
+    )
+    if outbox is not None:
+        restore(core, outbox)
+    if core.consumers is not None:
+        core.consumers.learn(expected_consumers(topic))
+    return core
 
 
 def restore(core: PublisherCore, outbox: Outbox) -> int:

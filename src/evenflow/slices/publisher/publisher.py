@@ -7,19 +7,22 @@
 
 ``publish`` accepts an item: it has a place in the retention, and will reach the node that owns its
 slice however often that changes. It returns before the item is sent or processed; ``close`` (and so
-the end of the ``with`` block) waits until everything is committed. When as much is uncommitted as
+the end of the ``with`` block) waits until everything is committed. A block that ends by an
+exception waits for at most 5 s, logs what is given up or kept in the outbox, and the exception goes
+on. When as much is uncommitted as
 ``publisher.retention_bytes`` allows, ``publish`` blocks, for at most ``publisher.block_s``: nothing
 is dropped.
 
 With ``publisher.linger_ms = 0`` an item is written by the caller's thread at once; otherwise it
 waits for others, of any slice, as :mod:`evenflow.slices.publisher.sealing` says. Whoever brings
 what fills a sample writes it. ``publish_columns`` touches no single item in Python. All methods may
-be called by any thread.
+be called by any thread, and by no process that is forked later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from os import PathLike
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -33,16 +36,19 @@ from evenflow.model.encoding import ITEM_BYTES, RUN_BYTES
 from evenflow.model.given_headers import GivenHeaders
 from evenflow.model.payload import Payload, encode_payload
 from evenflow.slices.assignment import Assignment, assignment_of
-from evenflow.slices.consumer.registry.declared import expected_consumers
-from evenflow.slices.publisher.core import PublisherCore
-from evenflow.slices.publisher.diagnosis import Complaints, PublisherStats, publisher_stats
+from evenflow.slices.forking import watch
+from evenflow.slices.publisher.diagnosis import (
+    AFTER_ERROR_S,
+    Complaints,
+    PublisherStats,
+    publisher_stats,
+)
 from evenflow.slices.publisher.intake import Intake
-from evenflow.slices.publisher.outlet import new_writer, open_outbox, restore
-from evenflow.slices.publisher.renewal import patience_of
+from evenflow.slices.publisher.outlet import begin_core, open_outbox
 from evenflow.slices.publisher.sealing import Limits
+from evenflow.slices.publisher.sending.forked import StaysWithParent
 from evenflow.slices.publisher.thinning_shell import shell_for
 from evenflow.slices.publisher.units import chunks, table_sizes, unit_of
-from evenflow.slices.spill import open_spill
 
 if TYPE_CHECKING:
     from evenflow.clock import Clock
@@ -54,7 +60,7 @@ _OF_ITEM: Final = ITEM_BYTES + RUN_BYTES
 """Bytes that an item may add to its sample besides sender and payload."""
 
 
-class Publisher:
+class Publisher(StaysWithParent):
     """Publishes to one topic.
 
     Args:
@@ -88,32 +94,26 @@ class Publisher:
         config = config or Config.load()
         cut, settings = config.topic(topic), config.publisher
         clock, self.topic = clock or SystemClock(), topic
-        self._outbox = None if outbox is None else open_outbox(outbox, config, topic)
         assigned = assignment_of(cut.assignment if assignment is None else assignment)
         self._intake = Intake(topic, cut.slices, assigned, clock)
         self._block_s, self._limits = settings.block_s, Limits.of(settings)
-        self._core = PublisherCore(
-            topic,
-            new_writer() if self._outbox is None else self._outbox.state.writer,
-            cut.slices,
-            self._limits,
-            new_writer=new_writer,
-            patience=patience_of(cut, config.node),
-            served=cut.served,
-            keep=cut.kept,
-            assign=self._intake.slices_of_columns,
-            spill=open_spill("publisher", settings.spill_dir, settings.spill_bytes),
-            journal=None if self._outbox is None else self._outbox.journal,
-        )
-        self._recovered = 0 if self._outbox is None else restore(self._core, self._outbox)
-        if self._core.consumers is not None:
-            self._core.consumers.learn(expected_consumers(cut))
         self._leaving, self._left, self._closed = Lock(), Event(), False
         self._own = participant is None
-        self.domain = participant or enter(config.domain)
-        self._shell = shell_for(config, self._core, self.domain, clock, on_commit, self._outbox)
+        with ExitStack() as opened:
+            self._outbox = None if outbox is None else open_outbox(outbox, config, topic)
+            if self._outbox is not None:
+                opened.callback(self._outbox.close)
+            assign = self._intake.slices_of_columns
+            self._core = begin_core(config, cut, self._limits, assign, self._outbox)
+            self._recovered = self._core.retention.items
+            self.domain = participant or enter(config.domain)
+            if self._own:
+                opened.callback(self.domain.close)
+            self._shell = shell_for(config, self._core, self.domain, clock, on_commit, self._outbox)
+            opened.pop_all()  # from here on they are closed with the publisher
         writers, named = self._shell.owner_writers, str(outbox or "")
         self._complaints = Complaints(self._core, writers, clock, named)
+        watch(self)
 
     @property
     def writer(self) -> int:
@@ -271,9 +271,7 @@ class Publisher:
             raise self._complaints.late("flush", timeout, self._core.retention.items)
 
     def close(self, timeout: float | None = None) -> None:
-        """Write everything, wait until it is committed, and leave.
-
-        Who calls it while another thread does waits until that one has left.
+        """Write everything, wait until it is committed, and leave; a second call waits for that.
 
         Raises:
             DeliveryTimeout: Some items were not committed in time. They are lost with the publisher
@@ -299,7 +297,7 @@ class Publisher:
     def stats(self) -> PublisherStats:
         """What this publisher has done and holds."""
         return publisher_stats(
-            self._core, refused=self._intake.refused, replayed=self._shell.replayer.replayed,
+            self._core, refused=self._intake.refused, replayed=self._shell.replayed,
             writers=self._shell.owner_writers, recovered=self._recovered,
         )  # fmt: skip
 
@@ -313,8 +311,11 @@ class Publisher:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
-        elif self._begin_to_leave():
-            self._leave()
+            return
+        try:
+            self.close(min(self._block_s, AFTER_ERROR_S))
+        except Exception as error:  # noqa: BLE001 - what ended the block is what its caller sees
+            self._complaints.tell_given_up(kind, error)
 
     # -- inside ------------------------------------------------------------------------------------
 

@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.domain import channels
 from evenflow.errors import ClosedError
-from evenflow.model.messages import Beat, ConsumerCommit, Progress, ReplayAnswer, ReplayRequest
-from evenflow.slices.actions import Send
-from evenflow.slices.publisher.core import Committed, PublisherCore, Resend
+from evenflow.model.messages import Beat, ConsumerCommit, Progress, ReplayRequest
+from evenflow.slices.publisher.core import Committed, PublisherCore
 from evenflow.slices.publisher.diagnosis import Blockage
-from evenflow.slices.publisher.exchange import tell_committed
-from evenflow.slices.publisher.hearing import Hearing
 from evenflow.slices.publisher.outlet import Outlet
+from evenflow.slices.publisher.performer import Performer
+from evenflow.slices.publisher.sending.control_readers import ControlReaders
 from evenflow.slices.publisher.sending.members import Members
 from evenflow.slices.publisher.sending.owner_writer import OwnerWriters
-from evenflow.slices.publisher.sending.replayer import Replayer
 
 if TYPE_CHECKING:
     from evenflow.clock import Clock
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from evenflow.slices.publisher.core import Reaction
     from evenflow.slices.publisher.exchange import CommitHook
     from evenflow.slices.publisher.gathering import Row
-    from evenflow.slices.publisher.hearing import Heard
+    from evenflow.slices.publisher.sending.control_readers import Heard
     from evenflow.slices.publisher.units import Unit
 
 _POLL_S: Final = 0.005
@@ -64,7 +62,7 @@ class PublisherShell:
         on_commit: CommitHook | None = None,
         outbox: Outbox | None = None,
     ) -> None:
-        self.core, self._clock, self._on_commit = core, clock, on_commit
+        self.core, self._clock = core, clock
         # A plain lock: a Condition's own is slower to take, and every item takes it.
         self._lock = Lock()
         self._changed = Condition(self._lock)
@@ -78,14 +76,19 @@ class PublisherShell:
         self._outlet = Outlet(core, self.owner_writers, outbox, clock)
         self._members = Members(core.topic, self.owner_writers)
         self._epochs = participant.writer(channels.EPOCHS)
-        self._hearing = Hearing(participant, core)
+        self._control_readers = ControlReaders(participant, core)
         # Before the first item: nodes that have something of a writer wait for it.
         hello = core.epochs.hello(clock.monotonic())
         self._epochs.write(core.close_epoch(clock.monotonic()) or hello)
-        self.replayer = Replayer(participant, core.topic, clock)
+        self._performer = Performer(participant, core.topic, clock, on_commit, self._on_failure)
         self._outlet.start(self._changed, self._lock, self._drain, self._on_failure)
         self._thread = Thread(target=self._serve, name=f"publisher-{core.topic}", daemon=True)
         self._thread.start()
+
+    @property
+    def replayed(self) -> int:
+        """Samples sent again."""
+        return self._performer.replayed
 
     # -- callers' threads --------------------------------------------------------------------------
 
@@ -155,7 +158,7 @@ class PublisherShell:
             now = self._clock.monotonic()
             self.owner_writers.drain(touched, now)
             if self.owner_writers.needs_care and self._sleeps_until > now + _POLL_S:
-                self._hearing.wake()
+                self._control_readers.wake()
 
     def flush(self, timeout_s: float) -> bool:
         """Write everything; return whether it is acknowledged in time."""
@@ -168,7 +171,7 @@ class PublisherShell:
             if self.core.consumers is not None:
                 # Of a served topic nothing can be read whose epoch is not closed.
                 self.core.epochs.hurry()
-                self._hearing.wake()
+                self._control_readers.wake()
         self._drain(touched)
         while True:
             with self._lock:
@@ -191,7 +194,7 @@ class PublisherShell:
             self._check()
             self._closing = True
             self.core.epochs.hurry()
-            self._hearing.wake()
+            self._control_readers.wake()
             self._changed.wait_for(lambda: self._failure or not self.core.uncommitted, timeout_s)
             if self._failure is not None:
                 raise self._failure
@@ -202,7 +205,7 @@ class PublisherShell:
         with self._changed:
             self._closing = self._stopping = True
             self._changed.notify_all()
-        self._hearing.wake()
+        self._control_readers.wake()
         self._thread.join()
         try:
             self._outlet.close(self._lock)
@@ -210,9 +213,9 @@ class PublisherShell:
                 self._announce(self._clock.monotonic())
                 self._speak_for_formers(_FOREVER)
         finally:
-            self.replayer.close()
+            self._performer.close()
             self._epochs.wait_acked(_FAREWELL_S)
-            for one in (self._hearing, self.owner_writers, self._epochs):
+            for one in (self._control_readers, self.owner_writers, self._epochs):
                 one.close()
 
     def _is_announced(self, epoch: int) -> bool:
@@ -237,14 +240,14 @@ class PublisherShell:
 
     def _wake_if_due(self) -> None:
         if (due := self.core.deadline()) is not None and due < self._sleeps_until:
-            self._hearing.wake()
+            self._control_readers.wake()
 
     # -- service thread ----------------------------------------------------------------------------
 
     def _serve(self) -> None:
         try:
             while not self._stopping:
-                self._hearing.wait(self._pause())
+                self._control_readers.wait(self._pause())
                 self._receive()
                 self._tend()
         except BaseException as failure:  # noqa: BLE001 - callers must learn why nothing moves
@@ -266,7 +269,7 @@ class PublisherShell:
         return max(0.0, until - now)
 
     def _receive(self) -> None:
-        for message in self._hearing.take():
+        for message in self._control_readers.take():
             if not isinstance(message, channels.Gone):
                 self._handle(message)
             elif message.message_type is ConsumerCommit:
@@ -289,7 +292,7 @@ class PublisherShell:
         self._follow()
         for reaction in reactions:
             try:
-                self._perform(reaction)
+                self._performer.perform(reaction)
             except Exception:  # noqa: BLE001 - one node's fault is not the others'
                 _log.exception("%s could not be served", type(message).__name__)
 
@@ -299,19 +302,10 @@ class PublisherShell:
             self._changed.notify_all()
 
     def _follow(self) -> None:
-        if self._hearing.follow(self.core):
-            self.replayer.forget()
+        if self._control_readers.follow(self.core):
+            self._performer.forget()
             if self.core.consumers is None:  # epochs of a served topic go on, and none is 0
                 self._epochs.write(self.core.epochs.hello(self._clock.monotonic()))
-
-    def _perform(self, reaction: Reaction) -> None:
-        match reaction:
-            case Committed(newly, node) if self._on_commit is not None:
-                tell_committed(self._on_commit, newly, node)
-            case Send(ReplayAnswer() as answer, node):
-                self.replayer.answer(node, answer)
-            case Resend(node, lacking):
-                self.replayer.resend(node, lacking)
 
     def _tend(self) -> None:
         now = self._clock.monotonic()
@@ -323,7 +317,7 @@ class PublisherShell:
             touched = self._outlet.put(sealed, now)
         self._follow()
         for reaction in reactions:
-            self._perform(reaction)
+            self._performer.perform(reaction)
         self._drain(touched)
         if ending:
             self._outlet.on_epoch_ended(now)

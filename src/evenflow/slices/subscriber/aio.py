@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, Self, TypedDict, TypeVar, Unpack, cast
 
 from evenflow.errors import ClosedError
 from evenflow.model.batch import Batch
@@ -17,8 +17,10 @@ from evenflow.slices.subscriber.replies import Replies, Reply
 from evenflow.slices.subscriber.subscriber import Subscriber
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
+    from evenflow.config import Config
+    from evenflow.domain.cyclone import Participant
     from evenflow.slices.publisher.publisher import Publisher
     from evenflow.slices.subscriber.reception import Reception
     from evenflow.slices.subscriber.replies import RepliesStats
@@ -98,15 +100,26 @@ class AsyncReception(Generic[T]):
         return self._reception
 
 
+class SubscriberOptions(TypedDict, total=False):
+    """What a subscriber may be told, besides its topic."""
+
+    senders: Collection[str]
+    slices: Collection[int]
+    reliable: bool
+    queue_bytes: int
+    config: Config | None
+    participant: Participant | None
+
+
 class AsyncSubscriber(AsyncReception[Batch]):
-    """Receives the items of one topic; see :class:`~evenflow.slices.subscriber.Subscriber`.
+    """Receives the items of one topic; as ``Subscriber``.
 
     Args:
         topic: Name of the topic.
         options: Those of :class:`~evenflow.slices.subscriber.subscriber.Subscriber`.
     """
 
-    def __init__(self, topic: str = "items", **options: Any) -> None:
+    def __init__(self, topic: str = "items", **options: Unpack[SubscriberOptions]) -> None:
         super().__init__(f"subscriber of topic {topic!r}", partial(Subscriber, topic, **options))
 
     @property
@@ -121,7 +134,7 @@ class AsyncSubscriber(AsyncReception[Batch]):
 
 
 class AsyncReplies(AsyncReception[Reply]):
-    """Replies to what a publisher published; see :class:`~evenflow.slices.subscriber.Replies`.
+    """Replies to what a publisher published; as ``Replies``.
 
     Args:
         publisher: The publisher; one for asyncio must be open.

@@ -1,11 +1,13 @@
 """What comes by itself, for a program that fetches it when it likes.
 
 A thread takes in whatever arrives, at once, so that nobody in the domain waits for the program; the
-program fetches it one by one, or in a loop. What waits is bounded by who keeps it.
+program fetches it one by one, or in a loop. What waits is bounded by who keeps it. A thread that
+fails does not end in silence: who fetches is told, after all that came before.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from abc import abstractmethod
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from evenflow.domain.cyclone import Participant, Reader
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 WAIT_S: Final = 0.2
@@ -44,6 +47,11 @@ class Reception(Closing, Generic[T]):
         """Guards everything that the thread and the program share."""
         self._listener: Callable[[], None] | None = None
         self._closed = False
+        """Whether :meth:`close` was called."""
+        self._ended = False
+        """Whether the thread takes nothing in any more."""
+        self._failure: Exception | None = None
+        """Why the thread ended, when it did not end by request."""
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @abstractmethod
@@ -72,23 +80,30 @@ class Reception(Closing, Generic[T]):
 
         Raises:
             ClosedError: It is closed, and everything that came has been given.
+            Exception: What keeps it from receiving more; everything that came has been given.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         with self._arrived:
             while (found := self._fetch()) is None:
-                if self._closed:
-                    raise ClosedError(self.name)
+                self._check()
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:
                     return None
                 self._arrived.wait(left)
             return found
 
+    def _check(self) -> None:
+        """Raise when nothing more can come."""
+        if self._failure is not None and not self._closed:
+            raise self._failure
+        if self._closed or self._ended:
+            raise ClosedError(self.name)
+
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> T:
-        """The next; the loop ends when it is closed, by any thread."""
+        """The next; the loop ends when it is closed, by any thread, and raises what went wrong."""
         try:
             found = self.receive()
         except ClosedError:
@@ -126,9 +141,12 @@ class Reception(Closing, Generic[T]):
                     self._listener()
         except ClosedError:
             pass  # its participant is
+        except Exception as failure:  # noqa: BLE001 - told to who fetches
+            _log.exception("%s receives nothing more", self.name)
+            self._failure = failure
         finally:
             with self._arrived:
-                self._closed = True
+                self._ended = True
                 self._arrived.notify_all()
             if self._listener is not None:
                 self._listener()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TOPICS = ["meters", "phasors", "breakers"]
 SKEW_S = 90.0
-SELECTIONS = ("gossip", "individual", "local", "regional", "global")
+SELECTIONS = ("gossip", "individual", "local", "regional", "global", "planned")
 
 
 class Faults:

@@ -94,6 +94,6 @@ class Client:
                 rows = sample.rows
                 notes = np.empty((rows.count, 4), np.int64)
                 notes[:, 0], notes[:, 1], notes[:, 2] = rows.ids, rows.times, now
-                notes[:, 3] = np.frombuffer(rows.payloads.tobytes(), np.int64)
+                notes[:, 3] = np.frombuffer(rows.payload_buffer.tobytes(), np.int64)
                 self._notes.append(notes)
                 self._answered.update(notes[:, 0].tolist())

@@ -91,11 +91,12 @@ def test_a_full_outbox_is_tried_again_and_the_marks_are_not_written_twice(told):
     assert [step[0] for step in disk.steps] == ["marks", "unit", "synced"]
 
 
-def test_a_disk_that_fails_ends_it_and_nothing_is_safe(told):
+def test_a_disk_that_fails_ends_it_and_nothing_is_safe(told, caplog):
     disk = Disk()
     disk.fault = StorageError("marks", "cannot be written")
     assert write(disk, told) is disk.fault
     assert disk.steps == []
+    assert not caplog.records  # who is told says it, in one line
 
 
 def test_closing_while_the_outbox_is_full_says_nothing_is_safe(told):

@@ -14,6 +14,7 @@ from evenflow.access.keys import init_keys
 from evenflow.errors import (
     ClosedError,
     ConfigError,
+    EvenflowError,
     GatewayTimeout,
     LinkLost,
     NodeRefused,
@@ -23,7 +24,7 @@ from evenflow.errors import (
 from evenflow.mobile.client import aio, blocking
 from evenflow.mobile.client.aio import AsyncClient
 from evenflow.mobile.client.disk import ClientDisk
-from evenflow.mobile.client.events import DropItem, KeepItem
+from evenflow.mobile.client.events import Broken, DropItem, KeepItem
 from evenflow.mobile.client.reaching import Patience
 from evenflow.mobile.link.frames import Attributes, Position
 
@@ -377,6 +378,19 @@ def test_an_outbox_is_one_clients_at_a_time(gateway: Gateway, tmp_path: Path) ->
     run(work())
 
 
+def test_an_outbox_that_contradicts_a_gateway_is_named_by_its_folder(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    async def work() -> None:
+        async with await connected(outbox=tmp_path) as car:
+            car._perform(Broken("it was put back from an older copy"))
+            with pytest.raises(OutboxRefused, match="older copy") as raised:
+                await car.publish(b"1")
+            assert raised.value.path == str(tmp_path)
+
+    run(work())
+
+
 def test_a_full_disk_ends_the_client_with_its_reason(gateway: Gateway, tmp_path: Path) -> None:
     kept = []
 
@@ -403,6 +417,37 @@ def test_a_full_disk_ends_the_client_with_its_reason(gateway: Gateway, tmp_path:
     assert kept
     assert [payload for _, _, payload in gateway.items] == kept[: len(gateway.items)]
     disk.close()
+
+
+def test_a_client_whose_disk_fails_in_an_unknown_way_says_so_and_does_not_wait(
+    gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: ClientDisk, notes: object) -> None:
+        raise ZeroDivisionError
+
+    async def work() -> None:
+        async with asyncio.timeout(20), await connected(outbox=tmp_path) as car:
+            monkeypatch.setattr(ClientDisk, "write", broken)
+            for _ in range(2):
+                with pytest.raises(EvenflowError, match=r"'car-7' cannot go on: ZeroDivision"):
+                    await car.publish(b"1")
+
+    run(work())
+
+
+def test_a_link_that_cannot_be_written_is_left_for_another(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        async with await connected() as car:
+            with monkeypatch.context() as broken:
+                broken.setattr(gateway, "take", None)
+                await car.publish(b"1")
+                await until(lambda: car.stats.lost == 1)
+            await car.flush(20)
+
+    run(work())
+    assert [number for _, number, _ in gateway.items] == [1]
 
 
 def test_a_disk_that_is_full_at_the_end_lets_go_of_the_outbox(
@@ -497,3 +542,23 @@ def test_a_blocking_client_that_is_refused_leaves_no_thread(gateway: Gateway) ->
     gateway.refuses = "forged"
     with pytest.raises(NodeRefused):
         blocking.connect(ADDRESS, node="car-7", token="t", trust="ca.pem", patience=AT_ONCE)
+
+
+def test_a_block_that_raises_waits_until_items_are_safe_and_tells_what_is_given_up(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(aio, "AFTER_ERROR_S", 0.1)
+
+    async def fail(**options: Any) -> None:
+        async with await connected(**options) as car:
+            await car.publish(b"one")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(fail())
+    assert [payload for _, _, payload in gateway.items] == [b"one"]
+    assert caplog.records == []
+    gateway.reachable = False
+    with pytest.raises(ZeroDivisionError):
+        run(fail(timeout_s=0))
+    assert "1 item is given up" in caplog.text

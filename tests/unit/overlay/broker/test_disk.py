@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -172,3 +173,12 @@ def test_closing_waits_for_a_commit_in_another_thread(tmp_path: Path) -> None:
     again = SqliteStore(path)
     assert again.load() == [(record(SHELVES[0]), 0)]
     again.close()
+
+
+def test_a_disk_of_another_version_says_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "b.sqlite"
+    SqliteStore(path).close()
+    with closing(sqlite3.connect(path)) as disk:
+        disk.execute("PRAGMA user_version = 99")
+    with pytest.raises(StorageError, match=r"layout 99.*run the version that wrote it.*--data"):
+        SqliteStore(path)

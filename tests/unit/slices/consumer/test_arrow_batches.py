@@ -113,7 +113,7 @@ def test_a_whole_sample_is_not_copied() -> None:
     sample = Sample(encode_items(7, 1, 1, dict.fromkeys(range(20), (1, items))))
     [(record, [piece])] = record_batches(sample.batches())
     assert piece.is_whole
-    ours = sample.rows.payloads.__array_interface__["data"][0]
+    ours = sample.rows.payload_buffer.__array_interface__["data"][0]
     assert record.column("payload").buffers()[2].address == ours
 
 

@@ -40,11 +40,23 @@ def test_columns_have_the_names_they_have_at_a_node() -> None:
     assert batch.slices.tolist() == [2, 2, 7, 7, 7]
     assert batch.writers.tolist() == [WRITER] * 5
     assert batch.numbers.tolist() == [4, 5, 4, 5, 6]
-    assert bytes(batch.payloads) == b"".join(item.payload for item in ITEMS)
+    assert bytes(batch.payload_buffer) == b"".join(item.payload for item in ITEMS)
     assert batch.payload_offsets.tolist() == [0, 0, 1, 3, 6, 10]
-    assert bytes(batch.senders) == b"".join(item.sender.encode() for item in ITEMS)
+    assert bytes(batch.sender_buffer) == b"".join(item.sender.encode() for item in ITEMS)
     assert batch.sender_offsets.tolist() == [0, 8, 16, 24, 32, 40]
     assert str(batch.position) in repr(batch)
+
+
+def test_lists_have_an_entry_for_each_item_at_a_node_and_at_a_consumer() -> None:
+    at_node, item = Sample(encode_items(WRITER, 1, 1, {2: (1, ITEMS)})).batches()[0], ITEMS[2]
+    for batch in (served(), at_node, at_node.between(1, 5)):
+        assert (batch.senders, batch.payloads, batch.headers) == (
+            [one.sender for one in ITEMS],
+            [one.payload for one in ITEMS],
+            [one.headers for one in ITEMS],
+        )
+    part = at_node.between(3, 3)
+    assert (part.senders, part.payloads, part.headers) == ([item.sender], [item.payload], [{}])
 
 
 def test_a_part_of_the_rows_points_into_the_same_bytes() -> None:
@@ -52,12 +64,12 @@ def test_a_part_of_the_rows_points_into_the_same_bytes() -> None:
     part = ServedBatch(whole.rows.slice(3), NOWHERE, END)
     assert list(part) == ITEMS[3:]
     begin, end = part.payload_offsets[:2].tolist()
-    assert bytes(part.payloads[begin:end]) == ITEMS[3].payload
+    assert bytes(part.payload_buffer[begin:end]) == ITEMS[3].payload
 
 
 def test_a_batch_without_items_has_columns_too() -> None:
     batch = ServedBatch(pa.RecordBatch.from_pylist([], NUMBERED), NOWHERE, END)
-    assert (len(batch), list(batch), batch.payloads.tolist()) == (0, [], [])
+    assert (len(batch), list(batch), batch.payloads, batch.headers) == (0, [], [], [])
 
 
 def test_a_sender_that_is_no_text_does_no_harm() -> None:
@@ -84,5 +96,5 @@ def test_a_batch_that_is_too_large_for_32_bits_has_wide_offsets(
     batch = ServedBatch(joined([rows.slice(0, 2), rows.slice(2)]), NOWHERE, END)
     assert batch.rows.column("payload").type == pa.large_binary()
     assert batch.payload_offsets.tolist() == [0, 0, 1, 3, 6, 10]
-    assert bytes(batch.payloads) == b"".join(item.payload for item in ITEMS)
+    assert bytes(batch.payload_buffer) == b"".join(item.payload for item in ITEMS)
     assert list(batch) == ITEMS

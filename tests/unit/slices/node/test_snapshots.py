@@ -200,3 +200,22 @@ def test_a_claim_that_came_too_late_begins_nothing() -> None:
     snapshots.claim(3, 9, own=0)
     snapshots.drop([3])
     assert snapshots.next_job() is None
+
+
+def test_slices_are_behind_until_a_snapshot_of_them_counts() -> None:
+    snapshots = Snapshots(ME, every=1.0, limit=100)
+    assert snapshots.behind == 0
+    snapshots.change(3)
+    assert snapshots.behind == 1
+    snapshots.begin({3: (5, {1: 7})})
+    assert snapshots.behind == 1
+    snapshots.end({3: b"state"}, {})
+    snapshots.change(3)  # it goes on meanwhile
+    snapshots.change(4)
+    assert snapshots.behind == 2
+    job = snapshots.next_job()
+    assert isinstance(job, Write)
+    snapshots.on_records([stored(ME, job.number, 5)])
+    assert snapshots.behind == 2
+    snapshots.drop([3, 4])
+    assert snapshots.behind == 0

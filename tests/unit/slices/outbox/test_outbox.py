@@ -13,6 +13,7 @@ from tests.unit.slices.outbox.domain import Domain, die, until
 from evenflow.domain import channels
 from evenflow.errors import (
     DeliveryTimeout,
+    DomainError,
     OutboxRefused,
     PublishTimeout,
     StorageError,
@@ -20,6 +21,7 @@ from evenflow.errors import (
 )
 from evenflow.model.messages import Commit, EpochClose, ReplayRequest
 from evenflow.slices.outbox import files
+from evenflow.slices.publisher import publisher as publisher_module
 from evenflow.slices.publisher.publisher import Publisher
 
 MIB = 1 << 20
@@ -99,11 +101,18 @@ def test_who_closes_with_items_left_says_that_they_are_kept(domain: Domain, tmp_
 
 
 def test_what_was_not_flushed_is_kept_when_the_with_block_fails(
-    domain: Domain, tmp_path: Path
+    domain: Domain,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    monkeypatch.setattr(publisher_module, "AFTER_ERROR_S", 0.1)
     first = domain.open(tmp_path, linger_ms=1_000)
     first.publish(b"x", id=1)
-    first.__exit__(ZeroDivisionError, ZeroDivisionError(), None)
+    with caplog.at_level("WARNING"):
+        first.__exit__(ZeroDivisionError, ZeroDivisionError(), None)
+    assert "ZeroDivisionError ended the block of a publisher" in caplog.text
+    assert "they are kept in" in caplog.text
     second = Domain().open(tmp_path)
     assert second.stats.recovered == 1
     die(second)
@@ -272,3 +281,17 @@ class TestUnits:
         with pytest.raises(UsageError, match="larger than"):
             publisher.publish_unit(1, [bytes(2 * MIB)])
         publisher.close()
+
+
+def test_a_publisher_that_does_not_start_leaves_its_outbox_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise DomainError("writer of epochs", "refused")
+
+    domain = Domain()
+    with monkeypatch.context() as patched:
+        patched.setattr(publisher_module, "shell_for", refuse)
+        with pytest.raises(DomainError):
+            domain.open(tmp_path)
+    domain.open(tmp_path).close()

@@ -632,7 +632,7 @@ def test_absurd_entries_harm_nothing_and_are_counted(
     entries: list[tuple[int, int, int]], as_commit: bool
 ) -> None:
     core = core_with()
-    core.balancers.hear(2**64 - 1)
+    core.balancers.hear(2**64 - 1, 0.0)
     for slice_id in (0, 0, 1):
         add(core, slice_id, item())
     newest = [2, 1, 0, 0]

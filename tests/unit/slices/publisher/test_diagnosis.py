@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from evenflow.clock import SystemClock
 from evenflow.model.messages import Commit, ConsumerCommit
 from evenflow.slices.publisher import diagnosis
 from evenflow.slices.publisher.core import PublisherCore
@@ -61,7 +63,7 @@ def test_says_how_old_the_last_commit_is() -> None:
 
 def test_a_served_topic_needs_a_consumer() -> None:
     core = core_with_item(served=True)
-    assert "no consumer is registered" in why_blocked(core, READERS, 5.0)
+    assert "no consumer is registered: start a Spark query" in why_blocked(core, READERS, 5.0)
     assert "no node reads this topic" in why_blocked(core, "", 5.0)
 
 
@@ -73,6 +75,17 @@ def test_names_the_consumers_that_are_behind() -> None:
     cause = why_blocked(core, READERS, 5.0)
     assert "consumer alerts has not committed" in cause
     assert "the newest commit: never" in cause
+    assert "'evenflow consumers forget alerts'" in cause
+
+
+def test_an_archive_that_is_behind_is_to_be_started_and_cannot_be_forgotten() -> None:
+    core = core_with_item(served=True)
+    core.end_epoch(0.1)
+    register(core, "archive")
+    cause = why_blocked(core, READERS, 5.0)
+    assert "consumer archive has not committed" in cause
+    assert "'evenflow archive'" in cause
+    assert "forget" not in cause
 
 
 def test_counts_come_from_all_parts() -> None:
@@ -160,3 +173,68 @@ def test_no_wait_is_longer_than_it_was_asked_for(stand_in: tuple[StandIn, Blocka
     time, blockage = stand_in
     blockage.wait(time.ready, 3.0)
     assert time.now == pytest.approx(3.0)
+
+
+class TwoCallers:
+    """Two threads that wait by a blockage, let in one after the other."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(diagnosis, "why_blocked", lambda *_: "no node reads this topic")
+        self.changed = threading.Condition()
+        core: Any = SimpleNamespace(topic="items")
+        writers: Any = SimpleNamespace(readers=())
+        self.blockage = Blockage(core, self.changed, writers, SystemClock())
+        self.room = {"a": False, "b": False}
+        self.failures: list[BaseException] = []
+        self._waits = {name: threading.Event() for name in self.room}
+        self.threads = {
+            name: threading.Thread(target=self._wait, args=(name,)) for name in self.room
+        }
+
+    def _wait(self, name: str) -> None:
+        try:
+            with self.changed:
+                self.blockage.wait(lambda: self._looks(name), 60.0)
+        except AssertionError as error:
+            self.failures.append(error)
+
+    def _looks(self, name: str) -> bool:
+        self._waits[name].set()
+        return self.room[name]
+
+    def start(self) -> None:
+        for name, thread in self.threads.items():
+            thread.start()
+            assert self._waits[name].wait(10.0)
+
+    def make_room(self, name: str) -> None:
+        with self.changed:  # who waits has let go of it
+            self.room[name] = True
+            self.changed.notify_all()
+        self.threads[name].join(10.0)
+        assert not self.threads[name].is_alive()
+
+
+def test_two_threads_may_wait_for_room_at_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    callers = TwoCallers(monkeypatch)
+    callers.start()
+    callers.make_room("a")
+    callers.make_room("b")
+    assert callers.failures == []
+
+
+def test_a_blockage_that_was_told_is_over_when_the_last_caller_has_left(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(diagnosis, "TELL_S", 0.0)
+    callers = TwoCallers(monkeypatch)
+    callers.start()
+    callers.make_room("a")
+    with callers.changed:
+        assert [one.event for one in caplog.records] == ["publisher-blocked"]  # type: ignore[attr-defined]
+    callers.make_room("b")
+    told = [one.event for one in caplog.records]  # type: ignore[attr-defined]
+    assert told == ["publisher-blocked", "publisher-goes-on"]
+    assert callers.failures == []

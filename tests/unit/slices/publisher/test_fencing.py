@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenflow.slices.publisher.fencing import Fencing, HeardBalancers
-from evenflow.slices.terms import Terms
+from evenflow.slices.publisher.fencing import Fencing
 
 NEWEST = 2**64 - 1
 
@@ -51,16 +50,3 @@ def test_admits_exactly_what_is_not_older_than_anything_met(met: list[dict[int, 
         for slice_id, term in terms.items():
             newest[slice_id] = max(newest[slice_id], term)
         assert fencing.terms(range(3)) == tuple(newest)
-
-
-def test_terms_count_up_to_those_of_the_newest_balancer_that_was_heard() -> None:
-    first, second = Terms(100.0, tag=1), Terms(200.0, tag=2)
-    given = [first.new(), first.new(), second.new()]
-    heard = HeardBalancers()
-    assert heard.gave(given).tolist() == [False, False, False]
-    heard.hear(first.first)
-    assert heard.gave(given).tolist() == [True, True, False]
-    heard.hear(second.first)
-    heard.hear(first.newest)  # an older one speaks on
-    assert heard.gave(given).tolist() == [True, True, True]
-    assert heard.gave([NEWEST]).tolist() == [False]

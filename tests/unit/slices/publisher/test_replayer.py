@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from queue import Queue
 
 import numpy as np
 import pytest
@@ -37,8 +38,13 @@ def floors() -> np.ndarray:
 
 
 @pytest.fixture
-def replayer(participant: FakeParticipant) -> Iterator[Replayer]:
-    opened = Replayer(participant, "items", SystemClock())  # type: ignore[arg-type]
+def failures() -> Queue[BaseException]:
+    return Queue()
+
+
+@pytest.fixture
+def replayer(participant: FakeParticipant, failures: Queue[BaseException]) -> Iterator[Replayer]:
+    opened = Replayer(participant, "items", SystemClock(), failures.put)  # type: ignore[arg-type]
     yield opened
     opened.close()
 
@@ -148,3 +154,12 @@ def test_answers_do_not_wait_for_the_samples(
 def test_a_node_with_an_impossible_name_is_refused(replayer: Replayer) -> None:
     with pytest.raises(ConfigError):
         replayer.resend("*", lacking(1))
+
+
+def test_a_fault_of_its_own_is_told_to_the_publisher(
+    replayer: Replayer, participant: FakeParticipant, failures: Queue[BaseException]
+) -> None:
+    participant.writer(REPLAY, "a").readers = 1
+    broken = lacking(1)[0]._replace(floors=None)  # type: ignore[arg-type]
+    replayer.resend("a", (broken,))
+    assert isinstance(failures.get(timeout=LIMIT_S), TypeError)

@@ -32,10 +32,11 @@ from evenflow.model.messages import (
 )
 from evenflow.model.sample import Sample
 from evenflow.slices.assignment import Assignment
+from evenflow.slices.publisher import publisher as publisher_module
 from evenflow.slices.publisher.publisher import Publisher
 from evenflow.slices.publisher.sending import owner_writer
 
-from .fakes import LIMIT_S, FakeParticipant, until
+from .fakes import LIMIT_S, FakeParticipant, leave_at_once, until
 from .items import SLICES, map_page
 
 DATA = channels.data("items")
@@ -93,7 +94,7 @@ def opened(domain: Domain, assignment: Any = "modulo:id", **settings: Any) -> It
         on_commit=on_commit,
     )
     yield publisher
-    publisher.__exit__(RuntimeError, None, None)
+    leave_at_once(publisher)
 
 
 def test_an_item_alone_is_written_after_the_linger(domain: Domain) -> None:
@@ -442,3 +443,22 @@ def test_many_threads_publish_and_flush_without_a_loss(domain: Domain) -> None:
         for node in "ab":
             serials = [sample.serial for sample in domain.samples(node)]
             assert serials == sorted(serials)
+
+
+def test_a_block_that_raises_waits_for_what_can_be_committed_and_tells_what_is_given_up(
+    domain: Domain, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(publisher_module, "AFTER_ERROR_S", 0.2)
+    with opened(domain, epoch_ms=LONG_MS, linger_ms=1_000) as publisher:
+        domain.own(publisher)
+
+        def fail() -> None:
+            with publisher:
+                publisher.publish(b"x", id=1)
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            fail()
+        assert domain.ids() == [1]  # nobody commits it, but it has left the process
+        assert "ZeroDivisionError ended the block of a publisher of topic items" in caplog.text
+        assert "1 item is given up" in caplog.text

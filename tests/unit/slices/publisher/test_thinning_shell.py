@@ -25,7 +25,7 @@ from evenflow.model.messages import (
 )
 from evenflow.slices.publisher.publisher import Publisher
 
-from .fakes import LIMIT_S, FakeParticipant, until
+from .fakes import LIMIT_S, FakeParticipant, leave_at_once, until
 
 LONG_S = 3_600.0
 """A separation, or a lease, that no test lives to see the end of."""
@@ -64,7 +64,7 @@ def opened(
     try:
         yield publisher
     finally:
-        publisher.__exit__(RuntimeError, None, None)
+        leave_at_once(publisher)
 
 
 def separations(domain: FakeParticipant) -> list[SeparationReport]:
@@ -281,6 +281,6 @@ def test_a_closed_publisher_says_so_and_thins_nothing(domain: FakeParticipant) -
     with opened(domain) as publisher:
         assert order(domain, 1, LONG_S).ok
         publisher.publish(b"x", sender="a")
-        publisher.__exit__(RuntimeError, None, None)
+        leave_at_once(publisher)
         with pytest.raises(ClosedError):
             publisher.publish(b"x", sender="a")

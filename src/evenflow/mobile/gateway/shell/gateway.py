@@ -22,6 +22,7 @@ from evenflow.edge.actions import Accept, Complain, GiveUp, Pause, Remember, Res
 from evenflow.edge.shell.disk import DoorDisk
 from evenflow.edge.twins import Life
 from evenflow.errors import DomainError, StorageError
+from evenflow.loops.watched import WatchedTasks
 from evenflow.mobile.gateway.core import GatewayCore
 from evenflow.mobile.gateway.events import (
     CloseLink,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from evenflow.mobile.gateway.events import Action, Event
     from evenflow.mobile.gateway.settings import GatewaySettings
     from evenflow.mobile.gateway.shell.tokens import TokenAdmission
-    from evenflow.mobile.link.connection import Connection, Credentials, Limits, Listener
+    from evenflow.mobile.link.connection import Connection, Counts, Credentials, Limits, Listener
 
 TIME_OF_DAY_S: Final = 0.5
 """How often the core is told the time of day and what was revoked."""
@@ -103,7 +104,7 @@ class Gateway:
         self._numbers = count(1)
         self._listeners: list[Listener] = []
         self._timer: asyncio.TimerHandle | None = None
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = WatchedTasks(self._fail)
         self._started = asyncio.Event()
         self._port: GatewayPort | None = None
         self._problem = ""
@@ -155,10 +156,9 @@ class Gateway:
         )
         self._port = GatewayPort(self.name, self._participant, self._take, self._fail_soon)
         self._handle(TimeOfDay(self._clock.wall(), self._admission.revoked()))
-        self._tasks = [
-            asyncio.create_task(work())
-            for work in (self._tell_time, self._pass_on_revocations, self._tidy)
-        ]
+        self._tasks.begin(self._tell_time(), "the gateway's time of day")
+        self._tasks.begin(self._pass_on_revocations(), "passing on what was revoked")
+        self._tasks.begin(self._tidy(), "tidying the gateway's marks")
         self._started.set()
 
     async def wait(self) -> None:
@@ -303,6 +303,16 @@ class Gateway:
         return self.core.acceptance.uplink.items
 
     @property
+    def counts(self) -> tuple[Counts, ...]:
+        """What its listeners have counted."""
+        return tuple(one.counts for one in self._listeners)
+
+    @property
+    def revocations_not_noted(self) -> int:
+        """Revoked tokens that it cannot refuse, because too many are revoked."""
+        return self._admission.not_noted
+
+    @property
     def uncommitted(self) -> int:
         """Items in the outboxes that nobody has committed."""
         return self._disk.uncommitted
@@ -323,9 +333,7 @@ class Gateway:
         """End: what was accepted stays in the outboxes, unless it is committed in this time."""
         for listener in self._listeners:
             await listener.close(f"gateway {self.name} ends")
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
         if self._timer is not None:
             self._timer.cancel()
         await asyncio.to_thread(self._close_threads, commit_s)

@@ -10,6 +10,7 @@ that client and by the bound of messages, and what it sends again waits once
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,8 @@ from evenflow.mobile.link.connection import LinkLost
 if TYPE_CHECKING:
     from evenflow.mobile.link.connection import Connection
     from evenflow.mobile.link.frames import FromGateway
+
+_log = logging.getLogger(__name__)
 
 MOST_QUEUED: Final = 256
 """A client for which as many frames wait is not read."""
@@ -67,10 +70,15 @@ class Link:
             self._sending = asyncio.create_task(self._send_all())
 
     async def _send_all(self) -> None:
-        with suppress(LinkLost):  # who receives from it is told the same
+        try:
             while self._queue:
                 await self.connection.send(*self._queue.take())
                 self._look()
+        except LinkLost:
+            pass  # who receives from it is told the same
+        except Exception:  # noqa: BLE001 - else the client would wait for frames that never come
+            _log.exception("link of %s", self.connection.peer)
+            self.close("the gateway failed", retry=True)
         self._sending = None
 
     def close(self, reason: str, *, retry: bool) -> None:

@@ -53,6 +53,11 @@ class TokenAdmission:
         """Ids of the tokens that were revoked since this was last asked; it looks at the disk."""
         return self._revocations.refresh()
 
+    @property
+    def not_noted(self) -> int:
+        """Revocations that were heard of and are not known: there are too many."""
+        return self._revocations.not_noted
+
     def pass_on(self) -> None:
         """Tell others what was revoked; it looks at the disk."""
         self._revocations.pass_on()

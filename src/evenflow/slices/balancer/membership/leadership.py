@@ -90,6 +90,13 @@ class Leadership:
             self.terms.learn(newest)
             self.claim_anew(f"{report.node} has met a newer term", now)
 
+    def on_newer_term(self, source: str, term: int, now: float) -> None:
+        """Somebody goes by a newer balancer, which it hears no more."""
+        if term > self.terms.newest:
+            self.terms.learn(term)
+            if self.leads:
+                self.claim_anew(f"{source} has heard a newer balancer", now)
+
     def claim_anew(self, reason: str, now: float) -> None:
         """Somebody balanced here of whom nothing was known: begin anew, above all terms met."""
         self._claim(reason, now)

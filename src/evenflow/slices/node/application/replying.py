@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from evenflow.domain.channels import ITEM_REPLIES, writer_partition
-from evenflow.errors import ClosedError
+from evenflow.errors import ClosedError, UsageError
 from evenflow.slices.node.application.replies import answers, messages_of
 
 if TYPE_CHECKING:
@@ -61,11 +61,20 @@ class Replying:
         """Publishers whose readers were waited for."""
 
     def send(self, batch: Batch, rows: int) -> None:
-        """Send what was answered to the first rows of a batch."""
+        """Send what was answered to the first rows of a batch.
+
+        Raises:
+            UsageError: A reply cannot be sent so.
+        """
         made = answers(batch, rows)
         if not made:
             return
         if self._messenger is not None:
+            if any(one.headers for one in made):
+                raise UsageError(
+                    "a reply to a mobile node has no headers (topics.NAME.replies is 'mobile'):"
+                    " put what they say into its payload"
+                )
             sent = [(one.item.sender, one.payload) for one in made]
             self.replied += self._messenger.send_many(sent)
             return

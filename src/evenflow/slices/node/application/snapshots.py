@@ -153,6 +153,12 @@ class Snapshots:
             for kept in (self._claims, self._changed, self.unsaved):
                 kept.pop(slice_id, None)
 
+    @property
+    def behind(self) -> int:
+        """Slices of which something is in no snapshot that counts: it is not committed."""
+        written = () if self._write is None else (row.slice for row in self._write.rows)
+        return len({*self._changed, *self._taken, *written})
+
     # -- rounds ---------------------------------------------------------------------------------
 
     def due(self, now: float) -> tuple[int, ...]:

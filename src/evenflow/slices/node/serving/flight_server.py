@@ -17,7 +17,7 @@ that may take only so many.
 ``do_action("reads")`` takes what a reader's task has read, an encoded
 :class:`~evenflow.model.messages.SliceReads`, and tells the domain: executors are no part of it.
 
-``do_action("count")`` tells how many items of a ticket are here, for who asks how far somebody is
+``do_action("held")`` tells how many items of a ticket are here, for who asks how far somebody is
 behind.
 
 A refusal is an error whose ``extra_info`` is the reason (``moved``, ``later``, ``forgotten``,

@@ -6,11 +6,13 @@ share the core with the loop under the node's lock.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from evenflow.domain.channels import CONSUMERS, COPIES, PROGRESS, READS, Gone
 from evenflow.errors import ConfigError
 from evenflow.model.messages import CommitCopy, ConsumerCommit, MapPage, Progress
+from evenflow.slices.control_writers import FAREWELL_S, close_writers
 from evenflow.slices.node.serving.choosing import chosen
 from evenflow.slices.node.serving.directory import Directory
 from evenflow.slices.node.serving.flight_server import FlightServer
@@ -53,22 +55,28 @@ class ServingShell:
         self._topic = topic
         self._lock = lock
         self._directory = Directory()
-        self._flight = FlightServer(
-            topic,
-            config.domain.interface,
-            config.node.flight_port,
-            select=self._select,
-            count=self._count,
-            since=self._since,
-            held=self._held,
-            directory=self._directory,
-            tell=participant.writer(READS).write,
-        )
+        with ExitStack() as opened:
+            reads, self._copies = participant.writer(READS), participant.writer(COPIES)
+            opened.callback(close_writers, (reads, self._copies), FAREWELL_S)
+            followed = (CONSUMERS, COPIES, PROGRESS)
+            self._readers = [participant.reader(channel) for channel in followed]
+            for reader in self._readers:
+                opened.callback(reader.close)
+                waiter.attach(reader)
+            self._flight = FlightServer(
+                topic,
+                config.domain.interface,
+                config.node.flight_port,
+                select=self._select,
+                count=self._count,
+                since=self._since,
+                held=self._held,
+                directory=self._directory,
+                tell=reads.write,
+            )
+            opened.callback(self._flight.shutdown)
+            self._opened = opened.pop_all()
         serving.address = self._flight.address
-        self._readers = [participant.reader(channel) for channel in (CONSUMERS, COPIES, PROGRESS)]
-        self._copies = participant.writer(COPIES)
-        for reader in self._readers:
-            waiter.attach(reader)
 
     def take(self) -> None:
         """Take in what consumers and other nodes say; called with the node's lock held."""
@@ -102,8 +110,8 @@ class ServingShell:
         self._directory.handle(page)
 
     def close(self) -> None:
-        """Answer nobody any more."""
-        self._flight.shutdown()
+        """Answer nobody any more, and leave the channels of consumers."""
+        self._opened.close()
 
     def _select(self, asked: Range) -> list[Batch] | Refusal:
         with self._lock:

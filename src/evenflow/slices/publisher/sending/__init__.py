@@ -1,1 +1,1 @@
-"""The ways from a publisher to the nodes: who owns what, writers to owners, replays."""
+"""The ways between a publisher and the domain: who owns what, writers, replays, readers."""

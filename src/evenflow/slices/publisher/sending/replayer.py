@@ -24,6 +24,8 @@ from evenflow.errors import EvenflowError
 from evenflow.model.sample import Sample
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evenflow.clock import Clock
     from evenflow.domain.cyclone import Participant, Writer
     from evenflow.model.batch import Encoded
@@ -71,18 +73,25 @@ class Replayer:
         participant: Where the writers are opened.
         topic: The evenflow topic.
         clock: The time.
+        on_failure: Told when it cannot go on: nodes would ask in vain.
     """
 
-    def __init__(self, participant: Participant, topic: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        participant: Participant,
+        topic: str,
+        clock: Clock,
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
         self._participant = participant
         self._channel = channels.replay(topic)
-        self._clock = clock
+        self._clock, self._on_failure = clock, on_failure
         self._debts: dict[str, _Debt] = {}
         self._changed = Condition()
         self._stopping = False
         self.replayed = 0
         """Samples sent again."""
-        self._thread = Thread(target=self._serve, name=f"evenflow-replay-{topic}", daemon=True)
+        self._thread = Thread(target=self._guarded, name=f"evenflow-replay-{topic}", daemon=True)
         self._thread.start()
 
     def answer(self, node: str, answer: ReplayAnswer) -> None:
@@ -132,6 +141,13 @@ class Replayer:
             )
         debt.asked = now
         return debt
+
+    def _guarded(self) -> None:
+        try:
+            self._serve()
+        except Exception as failure:  # noqa: BLE001 - the publisher ends with it
+            _log.exception("what nodes lack cannot be sent again")
+            self._on_failure(failure)
 
     def _serve(self) -> None:
         while True:

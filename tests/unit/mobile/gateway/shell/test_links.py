@@ -153,3 +153,18 @@ def test_a_link_that_is_lost_while_it_is_sent_to_ends_quietly():
         await link.end()
 
     asyncio.run(play())
+
+
+def test_a_link_that_cannot_be_written_is_closed(caplog):
+    async def play() -> None:
+        wire = Wire()
+        link = Link(1, wire)
+        link.send(object())
+        wire.sent = None  # what was to be sent fails in a way that nobody thought of
+        wire.takes.set()
+        await turns()
+        assert wire.said == "the gateway failed True"
+        await link.end()
+
+    asyncio.run(play())
+    assert "link of somewhere" in caplog.text

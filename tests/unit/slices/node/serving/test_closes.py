@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
-import time
+import sys
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +17,11 @@ from evenflow.slices.node.cache import SliceCache
 from evenflow.slices.node.serving.closes import MOST_CLOSES, Closes, is_satisfied
 from evenflow.slices.node.serving.rules import ServingRules
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+T = TypeVar("T")
 WRITERS = (7, 8)
 SLICES = 6
 
@@ -165,15 +172,34 @@ def test_a_look_goes_on_where_the_one_before_has_stopped() -> None:
     assert Slices.times == begun
 
 
-def test_many_writers_and_slices_are_polled_in_a_part_of_the_time_of_a_fresh_look() -> None:
-    slices, writers = 2_000, 5
+def steps_of(work: Callable[[], T]) -> tuple[int, T]:
+    """How many steps the interpreter takes, and what comes of it: the same on any machine."""
+    steps = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Callable[..., Any]:
+        nonlocal steps
+        frame.f_trace_opcodes = True
+        steps += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        found = work()
+    finally:
+        sys.settrace(before)
+    return steps, found
+
+
+def test_many_writers_and_slices_are_polled_in_a_part_of_the_steps_of_a_fresh_look() -> None:
+    slices, writers = 200, 5
     cache = SliceCache(1 << 40, serving=True)
     for slice_id in range(slices):
         held = cache.hold(slice_id, SliceState.AVAILABLE, 1)
         for writer in range(writers):
             held.track(writer)
     rules, plain = ServingRules("items", "node-1", cache), Plain(cache)
-    times = [0.0, 0.0]
+    steps = [0, 0]
     for poll in range(20):
         epoch = 1 + poll // writers
         for writer in range(writers):
@@ -182,14 +208,14 @@ def test_many_writers_and_slices_are_polled_in_a_part_of_the_time_of_a_fresh_loo
             plain.on_epoch_closed(message)
         for held in cache.held.values():
             held.tracks[poll % writers].next = epoch + 1
-        begun = time.thread_time()
-        rules.poll(float(poll))
-        between = time.thread_time()
-        found = [plain.whole_and_next(writer)[0] for writer in range(writers)]
-        times[0] += between - begun
-        times[1] += time.thread_time() - between
+        taken, _ = steps_of(partial(rules.poll, float(poll)))
+        fresh, found = steps_of(
+            lambda: [plain.whole_and_next(writer)[0] for writer in range(writers)]
+        )
+        steps[0] += taken
+        steps[1] += fresh
         assert found == [epoch if writer <= poll % writers else epoch - 1 for writer in range(5)]
-    assert times[0] < times[1] / 2
+    assert steps[0] < steps[1] / 2
 
 
 def test_the_steps_of_a_writer_that_runs_ahead_stay_even() -> None:

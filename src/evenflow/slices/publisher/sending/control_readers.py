@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class Hearing:
+class ControlReaders:
     """The readers of one publisher.
 
     Args:
