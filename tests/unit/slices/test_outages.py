@@ -287,6 +287,11 @@ def test_state_moves_with_its_slice_whatever_breaks(block: int) -> None:
         stateful_schedule(seed)
 
 
+def test_who_is_refused_for_a_term_that_nobody_alive_gave_out_keeps_its_positions():
+    """A balancer whose clock was ahead is lost with its nodes; its successor is behind it."""
+    stateful_schedule(1201373)
+
+
 def test_who_takes_a_slice_over_after_a_cut_learns_where_its_numbers_start():
     """The writer is back, and its closes do not name that slice: all of it is committed."""
     served_schedule(305062, skewed=False)

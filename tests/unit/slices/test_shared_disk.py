@@ -194,9 +194,9 @@ def test_a_lock_is_waited_for_once_however_many_topics_begin(
 ) -> None:
     """One that waited for each would lead late, take itself for stopped, and begin again."""
     pauses: list[float] = []
-    monkeypatch.setattr("evenflow.slices.ending.disk.time.sleep", pauses.append)
-    # However slow this disk is: it is the lock alone that takes time here.
-    clock = SimpleNamespace(monotonic=lambda: sum(pauses))
+    # However slow this disk is, and whoever else sleeps in this process: the lock alone takes time.
+    clock = SimpleNamespace(sleep=pauses.append, monotonic=lambda: sum(pauses), time=time.time)
+    monkeypatch.setattr("evenflow.slices.ending.disk.time", clock)
     monkeypatch.setattr("evenflow.slices.ending.saving.time", clock)
     leadership = leader(1)
     saving = Saving(tmp_path, leadership)

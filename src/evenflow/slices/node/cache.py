@@ -73,6 +73,18 @@ class HeldSlice:
         """Whether the application may have items of it."""
         return self.state is SliceState.AVAILABLE and not self.loading
 
+    @property
+    def is_shut_out(self) -> bool:
+        """Whether a publisher refused its term.
+
+        It is kept and not processed until the map, or an order, says whose it is.
+        """
+        return self.state is SliceState.GIVING and not self.session
+
+    def shut_out(self) -> None:
+        """A publisher refused its term."""
+        self.state, self.session = SliceState.GIVING, 0
+
     def track(self, writer: int) -> Track:
         """The track of a writer, made when there is none."""
         track = self.tracks.get(writer)

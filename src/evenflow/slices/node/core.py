@@ -219,14 +219,14 @@ class NodeCore:
         if answer.node != self.node:
             return
         self.writers.on_replay_answer(answer, now)
-        stale = set()
+        refused = set()
         for slice_id, term in zip(answer.refused, answer.refused_terms, strict=True):
             self.ownership.see(term)
             self.ownership.meet(slice_id, term)
             held = self.cache.held.get(slice_id)
             if held is not None and held.term < term:
-                stale.add(slice_id)
-        self.orders.give_up(stale)
+                refused.add(slice_id)
+        self.orders.shut_out(refused)
 
     def _on_map_page(self, page: MapPage) -> None:
         if page.slice_count != self._slice_count or page.version < self._pages.get(page.page, 0):

@@ -64,6 +64,22 @@ class Orders:
         dropped = frozenset(slices)
         self._ownership.drop(dropped | self._abandon_sessions(dropped))
 
+    def shut_out(self, slices: Iterable[int]) -> None:
+        """A publisher knows a newer term of these slices: process nothing more of them here.
+
+        Mostly they are somebody else's, and the map says so soon. Not if that term is of a balancer
+        that is gone with all who knew it: then this node gets them again, and its positions and
+        states still hold, as after a session that was cancelled.
+        """
+        refused = frozenset(slices)
+        held = self._cache.held
+        taking = {s for s in refused if held[s].state is SliceState.TAKING}
+        self._ownership.drop(self._abandon_sessions(refused) | taking)
+        for slice_id in refused - taking:
+            held[slice_id].shut_out()
+        self._writers.replay_requests.forget_slices(refused)
+        self._ownership.changed |= bool(refused)
+
     def _abandon_sessions(self, slices: frozenset[int]) -> frozenset[int]:
         """End unfinished sessions over these slices; return what was being taken in them."""
         taking: set[int] = set()
@@ -119,7 +135,8 @@ class Orders:
                 free = all(h and h.usable and h.term < term for h in held)
                 return "" if free else "not all of these slices are available here"
             case Step.ADD:
-                return "some of these slices are here already" if any(held) else ""
+                here = any(h and not h.is_shut_out for h in held)
+                return "some of these slices are here already" if here else ""
         return "" if step is Step.CANCEL else f"there is no session {term} here"
 
     def _remember(self, session: Giver | Taker) -> None:
@@ -204,6 +221,8 @@ class Orders:
         return [self._ack(term, step)]
 
     def _add(self, session: Taker) -> list[Send]:
+        here = session.slices & self._cache.held.keys()
+        self._ownership.drop(frozenset(s for s in here if self._cache.held[s].is_shut_out))
         for slice_id in session.slices:
             if slice_id not in self._cache.held:
                 self._cache.hold(slice_id, SliceState.TAKING, session.term)

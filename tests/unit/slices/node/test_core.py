@@ -100,7 +100,7 @@ def test_items_in_hand_of_a_slice_that_was_lost_and_taken_anew_say_nothing_of_it
     assert node.core.next_delivery(node.now) is not None
     node.core.delivered(0.01)
     assert node.core.next_delivery(node.now) is not None
-    node.hears(answer({}, refused={0: TERM + 1}))
+    node.hears(map_page({0: OTHER}, term=TERM + 1, version=TERM + 1))
     node.hears(order(Step.TAKE, 0, term=TERM + 2))
     assert node.core.delivered(0.01) == []
     node.hears(answer({0: 2}, last=6))

@@ -9,7 +9,7 @@ from evenflow.model.messages import CacheChunk, Commit, Step
 from evenflow.slices.node.failures import LONGEST_PAUSE_S, Failures
 from evenflow.slices.node.lease import Lease
 
-from .alone import TERM, WRITER, Node, answer, batch, order, owner_of
+from .alone import OTHER, TERM, WRITER, Node, answer, batch, map_page, order, owner_of
 
 RETRIES = 2
 
@@ -155,7 +155,7 @@ def test_a_slice_that_was_lost_and_taken_anew_begins_anew() -> None:
     node.gets(batch(first=1, count=1))
     node.core.next_delivery(node.now)
     node.core.failed(0.01, node.now)
-    node.hears(answer({}, refused={0: TERM + 1}))
+    node.hears(map_page({0: OTHER}, term=TERM + 1, version=TERM + 1))
     node.hears(order(Step.TAKE, 0, term=TERM + 2))
     node.hears(answer({0: 0}, last=1))
     node.gets(batch(first=1, count=1), replayed=True)

@@ -75,9 +75,70 @@ def test_a_taken_slice_of_an_older_term_is_refused() -> None:
 def test_a_refusal_of_a_publisher_is_remembered_too() -> None:
     node = owner_of(0, 1)
     node.hears(answer({}, refused={0: TERM + 5}))
-    assert node.state(0) is None
+    assert node.state(0) is SliceState.GIVING
     assert node.state(1) is SliceState.AVAILABLE
     assert reason(node.hears(order(Step.TAKE, 0, term=TERM + 4))) == "a newer term is known here"
+
+
+def test_who_was_refused_processes_nothing_more_until_the_slice_is_its_own_again() -> None:
+    node = owner_of(0)
+    node.gets(batch(first=1, count=2))
+    assert node.works() == [1, 2]
+    node.gets(batch(first=3, count=2))
+    node.hears(answer({}, refused={0: TERM + 5}))
+    assert node.works() == []
+    assert reason(node.hears(order(Step.FREEZE, 0, term=TERM + 6))) != ""
+    node.hears(order(Step.TAKE, 0, term=TERM + 7))
+    node.hears(answer({0: 0}, last=4))
+    # Nobody else has committed anything: what it has processed it has processed.
+    assert node.works() == [3, 4]
+
+
+def test_who_was_refused_tells_the_balancer_that_it_does_not_process_the_slice() -> None:
+    node = owner_of(0)
+    node.polls()
+    node.hears(answer({}, refused={0: TERM + 5}))
+    [report] = node.polls(0.01, NodeReport)
+    assert isinstance(report, NodeReport)
+    assert (report.slices, report.states) == ((0,), (SliceState.GIVING,))
+
+
+def test_who_was_refused_drops_the_slice_when_the_map_names_its_owner() -> None:
+    node = owner_of(0)
+    node.gets(batch(first=1, count=2))
+    node.hears(answer({}, refused={0: TERM + 5}))
+    node.hears(map_page({0: OTHER}, term=TERM + 5, version=TERM + 6))
+    assert node.state(0) is None
+    assert node.core.cache.size == 0
+
+
+def test_who_was_refused_may_be_given_the_slice_by_its_new_owner_at_once() -> None:
+    """The map that names the new owner may come later than the first order of a session."""
+    node = owner_of(0)
+    node.gets(batch(first=1, count=2))
+    node.hears(answer({}, refused={0: TERM + 5}))
+    assert acks(node.hears(order(Step.ADD, 0, term=TERM + 6))) == [(Step.ADD, True)]
+    assert node.state(0) is SliceState.TAKING
+    assert node.core.cache.size == 0
+
+
+def test_a_slice_that_is_being_taken_when_a_publisher_refuses_it_is_dropped() -> None:
+    node = taker()
+    node.hears(answer({}, refused={0: SESSION + 5}))
+    assert node.state(0) is None
+
+
+def test_a_giver_that_was_refused_keeps_its_positions() -> None:
+    node = owner_of(0)
+    node.gets(batch(first=1, count=2))
+    assert node.works() == [1, 2]
+    node.hears(order(Step.FREEZE, 0, term=TERM + 1))
+    node.hears(answer({}, refused={0: TERM + 5}))
+    assert reason(node.hears(order(Step.REMOVE, 0, term=TERM + 1))) != ""
+    node.hears(order(Step.TAKE, 0, term=TERM + 6))
+    node.hears(answer({0: 0}, last=3))
+    node.gets(batch(first=1, count=3), replayed=True)
+    assert node.works() == [3]
 
 
 def test_orders_of_a_former_balancer_begin_nothing() -> None:
