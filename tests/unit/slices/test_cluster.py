@@ -484,7 +484,7 @@ class Disturbed(Restless):
             crash(self.cluster, session, victim)
 
 
-CASES = 5 * settings().max_examples if THOROUGH else 20
+CASES = 3 * settings().max_examples if THOROUGH else 20
 TestRestless = Restless.TestCase
 TestRestless.settings = settings(max_examples=CASES // 8, stateful_step_count=20)
 

@@ -11,7 +11,7 @@ from evenflow.testing.schedules import PATIENCE, calm
 
 pytestmark = pytest.mark.timeout(900)
 THOROUGH = settings().max_examples >= 200
-SEEDS = range(max(1_000, settings().max_examples) if THOROUGH else 40)
+SEEDS = range(max(500, settings().max_examples) if THOROUGH else 40)
 
 
 @pytest.mark.parametrize("block", range(4))

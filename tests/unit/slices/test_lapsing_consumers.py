@@ -97,7 +97,7 @@ def test_one_that_a_ledger_released_is_registered_by_a_ledger_alone() -> None:
 @pytest.mark.parametrize("block", range(2))
 def test_anything_at_any_time(block: int) -> None:
     """More of them: ``python -m evenflow.testing.consumers.lapses FIRST COUNT``."""
-    count = 30 if THOROUGH else 5
+    count = 15 if THOROUGH else 5
     for seed in range(block * count, (block + 1) * count):
         try:
             lapsing_schedule(seed)

@@ -270,7 +270,7 @@ def test_a_publisher_that_died_is_ended_and_all_consumers_have_the_same_of_it() 
 @pytest.mark.parametrize("block", range(4))
 def test_anything_at_any_time(block: int) -> None:
     """More of them: ``python -m evenflow.testing.outages FIRST COUNT``."""
-    count = 30 if THOROUGH else 6
+    count = 20 if THOROUGH else 6
     for seed in range(block * count, (block + 1) * count):
         for schedule in (application_schedule, served_schedule):
             try:

@@ -16,7 +16,7 @@ from evenflow.testing.cluster import SimCluster
 from evenflow.testing.schedules import PATIENCE, random_schedule
 
 THOROUGH = settings().max_examples >= 200
-SEEDS = range(600 if THOROUGH else 40)
+SEEDS = range(300 if THOROUGH else 40)
 
 
 @pytest.mark.parametrize("block", range(4))

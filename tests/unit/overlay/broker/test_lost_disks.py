@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HOME = ShelfId("meters", geographic_hash("meters"))
 BATCH = 20
-SCHEDULES = 200
+SCHEDULES = 80
 
 
 @pytest.mark.parametrize("seed", range(20))
