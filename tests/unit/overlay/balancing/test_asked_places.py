@@ -30,7 +30,7 @@ from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.testing.overlay.cluster import OverlayCluster
 
-from .test_births import TOPIC, add, loads_in_topics, simulated
+from .adding import TOPIC, add, loads_in_topics, simulated
 
 SELECTIONS = ("individual", "local", "regional", "global")
 EVERY = 4.0

@@ -16,7 +16,15 @@ from evenflow.overlay.protocol.settings import Settings
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.testing.overlay.cluster import OverlayCluster
 
-from .test_births import SELDOM, TOPIC, add, loads_in_topics, nothing_moves, simulated
+from .adding import (
+    SELDOM,
+    TOPIC,
+    add,
+    check_topics_made_at_once,
+    loads_in_topics,
+    nothing_moves,
+    simulated,
+)
 
 
 def planning(seed: int, brokers: int, every: float = SELDOM) -> OverlayCluster:
@@ -62,16 +70,7 @@ def test_loads_are_those_of_the_simulation_and_evener_than_the_paper_s(seed: int
 
 
 def test_topics_that_are_made_at_once_keep_to_the_plan() -> None:
-    cluster = planning(5, 6)
-    publishers = [cluster.publisher(f"topic-{number}", 3) for number in range(30)]
-    for publisher in publishers:
-        publisher.add(b"x")
-    cluster.run_until(lambda: all(one.acknowledged == 1 for one in publishers), 60, "make")
-    cluster.run(20)
-    names = [publisher.topic for publisher in publishers]
-    assert max(loads_in_topics(cluster)) < max(simulated(cluster, names, "home"))
-    cluster.settle()
-    cluster.check_all_readable(names, publishers=publishers)
+    check_topics_made_at_once(planning(5, 6))
 
 
 def test_another_broker_is_another_plan_and_the_loads_stay_even() -> None:
