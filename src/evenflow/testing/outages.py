@@ -308,7 +308,7 @@ def _consumer_comes_or_goes(cluster: SimCluster, rng: random.Random) -> None:
 def give_up_the_dead(cluster: ServingCluster) -> None:
     """An operator ends the writers of publishers that died."""
     alive = {core.writer for core in cluster.publishers.values()}
-    alive |= {writer for core in cluster.publishers.values() for writer in core.formers}
+    alive |= {writer for core in cluster.publishers.values() for writer in core.former_writers}
     cluster.lossy |= cluster.checker.given_up
     known = {w for sim in cluster.nodes.values() for w in sim.core.writers.gone_since}
     known |= {w for c in cluster.consumers.values() for w in c.offsets[-1].planned}

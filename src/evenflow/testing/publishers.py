@@ -127,4 +127,4 @@ class SimPublishers(dict[str, PublisherCore]):
             sealed += core.end_epoch(now)
             close = core.close_epoch(now)
             closes += [] if close is None else [close]
-        return sealed, said + [Send(close) for close in closes + core.formers.closes(now)]
+        return sealed, said + [Send(close) for close in closes + core.former_writers.closes(now)]

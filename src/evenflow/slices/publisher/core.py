@@ -47,7 +47,7 @@ from evenflow.slices.publisher.epochs import Epochs
 from evenflow.slices.publisher.exchange import Committed, Counts, Exchange, Reaction, Resend
 from evenflow.slices.publisher.fencing import Fencing
 from evenflow.slices.publisher.keeping.forgetting import Forgetting
-from evenflow.slices.publisher.keeping.formers import Former, Formers
+from evenflow.slices.publisher.keeping.former_writers import FormerWriter, FormerWriters
 from evenflow.slices.publisher.renewal import Ending, Renewal, refusal
 from evenflow.slices.publisher.sealing import Limits, SealedSample, Sealing
 from evenflow.slices.publisher.sending.routing import Routing
@@ -117,11 +117,11 @@ class PublisherCore:
         """Why this publisher cannot go on; empty when it can."""
         self.consumers = Consumers() if served else None
         self.epochs = Epochs(topic, writer, slice_count, self.sealing, limits.epoch_s)
-        self.formers = Formers()
-        """Writers that this publisher was before."""
+        self.former_writers = FormerWriters()
         self.forgetting = Forgetting(
-            self.epochs, self.sealing, self.counts, self.consumers, self.ledger, self.formers, keep
-        )
+            self.epochs, self.sealing, self.counts, self.consumers, self.ledger,
+            self.former_writers, keep,
+        )  # fmt: skip
         self._exchange = self._exchange_of(Fencing(slice_count))
 
     def _exchange_of(self, fencing: Fencing) -> Exchange:
@@ -201,8 +201,8 @@ class PublisherCore:
 
     def deadline(self) -> float | None:
         """When samples, an epoch, a cut or a former writer are due; None for nothing to do."""
-        formers = (former.due for former in self.formers.values())
-        due = (self.sealing.deadline(), self.epochs.deadline(), self._ending.due, *formers)
+        former = (one.due for one in self.former_writers.values())
+        due = (self.sealing.deadline(), self.epochs.deadline(), self._ending.due, *former)
         return min((at for at in due if at is not None), default=None)
 
     def seal_due(self, now: float) -> list[SealedSample]:
@@ -277,7 +277,7 @@ class PublisherCore:
     def _addressed(self, writer: int) -> Exchange | None:
         if writer == self.writer:
             return self._exchange
-        former = self.formers.get(writer)
+        former = self.former_writers.get(writer)
         return None if former is None else former.exchange
 
     def handle_consumer(self, message: ConsumerCommit | Progress, now: float) -> list[Reaction]:
@@ -300,7 +300,7 @@ class PublisherCore:
                 self.ledger.on_cut(message)
         elif self.ledger.on_ledger(message) or message.version == self.ledger.version:
             reactions += self.forgetting.on_listed(message.consumers, self._exchange, now)
-        reactions += self.formers.forget_cleared(self.ledger, now)
+        reactions += self.former_writers.forget_cleared(self.ledger, now)
         return reactions + self.follow_cut(now)
 
     def follow_cut(self, now: float) -> list[Reaction]:
@@ -336,8 +336,8 @@ class PublisherCore:
     def renew(self, plan: Renewal, now: float) -> list[Reaction]:
         """Go on as another writer with what lies beyond the cut."""
         last_epoch = self.epochs.ended if self.consumers is None else plan.epoch
-        items = self.counts.committed + self.formers.uncommitted + plan.old.items
-        self.formers[self.writer] = Former(
+        items = self.counts.committed + self.former_writers.uncommitted + plan.old.items
+        self.former_writers[self.writer] = FormerWriter(
             self.topic, self._exchange, last_epoch, items, self.forgetting.let_go(plan.epoch), now,
             leaves_quietly=self.forgetting.keeps,
         )  # fmt: skip
@@ -347,4 +347,4 @@ class PublisherCore:
         self.epochs.renew(plan.writer, plan.bases, plan.epoch, now)
         self.forgetting.begin_anew(plan.epoch)
         self._exchange = self._exchange_of(plan.fencing)
-        return self.formers.forget_cleared(self.ledger, now)
+        return self.former_writers.forget_cleared(self.ledger, now)

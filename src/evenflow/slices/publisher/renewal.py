@@ -2,8 +2,8 @@
 
 For each slice the *base* is where the old stream ends: the cut, or the floor when more than that is
 committed. What lies up to the base stays with the old writer, which replays it until it is
-committed (:mod:`~evenflow.slices.publisher.keeping.formers`). What lies beyond is numbered anew
-from 1, in the same order and in the same epochs, under the new writer's id. Nobody was given
+committed (:mod:`~evenflow.slices.publisher.keeping.former_writers`). What lies beyond is numbered
+anew from 1, in the same order and in the same epochs, under the new writer's id. Nobody was given
 anything of it.
 
 That nobody was given anything of it is true of all nodes that were asked. In a domain that is cut

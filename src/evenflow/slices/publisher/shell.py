@@ -323,7 +323,7 @@ class PublisherShell:
             self._outlet.on_epoch_ended(now)
         if self._outlet.is_announceable(now):
             self._announce(now)
-        if self.core.formers:
+        if self.core.former_writers:
             self._speak_for_formers(now)
         if self.owner_writers.needs_care:
             self.owner_writers.tend(now)
@@ -339,6 +339,6 @@ class PublisherShell:
 
     def _speak_for_formers(self, now: float) -> None:
         with self._changed:
-            closes = self.core.formers.closes(now)
+            closes = self.core.former_writers.closes(now)
         for close in closes:
             self._epochs.write(close)

@@ -81,7 +81,7 @@ def test_without_an_outbox_it_goes_on_at_once() -> None:
     core = three_epochs()
     tell(core, CutStage.COMPLETE, cut_of())
     assert (core.writer, newest(core)) == (NEW, [1, 3, 0, 2])
-    former = core.formers[WRITER].exchange.retention
+    former = core.former_writers[WRITER].exchange.retention
     assert former.newest.tolist() == list(CUT)
     assert core.uncommitted == 12
 
@@ -106,7 +106,7 @@ def test_with_an_outbox_it_stays_until_all_up_to_the_cut_is_committed() -> None:
     assert (core.writer, newest(core), core.uncommitted) == (NEW, [1, 3, 0, 2], 6)
     serials = core.retention.serials()
     assert serials == list(range(serials[0], serials[0] + len(serials)))
-    assert core.formers[WRITER].close(2.0).closing  # type: ignore[union-attr]
+    assert core.former_writers[WRITER].close(2.0).closing  # type: ignore[union-attr]
 
 
 def test_nothing_beyond_the_cut_is_said_meanwhile() -> None:
@@ -164,7 +164,7 @@ def test_one_that_is_cut_in_turn_still_says_where_its_epochs_begin(keep: Keep | 
     core.handle(replace(cut_of(epoch=3), writer=NEW, upto=(1,) * SLICES), 2.0)
     stages = (CutStage.COMPLETE,) * 2
     core.handle(Ledger("items", 10, (WRITER, NEW), (5, 5), stages, ("q",), (1,)), 2.0)
-    after = core.formers[NEW].close(2.0)
+    after = core.former_writers[NEW].close(2.0)
     assert (core.writer, after) == (NEXT, before)
 
 
@@ -173,7 +173,7 @@ def test_one_that_keeps_a_history_says_no_more_of_it_than_before_its_cut() -> No
     core = three_epochs(served=True, keep=Keep(seconds=1e6))
     tell(core, CutStage.COMPLETE, cut_of(epoch=2))
     core.handle_consumer(ConsumerCommit("items", "q", 2, (WRITER,), (1,), ended=False), 2.0)
-    close = core.formers[WRITER].close(2.0)
+    close = core.former_writers[WRITER].close(2.0)
     assert close is not None
     assert (close.epoch, close.committed, close.closing) == (2, 0, False)
 
@@ -223,7 +223,7 @@ def test_a_former_writer_says_how_many_items_there_are() -> None:
     core.handle(Ledger("items", 8, (), (), (), ("q",), (1,)), 1.0)
     core.handle_consumer(ConsumerCommit("items", "q", 1, (WRITER,), (1,), ended=False), 1.0)
     tell(core, CutStage.COMPLETE, cut_of(epoch=2))
-    close = core.formers[WRITER].close(2.0)
+    close = core.former_writers[WRITER].close(2.0)
     assert close is not None
     assert (close.epoch, close.items) == (2, 2 * SLICES)
     assert (close.committed, close.committed_items) == (1, SLICES)
@@ -231,7 +231,7 @@ def test_a_former_writer_says_how_many_items_there_are() -> None:
     assert heard.between(WRITER, 1, 2) == SLICES
     assert heard.at_most(Position({WRITER: 1}), Position({WRITER: 2})) == SLICES
     core.handle_consumer(ConsumerCommit("items", "q", 2, (WRITER,), (2,), ended=False), 2.0)
-    goodbye = core.formers[WRITER].close(3.0)
+    goodbye = core.former_writers[WRITER].close(3.0)
     assert goodbye is not None
     assert (goodbye.committed, goodbye.committed_items) == (2, goodbye.items)
     assert goodbye.closing
@@ -243,6 +243,6 @@ def test_what_was_let_go_of_a_history_counts_as_it_was_when_that_ended() -> None
     core.handle_consumer(ConsumerCommit("items", "q", 1, (WRITER,), (1,), ended=False), 1.0)
     assert core.counts.committed == SLICES  # and all of it is kept
     tell(core, CutStage.COMPLETE, cut_of(epoch=2))
-    close = core.formers[WRITER].close(2.0)
+    close = core.former_writers[WRITER].close(2.0)
     assert close is not None
     assert (close.items, close.committed, close.committed_items) == (2 * SLICES, 0, 0)

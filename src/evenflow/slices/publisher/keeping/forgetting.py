@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evenflow.slices.ledger_view import LedgerView
     from evenflow.slices.publisher.epochs import Epochs
     from evenflow.slices.publisher.exchange import Counts, Exchange, Reaction
-    from evenflow.slices.publisher.keeping.formers import Formers
+    from evenflow.slices.publisher.keeping.former_writers import FormerWriters
     from evenflow.slices.publisher.sealing import Sealing
 
 
@@ -46,7 +46,7 @@ class Forgetting:
         counts: What has happened.
         consumers: The consumers of a served topic; None of an application's.
         ledger: Names those that are registered.
-        formers: Writers that this publisher was before.
+        former_writers: Writers that this publisher was before.
         keep: How much is kept beyond what is committed; None for nothing.
     """
 
@@ -57,7 +57,7 @@ class Forgetting:
         counts: Counts,
         consumers: Consumers | None,
         ledger: LedgerView,
-        formers: Formers,
+        former_writers: FormerWriters,
         keep: Keep | None,
     ) -> None:
         self.history = None if keep is None else History(keep)
@@ -66,7 +66,7 @@ class Forgetting:
         self._forgotten_before = 0
         """Items that were forgotten when the history was over."""
         self._epochs, self._sealing, self._counts = epochs, sealing, counts
-        self._consumers, self._ledger, self._formers = consumers, ledger, formers
+        self._consumers, self._ledger, self._former_writers = consumers, ledger, former_writers
         if self.history is not None:
             epochs.settled = 0
 
@@ -112,7 +112,7 @@ class Forgetting:
         """Forget what all registered consumers have committed, once it is known who they are."""
         if not self._ledger.version:
             return []
-        reactions = self._formers.commit_epochs(consumers, consumer, now)
+        reactions = self._former_writers.commit_epochs(consumers, consumer, now)
         epoch = consumers.floor(exchange.writer)
         if epoch > self._epochs.ended:
             self._counts.impossible += 1

@@ -22,7 +22,7 @@ GOODBYES: Final = 5
 CLOSE_EVERY: Final = 0.5
 
 
-class Former:
+class FormerWriter:
     """A writer that has ended and keeps what is before its end until that is committed.
 
     One that leaves quietly says no goodbye, and of what is committed only what was let go before
@@ -96,7 +96,7 @@ class Former:
         )
 
 
-class Formers(dict[int, Former]):
+class FormerWriters(dict[int, FormerWriter]):
     """All former writers of a publisher, by their ids."""
 
     @property
