@@ -277,7 +277,7 @@ def test_module_keeps_to_its_layer(module: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("domain.codec", "import evenflow.slices.node.track"),
+        ("domain.codec", "import evenflow.slices.node.cache.track"),
         ("domain.codec", "from evenflow import cli"),
         ("domain.codec", "from evenflow.cli import main"),
         ("model.batch", "from ..domain import codec"),
@@ -429,7 +429,7 @@ def test_a_shell_is_one(module: str) -> None:
     ],
 )
 def test_a_core_that_is_not_pure_is_found(source: str) -> None:
-    assert len(impure(source, "slices.node.track")) == 1
+    assert len(impure(source, "slices.node.cache.track")) == 1
 
 
 @pytest.mark.parametrize(
@@ -443,7 +443,7 @@ def test_a_core_that_is_not_pure_is_found(source: str) -> None:
     ],
 )
 def test_what_a_core_may_import(source: str) -> None:
-    assert impure(source, "slices.node.track") == []
+    assert impure(source, "slices.node.cache.track") == []
 
 
 # -- sizes -----------------------------------------------------------------------------------------

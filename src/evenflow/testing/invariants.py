@@ -24,7 +24,7 @@ from typing import Final
 
 from evenflow.model.batch import Batch
 from evenflow.model.messages import Commit, ReplayRequest, SliceState
-from evenflow.slices.node.cache import HeldSlice
+from evenflow.slices.node.cache.held_slice import HeldSlice
 from evenflow.slices.publisher.core import Committed
 from evenflow.testing.samples import headers_of_item
 

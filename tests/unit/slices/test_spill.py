@@ -16,7 +16,7 @@ from evenflow.model.batch import Item
 from evenflow.model.messages import SliceState
 from evenflow.model.sample import Sample
 from evenflow.slices.consumer.arrow_batches import record_batch
-from evenflow.slices.node.cache import SliceCache
+from evenflow.slices.node.cache.slice_cache import SliceCache
 from evenflow.slices.spill import Spill, open_spill
 from evenflow.testing.samples import encode_items
 

@@ -8,7 +8,7 @@ import pytest
 from evenflow.model.batch import Batch, Item
 from evenflow.model.messages import Commit, SliceState
 from evenflow.model.sample import Sample
-from evenflow.slices.node.cache import HeldSlice
+from evenflow.slices.node.cache.held_slice import HeldSlice
 from evenflow.slices.publisher.core import Committed
 from evenflow.slices.publisher.retention import Newly
 from evenflow.testing.invariants import InvariantChecker, Violation

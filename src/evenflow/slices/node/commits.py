@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenflow.slices.node.application.snapshots import Snapshots
-    from evenflow.slices.node.cache import SliceCache
-    from evenflow.slices.node.track import Track
+    from evenflow.slices.node.cache.slice_cache import SliceCache
+    from evenflow.slices.node.cache.track import Track
 
 
 class Commits:

@@ -14,7 +14,8 @@ from evenflow.slices.node.failures import Failures
 
 if TYPE_CHECKING:
     from evenflow.model.batch import Batch
-    from evenflow.slices.node.cache import HeldSlice, SliceCache
+    from evenflow.slices.node.cache.held_slice import HeldSlice
+    from evenflow.slices.node.cache.slice_cache import SliceCache
 
 
 class Failed(NamedTuple):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenflow.model.batch import Batch
-    from evenflow.slices.node.cache import HeldSlice
+    from evenflow.slices.node.cache.held_slice import HeldSlice
 
 LONGEST_PAUSE_S: Final = 10.0
 """No pause before an item is given again is longer."""

@@ -26,9 +26,9 @@ from itertools import chain, groupby
 from evenflow.model.batch import Batch, Encoded
 from evenflow.model.messages import CacheChunk, Step
 from evenflow.model.sample import Sample
-from evenflow.slices.node.cache import HeldSlice
-from evenflow.slices.node.kept_samples import only_slices
-from evenflow.slices.node.track import Track
+from evenflow.slices.node.cache.held_slice import HeldSlice
+from evenflow.slices.node.cache.kept_samples import only_slices
+from evenflow.slices.node.cache.track import Track
 
 CHUNK_BYTES = 128 * 1024
 """Encoded samples in one chunk of a cache, unless a single sample is larger."""

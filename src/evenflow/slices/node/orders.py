@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from evenflow.model.sample import Sample
     from evenflow.slices.node.application.states import States
-    from evenflow.slices.node.cache import HeldSlice
+    from evenflow.slices.node.cache.held_slice import HeldSlice
     from evenflow.slices.node.delivery import Delivery
     from evenflow.slices.node.ownership import Ownership
     from evenflow.slices.node.writers import Writers

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.slices.node.application.states import States
-    from evenflow.slices.node.cache import HeldSlice
+    from evenflow.slices.node.cache.held_slice import HeldSlice
     from evenflow.slices.node.writers import Writers
 
 

@@ -17,7 +17,7 @@ from evenflow.model.ids import NOWHERE, Position
 from evenflow.model.messages import CommitCopy, ConsumerCommit, Progress
 from evenflow.slices.actions import NodeGone
 from evenflow.slices.consumer.core import ConsumerCore
-from evenflow.slices.node.cache import SliceCache
+from evenflow.slices.node.cache.slice_cache import SliceCache
 from evenflow.slices.node.serving.rules import ServingRules
 
 NAME = "audit"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.model.messages import SliceState
-from evenflow.slices.node.cache import HeldSlice
+from evenflow.slices.node.cache.held_slice import HeldSlice
 from evenflow.testing.cluster import SimCluster
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenflow.model.messages import SliceState
-from evenflow.slices.node.cache import SliceCache
+from evenflow.slices.node.cache.slice_cache import SliceCache
 from evenflow.slices.node.delivery import Delivery
 
 from .alone import WRITER, sample_of

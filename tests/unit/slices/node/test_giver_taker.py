@@ -13,7 +13,7 @@ from evenflow.errors import DecodeError
 from evenflow.model.messages import SliceState, Step
 from evenflow.model.sample import Sample
 from evenflow.slices.node import giver_taker
-from evenflow.slices.node.cache import HeldSlice
+from evenflow.slices.node.cache.held_slice import HeldSlice
 from evenflow.slices.node.giver_taker import GIVER, TAKER, Giver, SessionState, Taker, samples_in
 
 from .alone import sample_of

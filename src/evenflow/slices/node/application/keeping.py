@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evenflow.slices.node.application.snapshots import Begun, Fetch, Job, Row
     from evenflow.slices.node.application.state_log import StateRecord, Superseded
     from evenflow.slices.node.application.states import Task
-    from evenflow.slices.node.cache import HeldSlice
+    from evenflow.slices.node.cache.held_slice import HeldSlice
     from evenflow.slices.node.orders import Orders
     from evenflow.slices.node.ownership import Ownership
     from evenflow.slices.node.writers import Writers

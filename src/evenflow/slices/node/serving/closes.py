@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evenflow.model.messages import EpochClose
-    from evenflow.slices.node.cache import HeldSlice
-    from evenflow.slices.node.track import Track
+    from evenflow.slices.node.cache.held_slice import HeldSlice
+    from evenflow.slices.node.cache.track import Track
 
 MOST_CLOSES: Final = 64
 """Closes of one writer that are remembered; cumulative, so some can be spared."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from evenflow.slices.consumer.counts import Run
     from evenflow.slices.consumer.splits import Bounds
     from evenflow.slices.consumer.ticket import Range
-    from evenflow.slices.node.cache import HeldSlice
-    from evenflow.slices.node.track import Track
+    from evenflow.slices.node.cache.held_slice import HeldSlice
+    from evenflow.slices.node.cache.track import Track
 
     Held = Mapping[int, HeldSlice]
 

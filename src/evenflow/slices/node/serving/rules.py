@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from evenflow.model.sample import Sample
     from evenflow.slices.consumer.counts import Run
     from evenflow.slices.consumer.ticket import Range
-    from evenflow.slices.node.cache import HeldSlice, SliceCache
+    from evenflow.slices.node.cache.held_slice import HeldSlice
+    from evenflow.slices.node.cache.slice_cache import SliceCache
 
 MOST: Final = 1 << 64
 PROGRESS_EVERY: Final = 0.005

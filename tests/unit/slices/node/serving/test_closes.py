@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.model.messages import EpochClose, SliceState
-from evenflow.slices.node.cache import SliceCache
+from evenflow.slices.node.cache.slice_cache import SliceCache
 from evenflow.slices.node.serving.closes import MOST_CLOSES, Closes, is_satisfied
 from evenflow.slices.node.serving.rules import ServingRules
 

@@ -21,7 +21,7 @@ from evenflow.model.messages import (
 from evenflow.model.sample import Sample
 from evenflow.slices.consumer.ticket import Range, Refusal
 from evenflow.slices.ledger_view import LedgerView
-from evenflow.slices.node.cache import SliceCache
+from evenflow.slices.node.cache.slice_cache import SliceCache
 from evenflow.slices.node.serving.rules import PROGRESS_EVERY, PROGRESS_REPEAT, ServingRules
 from evenflow.slices.publisher.core import Committed, PublisherCore
 from evenflow.slices.publisher.sealing import Limits

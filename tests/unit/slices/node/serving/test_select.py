@@ -16,7 +16,7 @@ from evenflow.model.sample import Sample
 from evenflow.slices.consumer.counts import limited
 from evenflow.slices.consumer.splits import BEGIN, Point, range_between
 from evenflow.slices.consumer.ticket import Range, Refusal
-from evenflow.slices.node.cache import SliceCache
+from evenflow.slices.node.cache.slice_cache import SliceCache
 from evenflow.slices.node.serving.rules import ServingRules
 from evenflow.testing.samples import encode_items
 

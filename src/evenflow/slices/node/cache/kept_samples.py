@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenflow.model.sample import Sample
-    from evenflow.slices.node.track import Track
+    from evenflow.slices.node.cache.track import Track
 
 SPARSE: Final = 4
 """Samples are sparse when they have more than this many rows for each that is kept."""

@@ -7,14 +7,13 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.slices.node.alone import sample_of
 
 from evenflow.model.batch import Batch
 from evenflow.model.messages import SliceState
 from evenflow.model.sample import Sample
-from evenflow.slices.node.cache import SliceCache
-from evenflow.slices.node.track import Track
-
-from .alone import sample_of
+from evenflow.slices.node.cache.slice_cache import SliceCache
+from evenflow.slices.node.cache.track import Track
 
 AVAILABLE, GIVING, TAKING = SliceState.AVAILABLE, SliceState.GIVING, SliceState.TAKING
 TERM = 1

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.unit.slices.node.alone import batch as batch_of
+from tests.unit.slices.node.alone import sample_of
 
 from evenflow.model.batch import Batch
-from evenflow.slices.node.kept_samples import KeptSamples, copy_out
-from evenflow.slices.node.track import Track
-
-from .alone import batch as batch_of
-from .alone import sample_of
+from evenflow.slices.node.cache.kept_samples import KeptSamples, copy_out
+from evenflow.slices.node.cache.track import Track
 
 
 def batch(first: int, last: int) -> Batch:

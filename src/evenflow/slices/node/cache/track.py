@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from evenflow.model.sample import Sample
-    from evenflow.slices.node.kept_samples import KeptSamples
+    from evenflow.slices.node.cache.kept_samples import KeptSamples
 
 # A node has a track for each of its slices and each writer, and most of them keep nothing at most
 # times. They share what says so; it cannot be added to, so that a mistake is an error.
