@@ -53,6 +53,7 @@ def archive(shared: Shared, topics: tuple[str, ...], metrics: str | None) -> int
             [one.name for one in config.topics],
             "none is durable: set topics.NAME.durable and served = true",
         )
+    say(f"looking for the nodes and brokers of {', '.join(topics)}")
     with contextlib.ExitStack() as stack:
         metering = stack.enter_context(Metering("archive", metrics, config))
         archivers = [stack.enter_context(_begin(topic, config)) for topic in topics]

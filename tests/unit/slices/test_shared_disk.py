@@ -211,6 +211,24 @@ def test_a_lock_is_waited_for_once_however_many_topics_begin(
         assert saving._folder.holds(f"topic-{number}")
 
 
+def test_a_standby_says_at_once_that_its_disk_cannot_be_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    taken = tmp_path / "a file"
+    taken.write_text("no folder")
+    Saving(taken, Leadership(0.0, WALL, identity=1))
+    assert "see balancer.state_dir" in caplog.text
+
+
+def test_a_disk_that_its_leader_is_writing_is_no_fault(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (tmp_path / "lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        Saving(tmp_path, Leadership(0.0, WALL, identity=1))
+    assert not caplog.text
+
+
 def slow_down(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Make the disk so slow that a turn has time for two topics; return what is synced."""
     synced: list[int] = []

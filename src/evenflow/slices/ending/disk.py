@@ -92,14 +92,18 @@ class StateFolder:
 
     def is_writable(self) -> bool:
         """Whether there is room for a claim."""
+        return self.fault() is None
+
+    def fault(self) -> OSError | None:
+        """Why no claim could be written now; None when one could."""
         try:
             with self._locked():
                 file = self._path / "room.json"
                 self._replace(file, bytes(4096))
                 file.unlink()
-        except OSError:
-            return False
-        return True
+        except OSError as error:
+            return error
+        return None
 
     def save(self, topic: str, files: Mapping[str, bytes]) -> None:
         """Write files of a topic; they are on disk when this returns.

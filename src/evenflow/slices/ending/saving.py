@@ -71,6 +71,13 @@ class Saving:
         self._claiming = Claiming(turn=-1)
         self._saved_at: dict[str, float] = {}
         """When each topic was saved."""
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """Say at once that the disk cannot be written: a standby would find out when it leads."""
+        fault = self._folder.fault()
+        if fault is not None and not isinstance(fault, BlockingIOError):  # another one is writing
+            self._wait(f"storage {self._path}: {fault}; see balancer.state_dir")
 
     def load(self, topic: str) -> State:
         """What is on disk of a topic; who leads claims it first.
