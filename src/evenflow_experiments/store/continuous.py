@@ -186,13 +186,19 @@ def _moves(file: Path) -> list[float]:
 
 
 def _row(name: str, level: int, loads: Floats) -> dict[str, Any]:
-    """Return the figures of a run, or the mean of the figures of several."""
+    """Return the figures of a run, or the mean of the figures of several.
+
+    `q95_range` is where the 95 % quantiles of the middle 80 % of the runs lie: one live run alone
+    should lie there.
+    """
     percent = np.atleast_2d(loads) * 100
+    q95 = np.quantile(percent, 0.95, axis=1)
     return {
         "system": name,
         "level": level,
         "mean": round(float(percent.mean()), 1),
-        "q95": round(float(np.quantile(percent, 0.95, axis=1).mean()), 1),
+        "q95": round(float(q95.mean()), 1),
+        "q95_range": [round(float(edge), 1) for edge in np.quantile(q95, (0.1, 0.9))],
         "max": round(float(percent.max(axis=1).mean()), 1),
     }
 

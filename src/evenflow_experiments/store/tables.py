@@ -67,17 +67,23 @@ def show_continuous(name: str, found: dict[str, Any]) -> None:
     print_table(
         f"Node loads of growing topics, {name}, every {found['period_s'] / 100:g} s, % "
         "(SeDAX, VI, Table V)",
-        ["", "level", "mean", "q95", "max"],
+        ["", "level", "mean", "q95", "80 % of q95", "max"],
         [
             *(
-                [row[key] for key in ("system", "level", "mean", "q95", "max")]
+                [*(row[key] for key in ("system", "level", "mean", "q95")), _span(row), row["max"]]
                 for row in found["rows"]
             ),
-            ["paper", 3, paper["mean"], paper["q95"], None],
+            ["paper", 3, paper["mean"], paper["q95"], None, None],
         ],
         note=f"{found['moves']} moves of {found['moved']} units of load live,"
         f" {found['simulated_moved']} simulated",
     )
+
+
+def _span(row: dict[str, Any]) -> str | None:
+    """Return where most of several runs lie; None of a single one."""
+    low, high = row["q95_range"]
+    return f"{low:.0f} to {high:.0f}" if low < high else None
 
 
 def show_addition(found: dict[str, Any]) -> None:

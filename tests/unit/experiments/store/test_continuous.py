@@ -16,10 +16,11 @@ from evenflow_experiments.store.tables import show_continuous
 def found(live: dict[int, float]) -> dict:
     """Figures with these live quantiles by level, and 250 simulated."""
     rows = [
-        {"system": system, "level": level, "mean": 200.0, "q95": q95, "max": q95}
+        {"system": system, "level": level, "mean": 200.0, "q95": q95, "max": q95,
+         "q95_range": [q95, q95 + 6.0 * (system == "simulated")]}
         for level, measured in live.items()
         for system, q95 in (("live", measured), ("simulated", 250.0))
-    ]
+    ]  # fmt: skip
     paper = {"balanced": {"q5": 193.3, "mean": 249.9, "q95": 278.5}}
     return {"period_s": 15.0, "rows": rows, "paper": paper, "moves": 9, "moved": 10.5,
             "simulated_moved": 21.0}  # fmt: skip
@@ -44,6 +45,7 @@ def test_the_paper_stands_beside_ours(capsys: pytest.CaptureFixture[str]) -> Non
     said = capsys.readouterr().out
     assert "combined" in said
     assert "paper" in said
+    assert said.count("250 to 256") == 2  # of the simulated runs; a live one is one
 
 
 @pytest.mark.parametrize(("part", "fault"), [("continuous", True), ("combined", False)])
