@@ -149,8 +149,9 @@ def test_a_second_archive_ends_with_one_line(config: Config, cluster: LocalClust
     assert wait_until(lambda: "archiving items" in cluster.log("archive"), 40)
     cluster.start("second", ["archive"])
     assert cluster.processes["second"].wait(60) == 2
-    (line,) = cluster.log("second").splitlines()
-    assert "topic 'items': another process archives it already" in line
+    begun, ended = cluster.log("second").splitlines()
+    assert "looking for the nodes and brokers of items" in begun
+    assert "topic 'items': another process archives it already" in ended
 
 
 def test_a_reading_is_closed_while_it_waits(config: Config, cluster: LocalCluster) -> None:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 LOOK_S: Final = 0.2
 FINISH_S: Final = 3.0
 """How long what is in hand may take at the end: less than a supervisor waits before it kills."""
+LET_GO_S: Final = 1.0
+"""How long after that: who reads from nodes that do not answer is left behind."""
+RETRY_S: Final = 1.0
+"""Between two tries to begin."""
 
 EXAMPLES = """\
   evenflow archive                  every served topic with durable = true
@@ -71,7 +75,8 @@ def store_until(
 ) -> None:
     """Let all of them store until it is time to stop, or one fails; raise what it failed by.
 
-    What they have in hand then may be finished, but brokers that do not answer are not waited for.
+    What they have in hand then may be finished, but brokers and nodes that do not answer are not
+    waited for: what is not committed stays at the nodes.
     """
     faults: list[Exception] = []
     over = threading.Event()
@@ -83,7 +88,7 @@ def store_until(
             if not over.is_set():
                 faults.append(fault)
 
-    threads = [threading.Thread(target=work, args=(one,)) for one in archivers]
+    threads = [threading.Thread(target=work, args=(one,), daemon=True) for one in archivers]
     for thread in threads:
         thread.start()
     while not stop.wait(LOOK_S) and any(thread.is_alive() for thread in threads) and not faults:
@@ -94,14 +99,16 @@ def store_until(
     over.set()
     for archiver in archivers:
         archiver.let_go()
+    deadline = time.monotonic() + LET_GO_S
     for thread in threads:
-        thread.join()
+        thread.join(max(0.0, deadline - time.monotonic()))
     if faults:
         raise faults[0]
 
 
 def _begin(topic: str, config: Config) -> Archiver:
     """Begin to archive a topic, as soon as its nodes and the brokers are there."""
+    told = ""
     while True:
         try:
             return Archiver(topic, config)
@@ -112,4 +119,6 @@ def _begin(topic: str, config: Config) -> Archiver:
                 " this one is to take its place",
             ) from None
         except (DomainError, StoreTimeout) as error:
-            say(f"waiting: {error}")
+            if told != (told := str(error)):
+                say(f"waiting: {error}")
+            time.sleep(RETRY_S)

@@ -23,7 +23,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from cyclonedds.core import DDSException, GuardCondition, ReadCondition, WaitSet
+from cyclonedds.core import DDSException, Entity, GuardCondition, ReadCondition, WaitSet
 from cyclonedds.domain import Domain, DomainParticipant
 from cyclonedds.topic import Topic
 
@@ -34,7 +34,7 @@ from evenflow.domain.flow import Flow
 from evenflow.domain.quality import nanoseconds
 from evenflow.domain.settings import Apart, check_interface, cyclone_xml, why_not_entered
 from evenflow.domain.types import idl_type
-from evenflow.errors import ClosedError, DomainError
+from evenflow.errors import ClosedError, DomainError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -285,8 +285,23 @@ class _Domains:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: dict[int, tuple[Domain, str, int]] = {}
+        self._inherited = False
+        """Whether this is a child of a process that was in a domain: Cyclone has no threads here,
+        and gets no others."""
+
+    def on_forked(self) -> None:
+        """This is a child: what is open is the parent's, also when Python finds it unused here."""
+        self._lock = threading.Lock()  # who had it is not here
+        self._inherited = self._inherited or bool(self._open)
+        Entity._entities.clear()
 
     def enter(self, place: _Place) -> None:
+        if self._inherited:
+            raise UsageError(
+                f"this process was forked from one that is in a DDS domain, and cannot enter domain"
+                f" {place.config.id}: start it by multiprocessing's 'spawn', or before the first"
+                " Publisher, Node or consumer of its parent"
+            )
         xml = cyclone_xml(place.config, apart=place.apart)
         with self._lock:
             domain, known, users = self._open.get(place.id, (None, xml, 0))
@@ -318,3 +333,4 @@ class _Domains:
 
 
 _domains: Final = _Domains()
+os.register_at_fork(after_in_child=_domains.on_forked)

@@ -8,33 +8,28 @@ the parent's end. So who has such things is told in the child, before anything e
 from __future__ import annotations
 
 import os
-from typing import Final, Protocol
-from weakref import WeakSet
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
+
+One = TypeVar("One")
+
+_watched: Final[WeakKeyDictionary[object, Callable[[Any], None]]] = WeakKeyDictionary()
 
 
-class OfOneProcess(Protocol):
-    """Something that a forked child must not use."""
-
-    def on_forked(self) -> None:
-        """This is a child of the process that it belongs to: leave it to that one."""
+def watch(one: One, on_forked: Callable[[One], None]) -> None:
+    """Call this with it in every child that is forked from now on, as long as it is there."""
+    _watched[one] = on_forked
 
 
-_watched: Final[WeakSet[OfOneProcess]] = WeakSet()
-
-
-def watch(one: OfOneProcess) -> None:
-    """Tell it in every child that is forked from now on, as long as it is there."""
-    _watched.add(one)
-
-
-def watch_no_more(one: OfOneProcess) -> None:
+def watch_no_more(one: object) -> None:
     """It has closed: there is nothing to leave to anybody."""
-    _watched.discard(one)
+    _watched.pop(one, None)
 
 
 def _tell() -> None:
-    for one in list(_watched):
-        one.on_forked()
+    for one, on_forked in list(_watched.items()):
+        on_forked(one)
     _watched.clear()
 
 

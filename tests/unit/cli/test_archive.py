@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -46,6 +47,17 @@ class Failing(Waiting):
 def test_brokers_that_do_not_answer_are_not_waited_for() -> None:
     given: Any = Stop(given=True)
     store_until(given, [Waiting(), Waiting()], 0.01)  # type: ignore[list-item]
+
+
+def test_nodes_that_do_not_answer_are_not_waited_for() -> None:
+    class Reading(Waiting):
+        def let_go(self) -> None:
+            """It reads from nodes: the brokers' client says nothing to it."""
+
+    given: Any = Stop(given=True)
+    begun = time.monotonic()
+    store_until(given, [Reading(), Reading()], 0.01)  # type: ignore[list-item]
+    assert time.monotonic() - begun < 9.0  # it would read for 10 s
 
 
 def test_what_one_fails_by_ends_all_and_is_raised() -> None:

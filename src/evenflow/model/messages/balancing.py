@@ -57,7 +57,7 @@ class NodeReport:
     states: U8s
     """A :class:`SliceState` for each slice."""
     terms: Terms
-    """Term of ownership of each slice; for GIVING and TAKING the term of the session."""
+    """Term of ownership of each slice; in a session the term of that."""
     items: Number
     """Items processed since start."""
     octets: Number

@@ -27,7 +27,8 @@ class SliceState(IntEnum):
     AVAILABLE = 0
     """The node processes the items of the slice."""
     GIVING = 1
-    """In Load Balancing Session as giver: items are cached, not processed."""
+    """In Load Balancing Session as giver, or shut out by a publisher that knows a newer term: items
+    are cached, not processed."""
     TAKING = 2
     """In Load Balancing Session as taker: items are cached, not processed."""
 

@@ -102,8 +102,13 @@ class Owners:
         return MapPage(topic, page, balancer, version, len(self.of), nodes, owners, terms)
 
     def recover(self, reports: Mapping[str, NodeReport]) -> dict[int, Found]:
-        """Take the owners from the nodes' reports; return the sessions found there, by term."""
+        """Take the owners from the nodes' reports; return the sessions found there, by term.
+
+        A slice is in the newest of them alone. One that gave it away long ago, and whom a publisher
+        refused, may not have heard of it: what it reports looks like an old session.
+        """
         found: dict[int, Found] = {}
+        newest: dict[int, int] = {}
         for report in reports.values():
             rows = zip(report.slices, report.states, report.terms, strict=True)
             for slice_id, state, term in rows:
@@ -115,11 +120,12 @@ class Owners:
                     continue
                 session = found.setdefault(term, Found())
                 session.slices.add(slice_id)
+                newest[slice_id] = max(term, newest.get(slice_id, 0))
                 if state == SliceState.GIVING:
                     session.giver = report.node
                 else:
                     session.taker = report.node
         for term, session in found.items():
-            session.slices = {s for s in session.slices if self.terms[s] < term}
+            session.slices = {s for s in session.slices if self.terms[s] < term == newest[s]}
         self.changed_pages.update(range(page_count(len(self.of))))
         return {term: session for term, session in found.items() if session.slices}

@@ -91,9 +91,6 @@ class Node(Closing):
         snapshots: StateStore | None = None,
     ) -> None:
         self.config = config or Config.load()
-        self.topic = self.config.topic(topic)
-        check_served(self.topic, serving=on_new_data is None)
-        check_state(self.topic, stateful(on_new_data), snapshots)
         name = node_partition(name or f"{socket.gethostname()}-{os.getpid()}")
         self.id = NodeId.of(name, secrets.token_hex(3))
         self.error: BaseException | None = None
@@ -102,17 +99,20 @@ class Node(Closing):
         self._work = threading.Condition(self._lock)
         self._stopping = threading.Event()
         self._ended = threading.Event()
-        settings = NodeSettings.from_config(
-            self.config.node,
-            serving=on_new_data is None,
-            stateful=stateful(on_new_data) is not None,
-            durable=snapshots is not None,
-        )
-        self._core = self._begin_core(settings)
         self._opened = ExitStack()
         with self._opened:
             if snapshots is not None:
                 self._keep(snapshots)
+            self.topic = self.config.topic(topic)
+            check_served(self.topic, serving=on_new_data is None)
+            check_state(self.topic, stateful(on_new_data), snapshots)
+            settings = NodeSettings.from_config(
+                self.config.node,
+                serving=on_new_data is None,
+                stateful=stateful(on_new_data) is not None,
+                durable=snapshots is not None,
+            )
+            self._core = self._begin_core(settings)
             self._participant = participant or self._keep(Participant(self.config.domain))
             waiter = self._keep(self._participant.waiter())
             self._serving = self._serve(waiter)

@@ -1,7 +1,8 @@
 """How a node obeys the balancer: the orders, and the sessions they make up.
 
-Whatever names a newer term for a slice (a map, a refusal, an order) makes the node give up that
-slice, together with everything that was being taken with it in one session.
+A map or an order that names a newer term for a slice makes the node give up that slice, together
+with everything that was being taken with it in one session. A publisher that refuses its term
+shuts it out: the slice is kept and not processed, until a map or an order says whose it is.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class OutboxFolder:
         except OSError as error:
             raise StorageError(str(path), f"cannot be an outbox: {error.strerror}") from None
         self._take_lock()
-        watch(self)
+        watch(self, OutboxFolder._close_in_child)
         for draft in path.glob(f"*{_DRAFT}"):
             draft.unlink()
 
@@ -129,8 +129,8 @@ class OutboxFolder:
         if indexes:
             os.fsync(self._folder)
 
-    def on_forked(self) -> None:
-        """This is a child, in which the lock would outlive the process that has the folder."""
+    def _close_in_child(self) -> None:
+        """Here the lock would outlive the process that has the folder."""
         self.close()
 
     def close(self) -> None:

@@ -113,7 +113,7 @@ class Publisher(StaysWithParent):
             opened.pop_all()  # from here on they are closed with the publisher
         writers, named = self._shell.owner_writers, str(outbox or "")
         self._complaints = Complaints(self._core, writers, clock, named)
-        watch(self)
+        watch(self, Publisher._leave_to_parent)
 
     @property
     def writer(self) -> int:

@@ -116,7 +116,7 @@ def saving() -> Snapshots:
     """A node that has changed slice 3, up to number 9 of writer 1, and given its state."""
     snapshots = Snapshots(ME, 1.0, 10)
     snapshots.change(3)
-    assert snapshots.due(5.0) == (3,)
+    assert snapshots.due(5.0, bool) == (3,)
     snapshots.begin({3: (5, {1: 9})})
     snapshots.end({3: b"state"}, {})
     return snapshots
@@ -127,11 +127,11 @@ def test_a_job_is_the_same_until_the_log_shows_it() -> None:
     row = Row(3, 5, {1: 9}, b"state")
     assert snapshots.next_job() == snapshots.next_job() == Write(1, (row,))
     snapshots.change(3)
-    assert snapshots.due(99.0) == (), "one round at a time"
+    assert snapshots.due(99.0, bool) == (), "one round at a time"
     assert snapshots.on_records([stored(OTHER, 1, 2)]) == []
     assert snapshots.on_records([stored(ME, 1, 5)]) == [Saved((row,))]
     assert snapshots.next_job() is None
-    assert snapshots.due(99.0) == (3,)
+    assert snapshots.due(99.0, bool) == (3,)
 
 
 def test_what_does_not_count_is_not_saved() -> None:
@@ -140,16 +140,42 @@ def test_what_does_not_count_is_not_saved() -> None:
     assert snapshots.on_records([claim(OTHER, 1, 6), stored(ME, 1, 5)]) == [Saved(())]
 
 
+def test_what_was_dropped_meanwhile_is_not_put_back() -> None:
+    """It would be looked for in every round, and be counted, for ever."""
+    snapshots = saving()
+    assert snapshots.next_job() is not None
+    snapshots.drop([3])
+    assert snapshots.behind == 0
+    assert snapshots.on_records([claim(OTHER, 1, 6), stored(ME, 1, 5)]) == [Saved(())]
+    assert (snapshots.behind, snapshots.due(99.0, bool)) == (0, ())
+
+
+def test_what_was_dropped_and_came_again_meanwhile_is_put_back() -> None:
+    snapshots = saving()
+    assert snapshots.next_job() is not None
+    snapshots.drop([3])
+    snapshots.change(3)
+    assert snapshots.on_records([claim(OTHER, 1, 6), stored(ME, 1, 5)]) == [Saved(())]
+    assert snapshots.due(99.0, bool) == (3,)
+
+
+def test_slices_that_cannot_be_given_hold_up_no_others() -> None:
+    snapshots = Snapshots(ME, 1.0, 10)
+    for slice_id in range(1, 1_000):
+        snapshots.change(slice_id)
+    assert snapshots.due(1.0, lambda slice_id: slice_id == 999) == (999,)
+
+
 def test_what_is_too_large_or_not_given_is_tried_again() -> None:
     snapshots = Snapshots(ME, 1.0, 4)
     snapshots.change(3)
     snapshots.change(4)
-    assert snapshots.due(0.0) == (3, 4)
+    assert snapshots.due(0.0, bool) == (3, 4)
     snapshots.begin({3: (5, {}), 4: (5, {})})
     snapshots.end({3: b"large"}, {4: "no"})
     assert snapshots.unsaved == {3: "it has 5 bytes, more than node.state_bytes = 4", 4: "no"}
     assert snapshots.next_job() is None
-    assert snapshots.due(1.0) == (3, 4)
+    assert snapshots.due(1.0, bool) == (3, 4)
     snapshots.begin({3: (5, {}), 4: (5, {})})
     snapshots.end({3: b"", 4: b""}, {})
     assert snapshots.unsaved == {}

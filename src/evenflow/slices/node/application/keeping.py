@@ -110,9 +110,13 @@ class StateKeeping:
             for held in self._cache.available():
                 self._snapshots.change(held.slice)
         if not self._states.pending:
-            slices = self._snapshots.due(now)
+            slices = self._snapshots.due(now, self._is_usable)
             if slices:
                 self._states.save(slices)
+
+    def _is_usable(self, slice_id: int) -> bool:
+        held = self._cache.held.get(slice_id)
+        return held is not None and held.usable
 
     # -- the store --------------------------------------------------------------------------------
 
@@ -156,6 +160,7 @@ class StateKeeping:
     def _on_begun(self, begun: Begun, now: float) -> None:
         """A slice that was taken goes on from here."""
         assert self._states is not None
+        assert self._snapshots is not None
         slice_id, term, source, row = begun
         held = self._cache.held.get(slice_id)
         if held is None or held.term != term or not held.loading:
@@ -170,6 +175,7 @@ class StateKeeping:
                 self._states.on_floor(slice_id, term, known=True)
         elif source is Source.OWN:
             self._states.keep(slice_id, term)
+            self._snapshots.change(slice_id)  # what is in no snapshot comes in no item any more
         else:
             self._states.begin(slice_id, term, lost=source is Source.LOST)
         self._cache.wake_all([slice_id])
@@ -177,8 +183,9 @@ class StateKeeping:
     def _hold_anew(self, held: HeldSlice, now: float) -> HeldSlice:
         """Another node went further: what is here of the slice counts for nothing."""
         self._cache.drop([held.slice])
-        again = self._cache.hold(held.slice, SliceState.AVAILABLE, held.term)
-        self._ownership.begin(frozenset({held.slice}), held.term, now)
+        again = self._cache.hold(held.slice, held.state, held.term)
+        if again.state is SliceState.AVAILABLE:  # else a publisher has refused it meanwhile
+            self._ownership.begin(frozenset({held.slice}), held.term, now)
         return again
 
     def _start(self, held: HeldSlice, row: Row, now: float) -> bool:

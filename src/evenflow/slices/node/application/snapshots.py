@@ -19,12 +19,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenflow.slices.node.application.state_log import StateLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from evenflow.slices.node.application.state_log import StateRecord
     from evenflow.slices.node.settings import NodeSettings
@@ -127,6 +128,8 @@ class Snapshots:
         self._job: Job | None = None
         self._taken: dict[int, tuple[int, dict[int, int]]] = {}
         """Slices whose states are being given: the term and the positions of each."""
+        self._gone: set[int] = set()
+        """Slices that were dropped while their states were being given or written."""
         self._number = 0
         self._next = 0.0
 
@@ -142,30 +145,35 @@ class Snapshots:
         """
         self._claims[slice_id] = (term, own)
         self._changed.pop(slice_id, None)
+        self._gone.discard(slice_id)
 
     def change(self, slice_id: int) -> None:
         """A slice has come further, or came from another node."""
         self._changed[slice_id] = None
+        self._gone.discard(slice_id)
 
-    def drop(self, slices: Iterable[int]) -> None:
+    def drop(self, slices: Collection[int]) -> None:
         """Slices are somebody else's."""
         for slice_id in slices:
             for kept in (self._claims, self._changed, self.unsaved):
                 kept.pop(slice_id, None)
+        if self._taken or self._write is not None:
+            self._gone.update(slices)
 
     @property
     def behind(self) -> int:
         """Slices of which something is in no snapshot that counts: it is not committed."""
         written = () if self._write is None else (row.slice for row in self._write.rows)
-        return len({*self._changed, *self._taken, *written})
+        return len({*self._changed, *self._taken, *written} - self._gone)
 
     # -- rounds ---------------------------------------------------------------------------------
 
-    def due(self, now: float) -> tuple[int, ...]:
-        """The slices whose states are to be given now."""
+    def due(self, now: float, usable: Callable[[int], bool]) -> tuple[int, ...]:
+        """The slices whose states are to be given now; those that are not usable wait."""
         if now < self._next or self._write is not None or self._taken or not self._changed:
             return ()
-        found = tuple(self._changed)[:MOST_SLICES]
+        self._gone.clear()
+        found = tuple(islice(filter(usable, self._changed), MOST_SLICES))
         self._next = now + (self._every if len(found) < MOST_SLICES else 0.0)
         return found
 
@@ -182,14 +190,20 @@ class Snapshots:
             state = states.get(slice_id)
             fault = faults.get(slice_id, "") or self._fault_of(state)
             if state is None or fault:
-                self.unsaved[slice_id] = fault
-                self._changed[slice_id] = None
+                self._put_back(slice_id, fault)
             else:
                 self.unsaved.pop(slice_id, None)
                 rows.append(Row(slice_id, term, positions, state))
         self._taken = {}
         if rows:
             self._write = Write(self._count(), tuple(rows))
+
+    def _put_back(self, slice_id: int, fault: str = "") -> None:
+        """The state of a slice is still to be stored, unless the slice has gone meanwhile."""
+        if slice_id not in self._gone:
+            self._changed.setdefault(slice_id)
+            if fault:
+                self.unsaved[slice_id] = fault
 
     def _fault_of(self, state: bytes | None) -> str:
         if state is None:
@@ -237,7 +251,7 @@ class Snapshots:
         self.rounds += 1
         for row in job.rows:
             if row.slice not in counting:
-                self._changed.setdefault(row.slice)
+                self._put_back(row.slice)
         return [Saved(tuple(row for row in job.rows if row.slice in counting))]
 
     def _on_claimed(self, job: Claim, counting: frozenset[int]) -> list[Begun]:

@@ -1,7 +1,7 @@
 """A publisher in a child that was forked from the process that opened it.
 
 It has no threads there, and its endpoints in the domain are the parent's. So it says nothing:
-whoever publishes is told to open another one, and leaving it leaves it to the parent.
+whoever publishes is told what to do instead, and leaving it leaves it to the parent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class InParent:
     def __init__(self, topic: str, parent: int) -> None:
         self._told = (
             f"the publisher of topic {topic!r} belongs to process {parent}, from which this one"
-            " was forked: open a Publisher of its own here"
+            " was forked: start processes by multiprocessing's 'spawn', and open a Publisher in"
+            " each"
         )
 
     def __getattr__(self, _: str) -> Never:
@@ -48,7 +49,7 @@ class StaysWithParent:
     _shell: PublisherShell
     _own: bool
 
-    def on_forked(self) -> None:
+    def _leave_to_parent(self) -> None:
         """This is a child: say nothing here that others would take for the parent's word."""
         self._shell = cast("PublisherShell", InParent(self.topic, os.getppid()))
         self._own = False  # nor leave its domain
