@@ -2,8 +2,9 @@
 
 The newest ledger says who is being ended: a writer that it does not name lives, whatever an older
 one said of it. What is complete stays so, also when a balancer that has lost its disk does not name
-it; a consumer that alone remembers a cut, of which everything is committed, lets it go when the
-writer goes on (`LedgerView.revive`). Until a cut is complete, and its numbers are here, the writer
+it, or has decided another cut of the same writer, which is void then; a consumer that alone
+remembers a cut, of which everything is committed, lets it go when the writer goes on
+(`LedgerView.revive`). Until a cut is complete, and its numbers are here, the writer
 is frozen. The numbers come in a message of their own, sooner or later than the ledger.
 
 What is kept is bounded: the ids of the newest :data:`MOST_ENDED` ended writers, and the numbers of
@@ -55,7 +56,8 @@ class LedgerView:
         self.ahead: set[int] = set()
         """Writers of which nothing is needed any more, and the newest ledger does not know that."""
         self.unnamed: set[int] = set()
-        """Writers whose cut is complete, and the newest ledger does not know of it."""
+        """Writers whose cut is complete, and the newest ledger knows of none, or of another one,
+        which is only decided."""
         self._named: frozenset[int] = frozenset()
         """Writers that the newest ledger names."""
 
@@ -69,26 +71,38 @@ class LedgerView:
         self._named = frozenset(ledger.writers)
         known = {w: one for w, one in self.entries.items() if one.stage >= CutStage.COMPLETE}
         self.ahead = set()
-        self.unnamed = {w for w, one in known.items() if one.stage is CutStage.COMPLETE}
-        self.unnamed -= set(ledger.writers)
         for writer, term, stage in zip(*columns, strict=True):
             if stage not in CutStage.__members__.values():
                 continue
             found, before = Entry(term, CutStage(stage)), known.get(writer)
-            if before is None or before.stage <= found.stage:
+            if before is None or before.stage <= found.stage or self._cannot_tell(writer, found):
                 known[writer] = found
             elif before.stage is CutStage.CLEARED:
                 self.ahead.add(writer)
+        terms = dict(zip(ledger.writers, ledger.terms, strict=True))
+        self.unnamed = {
+            writer
+            for writer, one in known.items()
+            if one.stage is CutStage.COMPLETE and terms.get(writer) != one.term
+        }
         self.entries = known
         self._bound()
         return True
 
+    def _cannot_tell(self, writer: int, found: Entry) -> bool:
+        """Whether another cut is complete here, and nobody can learn from here where it is."""
+        before = self.entries[writer]
+        complete = before.stage is CutStage.COMPLETE and before.term != found.term
+        return complete and self._numbers(writer) is None
+
     def on_cut(self, cut: WriterCut) -> bool:
-        """Take the numbers of a cut in; False when they are known.
+        """Take the numbers of a cut in; False when they are known, or another one is complete.
 
         The newest count, unless the ledger has named the others.
         """
         known, named = self.cuts.get(cut.writer), self.entries.get(cut.writer)
+        if named is not None and named.stage >= CutStage.COMPLETE and named.term != cut.term:
+            return False
         newest = known is None or cut.term > known.term
         is_named = named is not None and named.term == cut.term
         if not newest and (not is_named or known == cut):
@@ -141,7 +155,7 @@ class LedgerView:
 
     @property
     def complete_version(self) -> int:
-        """The version of the ledger, when every cut that it names is here; else 0."""
+        """The version of the ledger, when the numbers of every cut are here; else 0."""
         lacking = (
             one.stage in _OPEN and self._numbers(writer) is None
             for writer, one in self.entries.items()

@@ -60,6 +60,41 @@ def test_what_every_node_knows_stays_decided() -> None:
     assert view(CutStage.COMPLETE, CutStage.DECIDED).stage(WRITER) is CutStage.COMPLETE
 
 
+OTHER = replace(CUT, term=TERM + 1, epoch=9)
+"""What another part of a divided domain has decided of the same writer."""
+
+
+def other_ledger(version: int, stage: CutStage) -> Ledger:
+    return Ledger("items", version, (WRITER,), (OTHER.term,), (int(stage),), (), ())
+
+
+def test_a_complete_cut_holds_against_another_that_is_decided() -> None:
+    one = view(CutStage.COMPLETE)
+    assert not one.on_cut(OTHER)
+    one.on_ledger(other_ledger(9, CutStage.DECIDED))
+    assert not one.on_cut(OTHER)
+    assert one.cut(WRITER) is CUT
+    assert one.known(to_all=False) == ((), (TERM,), [CUT])
+    one.on_ledger(ledger(10, CutStage.DECIDED))
+    assert one.known(to_all=False) == ((), (), [])
+
+
+def test_a_complete_cut_whose_numbers_never_came_holds_up_no_other() -> None:
+    one = LedgerView()
+    one.on_ledger(ledger(1, CutStage.COMPLETE))
+    one.on_ledger(other_ledger(9, CutStage.DECIDED))
+    assert one.on_cut(OTHER)
+    assert one.complete_version == 9
+
+
+def test_of_two_complete_cuts_the_newest_ledgers_counts() -> None:
+    one = view(CutStage.COMPLETE)
+    one.on_ledger(other_ledger(9, CutStage.COMPLETE))
+    assert one.complete_version == 0
+    assert one.on_cut(OTHER)
+    assert one.cut(WRITER) is OTHER
+
+
 def test_a_balancer_that_does_not_know_a_writer_to_be_cleared_is_to_be_told() -> None:
     one = view(CutStage.CLEARED, CutStage.COMPLETE)
     assert one.is_over(WRITER)

@@ -307,6 +307,14 @@ def test_a_writer_whose_cut_one_consumer_alone_remembers_goes_on():
     served_schedule(700597, skewed=False)
 
 
+@pytest.mark.parametrize("schedule", [application_schedule, stateful_schedule])
+def test_of_a_writer_that_two_parts_have_cut_the_complete_cut_counts(
+    schedule: Callable[[int], None],
+):
+    """A node that knew it kept the numbers of the other one: the writer was frozen for ever."""
+    schedule(805681)
+
+
 def test_a_newcomer_of_whom_a_publisher_hears_late_begins_anew():
     """It let its history go by its own clock, and the newcomer had planned to read it."""
     served_schedule(700858, skewed=False)

@@ -77,7 +77,7 @@ def in_preparation() -> Cutting:
 
 
 def report(**told: object) -> Any:
-    return SimpleNamespace(**{"ledger": 0, "complete": ()} | told)
+    return SimpleNamespace(**{"ledger": 0, "ledger_heard": 0, "decided": (), "complete": ()} | told)
 
 
 def stages(actions: list[Send]) -> list[tuple[int, ...]]:
@@ -109,3 +109,36 @@ def test_a_node_that_was_away_tells_a_balancer_that_has_settled_what_is_complete
     assert not cutting.ended  # of another cut, whose numbers are not here
     cutting.poll(3.0, {"node-1": report(complete=(7,))}, lambda: OWNERS)
     assert (cutting.ended[5].stage, cutting.ended[5].term) == (CutStage.DECIDED, 7)
+
+
+FIRST, SECOND = (WriterCut("items", 5, term, 0, (0,), (2,), (1,), 0) for term in (7, 8))
+
+
+def deciding() -> Cutting:
+    """A balancer that has decided a cut of writer 5, which its node has."""
+    cutting = in_preparation()
+    cutting.poll(2.0, {"node-1": report()}, lambda: OWNERS)
+    assert cutting.ended[5].stage is CutStage.DECIDED
+    return cutting
+
+
+def test_a_complete_cut_takes_the_place_of_another_that_is_decided() -> None:
+    """The domain was in two parts, and a balancer in each of them ended the writer."""
+    cutting = deciding()
+    away = report(ledger=cutting.decided_version, complete=(FIRST.term,))
+    cutting.poll(3.0, {"node-2": away}, lambda: OWNERS)
+    assert cutting.ended[5].stage is CutStage.DECIDED, "its numbers are on their way"
+    cutting.on_copy(FIRST)
+    cutting.poll(4.0, {"node-2": away}, lambda: OWNERS)
+    assert cutting.ended[5].cut is FIRST
+    cutting.poll(5.0, {"node-2": report(ledger=cutting.decided_version)}, lambda: OWNERS)
+    assert (cutting.ended[5].stage, cutting.ended[5].cut) == (CutStage.COMPLETE, FIRST)
+
+
+def test_of_two_complete_cuts_the_first_that_is_told_counts() -> None:
+    cutting = deciding()
+    for cut in (FIRST, SECOND):
+        cutting.on_copy(cut)
+    for complete in (FIRST.term, SECOND.term, FIRST.term):
+        cutting.poll(3.0, {"node-2": report(complete=(complete,))}, lambda: OWNERS)
+        assert cutting.ended[5].cut is FIRST

@@ -89,6 +89,8 @@ class Cutting:
         self._copies = Copies()
         self._own: set[int] = set()
         """Writers whose cut was decided here, not by a balancer before, and is not complete."""
+        self._inherited: set[int] = set()
+        """Terms of decided cuts that a node knew to be complete."""
         self._lose: set[int] = set()
         self._version = 0
         self._shown = dict(self.ended)
@@ -171,14 +173,35 @@ class Cutting:
 
     def settle(self, nodes: Iterable[NodeReport]) -> None:
         """Everybody who is heard has told what it knows: what counts of it is decided here."""
-        self._adopt(counting(nodes))
-
-    def _adopt(self, terms: Iterable[int]) -> None:
-        for term in terms:
+        reports = list(nodes)
+        complete = {term for report in reports for term in report.complete}
+        for term in counting(reports):
             cut = self._copies.get(term)
             if cut is not None and cut.writer not in self.ended:
-                self._terms.learn(term)
-                self._end(Ended(cut.writer, term, CutStage.DECIDED, cut))
+                self._inherited.update(complete & {term})
+                self._adopt(cut)
+
+    def _adopt_complete(self, report: NodeReport) -> None:
+        """A node was away while this balancer listened: what it knows to be complete counts.
+
+        Also when another cut of that writer was decided here: a publisher may have gone on behind
+        the complete one, and nobody has behind one that is only decided.
+        """
+        for term in report.complete:
+            cut = self._copies.get(term)
+            known = None if cut is None else self.ended.get(cut.writer)
+            if cut is not None and (known is None or self._may_give_way(known)):
+                self._own.discard(cut.writer)
+                self._inherited.add(term)
+                self._adopt(cut)
+
+    def _may_give_way(self, known: Ended) -> bool:
+        """Whether no node knew it to be complete: if two are, the first that is told counts."""
+        return known.stage is CutStage.DECIDED and known.term not in self._inherited
+
+    def _adopt(self, cut: WriterCut) -> None:
+        self._terms.learn(cut.term)
+        self._end(Ended(cut.writer, cut.term, CutStage.DECIDED, cut))
 
     # -- deciding ---------------------------------------------------------------------------------
 
@@ -204,7 +227,7 @@ class Cutting:
             owners: Tells who owns each slice; None while slices change hands.
         """
         for report in nodes.values():
-            self._adopt(report.complete)  # of one that was away while this balancer listened
+            self._adopt_complete(report)
         candidates = self._candidates(nodes)
         self.delays.keep((candidates | self.preparing.keys()) - self.ended.keys(), now)
         if candidates or self.preparing:
@@ -282,6 +305,7 @@ class Cutting:
         if one.cut is None or one.stage is not CutStage.DECIDED:
             self._lose.discard(one.writer)
             self._own.discard(one.writer)
+            self._inherited.discard(one.term)
             self.unsaved = True
             return
         self._shown[one.writer] = one
@@ -293,6 +317,8 @@ class Cutting:
     def _advance(self, nodes: Mapping[str, NodeReport], now: float) -> None:
         """Take decided writers further: known to every node, committed by every consumer."""
         everywhere = min((report.ledger for report in nodes.values()), default=0)
+        if self.lacking(nodes.values()):
+            everywhere = 0  # one of them may be of a writer whose other cut is decided here
         for one in list(self.ended.values()):
             shown = self._shown.get(one.writer)
             if shown is None or shown.stage is not one.stage or one.stage >= CutStage.CLEARED:
