@@ -15,7 +15,7 @@ import pytest
 
 from evenflow.model.messages import CutStage
 from evenflow.slices.consumer.core import ConsumerCore
-from evenflow.slices.ending import cutting
+from evenflow.slices.ending import inherited
 from evenflow.slices.ending.cutting import Cutting
 from evenflow.slices.ending.preparation import Preparation
 from evenflow.slices.ending.registrations import Registrations
@@ -117,7 +117,7 @@ RULES = {
         LedgerView, "on_ledger", keep_what_was_decided, one_node_knows_a_cut, served=True
     ),
     "of what was decided, the newest ledger says what counts": Rule(
-        cutting, "counting", whatever_was_decided, one_node_knows_a_cut, served=True
+        inherited, "counting", whatever_was_decided, one_node_knows_a_cut, served=True
     ),
     "a balancer waits for the numbers of cuts that nodes know": Rule(
         Cutting, "lacking", lambda *_: set(), numbers_come_late, own_disks=True

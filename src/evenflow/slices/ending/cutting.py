@@ -30,7 +30,7 @@ from evenflow.model.messages import (
 )
 from evenflow.slices.actions import Send
 from evenflow.slices.ending.delays import Delays
-from evenflow.slices.ending.inherited import Copies, counting
+from evenflow.slices.ending.inherited import Inherited
 from evenflow.slices.ending.kept_streams import KeptStreams
 from evenflow.slices.ending.preparation import Blocked, Owned, Preparation
 from evenflow.slices.ending.records import Ended, too_old
@@ -86,11 +86,9 @@ class Cutting:
         self._registrations = registrations
         self._silent: dict[str, tuple[int, ...]] = {}
         """By node."""
-        self._copies = Copies()
+        self._inherited = Inherited()
         self._own: set[int] = set()
         """Writers whose cut was decided here, not by a balancer before, and is not complete."""
-        self._inherited: set[int] = set()
-        """Terms of decided cuts that a node knew to be complete."""
         self._lose: set[int] = set()
         self._version = 0
         self._shown = dict(self.ended)
@@ -121,7 +119,7 @@ class Cutting:
 
     def on_copy(self, cut: WriterCut) -> None:
         """A node tells the numbers of a cut; it counts when a report names it."""
-        self._copies.hear(cut)
+        self._inherited.hear(cut)
 
     def on_request(self, request: WriterRequest) -> None:
         """An operator gives up what is missing of a writer."""
@@ -169,37 +167,15 @@ class Cutting:
 
     def lacking(self, nodes: Iterable[NodeReport]) -> set[int]:
         """The terms of cuts that nodes know, and whose numbers have not come here yet."""
-        return self._copies.lacking(nodes) - {one.term for one in self.ended.values()}
+        return self._inherited.lacking(nodes) - {one.term for one in self.ended.values()}
 
     def settle(self, nodes: Iterable[NodeReport]) -> None:
         """Everybody who is heard has told what it knows: what counts of it is decided here."""
-        reports = list(nodes)
-        complete = {term for report in reports for term in report.complete}
-        for term in counting(reports):
-            cut = self._copies.get(term)
-            if cut is not None and cut.writer not in self.ended:
-                self._inherited.update(complete & {term})
-                self._adopt(cut)
-
-    def _adopt_complete(self, report: NodeReport) -> None:
-        """A node was away while this balancer listened: what it knows to be complete counts.
-
-        Also when another cut of that writer was decided here: a publisher may have gone on behind
-        the complete one, and nobody has behind one that is only decided.
-        """
-        for term in report.complete:
-            cut = self._copies.get(term)
-            known = None if cut is None else self.ended.get(cut.writer)
-            if cut is not None and (known is None or self._may_give_way(known)):
-                self._own.discard(cut.writer)
-                self._inherited.add(term)
-                self._adopt(cut)
-
-    def _may_give_way(self, known: Ended) -> bool:
-        """Whether no node knew it to be complete: if two are, the first that is told counts."""
-        return known.stage is CutStage.DECIDED and known.term not in self._inherited
+        for cut in self._inherited.settled(nodes, self.ended):
+            self._adopt(cut)
 
     def _adopt(self, cut: WriterCut) -> None:
+        self._own.discard(cut.writer)
         self._terms.learn(cut.term)
         self._end(Ended(cut.writer, cut.term, CutStage.DECIDED, cut))
 
@@ -227,7 +203,8 @@ class Cutting:
             owners: Tells who owns each slice; None while slices change hands.
         """
         for report in nodes.values():
-            self._adopt_complete(report)
+            for cut in self._inherited.completed(report, self.ended):
+                self._adopt(cut)
         candidates = self._candidates(nodes)
         self.delays.keep((candidates | self.preparing.keys()) - self.ended.keys(), now)
         if candidates or self.preparing:
@@ -305,7 +282,7 @@ class Cutting:
         if one.cut is None or one.stage is not CutStage.DECIDED:
             self._lose.discard(one.writer)
             self._own.discard(one.writer)
-            self._inherited.discard(one.term)
+            self._inherited.forget(one.term)
             self.unsaved = True
             return
         self._shown[one.writer] = one
