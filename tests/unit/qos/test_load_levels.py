@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evenflow.errors import UsageError
@@ -90,13 +90,15 @@ def test_a_tenfold_change_of_scale_is_over_after_20_observations(
         assert centre.used == pytest.approx(load, rel=0.1)
 
 
+@example(2, 0.3125, random.Random(2))
 @given(st.integers(2, 8), st.floats(1e-3, 1e3), rngs)
 def test_a_constant_load_with_noise_has_one_level(
     count: int, load: float, rng: random.Random
 ) -> None:
     levels = even(count)
-    levels.learn(noisy(load, 0.03, rng))
-    settled = levels.learn(noisy(load, 0.03, rng))
+    # One that begins near a centre and is drawn by low values first settles late: at the second
+    # observation in most worlds, at the sixth in one of 25,000.
+    settled = [levels.learn(noisy(load, 0.03, rng)) for _ in range(12)][-1]
     assert {levels.learn(noisy(load, 0.03, rng)) for _ in range(500)} == {settled}
 
 
