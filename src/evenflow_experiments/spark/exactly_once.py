@@ -43,7 +43,7 @@ CHUNK = 1_000
 MOVE_EVERY_S = 0.5
 BATCHES = 25
 """Into about how many micro-batches the items are divided."""
-BATCH_WITHIN_S = 90.0
+BATCH_WITHIN_S = 240.0
 SECONDS = 30.0
 """How long publishing is stretched, so that there is time to fail."""
 
@@ -149,16 +149,14 @@ class Trial:
             query.kill()
 
     def _start_query(self, items: int) -> QueryProcess:
-        query = QueryProcess(
+        return QueryProcess(
             "--option", "topic", TOPIC,
             "--option", "maxItemsPerTrigger", str(max(1, items // BATCHES)),
             "--option", "config", str(self._file),
             "--out", str(self._folder / "parquet"),
             "--checkpoint", str(self._folder / "checkpoint"),
             log=self._folder / "spark.log",
-        )  # fmt: skip
-        query.wait_for("started", 90.0)
-        return query
+        ).await_start()  # fmt: skip
 
     def _publish(self, publisher: Publisher, ids: np.ndarray[Any, Any], seconds: float) -> None:
         pause = seconds * CHUNK / len(ids)

@@ -40,7 +40,7 @@ from evenflow_experiments.spark.exactly_once import TOPIC
 from evenflow_experiments.spark.pipeline_domain import DELAY_RATE, ServedDomain, Stream
 from evenflow_experiments.spark.pipeline_figures import plot, show
 from evenflow_experiments.spark.pipeline_skew import measure_skew
-from evenflow_experiments.spark.query import QueryProcess
+from evenflow_experiments.spark.query import STARTED_S, QueryProcess
 from evenflow_experiments.spark.turns import ROWS, in_turns
 
 if TYPE_CHECKING:
@@ -67,7 +67,6 @@ TURNS = 4
 FILE_ROWS = 100_000
 FEWEST_FILES, MOST_FILES, FILES_OCTETS = 20, 200, 1 << 30
 """JSON files for one size of items, and about how many bytes in all."""
-STARTED_S = 240.0
 SKEW_BATCHES, QUICK_SKEW_BATCHES = 20, 8
 """Micro-batches counted in each case of the part on skew."""
 PARTS = ("throughput", "delay", "skew")
@@ -227,7 +226,7 @@ class Bench:
         checkpoint = self._folder / f"checkpoint-{self._queries}"
         log = self._folder / "spark.log"
         with QueryProcess(*arguments, "--checkpoint", str(checkpoint), log=log) as query:
-            query.wait_for("started", STARTED_S)
+            query.await_start()
             end = None
             while (end is None or time.monotonic() < end) and len(query.batches) < most:
                 query.wait_for("batch", STARTED_S)

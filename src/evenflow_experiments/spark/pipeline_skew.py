@@ -51,7 +51,6 @@ ANALYZE_S = 2.0
 """How often the balancer looks at the loads."""
 SETTLE_BATCHES = 12
 """Batches until Spark is warm, costs are learned and the moves are over; not counted."""
-STARTED_S = 240.0
 WITHIN_S = 600.0
 """How long to wait for room, or for a batch."""
 ALGORITHMS = {"off": "count", "on": "weighted"}
@@ -85,8 +84,7 @@ class Case(Closing):
             "--tasks", "--work", str(WORK),
             "--checkpoint", str(folder / "checkpoint"),
             log=folder / "spark.log",
-        )  # fmt: skip
-        self._query.wait_for("started", STARTED_S)
+        ).await_start()  # fmt: skip
 
     def read(self, batches: int) -> list[dict[str, Any]]:
         """Publish the items of so many micro-batches, one after the other; those that were full.

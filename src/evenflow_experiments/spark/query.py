@@ -14,7 +14,7 @@ import sys
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from evenflow.errors import SparkFailed
 from evenflow.spark.process import SparkProcess, input_closed, say
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 POLL_S = 0.05
+STARTED_S = 240.0
+"""Python, Java and Spark start within that, also on a machine whose disk is slow and cold."""
 
 
 class QueryProcess(SparkProcess):
@@ -40,6 +42,15 @@ class QueryProcess(SparkProcess):
         """Remember micro-batches."""
         if "batch" in said:
             self.batches.append(said)
+
+    def await_start(self) -> Self:
+        """Wait until the query runs; if it does not, nothing of it is left behind."""
+        try:
+            self.wait_for("started", STARTED_S)
+        except SparkFailed:
+            self.kill()
+            raise
+        return self
 
     def hear(self) -> list[dict[str, Any]]:
         """The micro-batches so far, without waiting; also of a query that has ended."""
