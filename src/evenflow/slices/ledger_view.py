@@ -57,7 +57,7 @@ class LedgerView:
         """Writers of which nothing is needed any more, and the newest ledger does not know that."""
         self.unnamed: set[int] = set()
         """Writers whose cut is complete, and the newest ledger knows of none, or of another one,
-        which is only decided."""
+        which is only decided; and those whose cut is cleared, and it knows of none."""
         self._named: frozenset[int] = frozenset()
         """Writers that the newest ledger names."""
 
@@ -83,11 +83,17 @@ class LedgerView:
         self.unnamed = {
             writer
             for writer, one in known.items()
-            if one.stage is CutStage.COMPLETE and terms.get(writer) != one.term
+            if (one.stage is CutStage.COMPLETE and terms.get(writer) != one.term)
+            or (one.stage is CutStage.CLEARED and writer not in terms and self._has(writer, one))
         }
         self.entries = known
         self._bound()
         return True
+
+    def _has(self, writer: int, entry: Entry) -> bool:
+        """Whether the numbers of a cut are here."""
+        cut = self.cuts.get(writer)
+        return cut is not None and cut.term == entry.term
 
     def _cannot_tell(self, writer: int, found: Entry) -> bool:
         """Whether another cut is complete here, and nobody can learn from here where it is."""

@@ -84,7 +84,7 @@ class SimConsumer:
     def has_everything(self) -> bool:
         """Whether it is registered, and there is nothing that it could read."""
         start, core = self.offsets[self.committed], self.core
-        if core is None or core.lacking() or not core.is_confirmed:
+        if core is None or core.lacking() or not core.is_confirmed or not core.is_kept_for:
             return False
         return start.covers(core.point(start))
 

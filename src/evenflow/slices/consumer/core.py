@@ -12,7 +12,8 @@ silent is waited for. While its cut is being prepared nothing more of it is plan
 end of it, and when everybody has committed that, the writer is no longer named.
 
 A consumer plans nothing before the ledger names it under a number of its present life: then it is
-registered, on the balancer's disk, and is asked before a writer is cut.
+registered, on the balancer's disk, and is asked before a writer is cut. Nor does it while an owner
+of slices does not name it: it may have been released, and hear no balancer.
 
 Two processes with one name would commit, and so make everybody forget, what the other has not read.
 Commits of a name are numbered: everybody goes by the highest number, and a consumer that hears a
@@ -202,9 +203,23 @@ class ConsumerCore:
             return True
         return self.ledger.consumers.get(self.name, -1) >= self._first
 
+    @property
+    def is_kept_for(self) -> bool:
+        """Whether every owner of slices says that items are kept for this consumer.
+
+        One that has expired may not hear the ledger that says so, and publishers that are new since
+        then keep nothing for it: it would read them with a gap.
+        """
+        if not self._spoken:
+            return True
+        return all(
+            node in self.progress and self.name in self.progress[node].consumers
+            for node in self.owners()
+        )
+
     def latest(self, start: Position) -> Position:
         """The newest position that can be read whole; never behind ``start``."""
-        if self.lacking() or not self.is_confirmed:
+        if self.lacking() or not self.is_confirmed or not self.is_kept_for:
             return start
         owners = self.owners()
         claims = [

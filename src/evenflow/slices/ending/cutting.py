@@ -109,7 +109,10 @@ class Cutting:
             known = self.ended.get(writer)
             if known is None or known.stage < CutStage.CLEARED:
                 term = self._terms.new() if known is None else known.term
-                self._end(Ended(writer, term, CutStage.CLEARED, None))
+                # Of a served topic a node may say so that knows more of a cut than this balancer:
+                # its publisher may return, and ask where it was.
+                cut = known.cut if known is not None and self._registrations is not None else None
+                self._end(Ended(writer, term, CutStage.CLEARED, cut))
 
     def on_answer(self, answer: CutAnswer) -> None:
         """A node or a consumer says what it has of a writer."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evenflow.model.messages import CutStage
-from evenflow.slices.ending.records import MOST_CUTS
+from evenflow.slices.ledger_view import MOST_ENDED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from evenflow.model.messages import NodeReport, WriterCut
     from evenflow.slices.ending.records import Ended
 
-MOST_COPIES: Final = 10 * MOST_CUTS
-"""Cuts whose numbers are kept for the case that they count."""
+MOST_COPIES: Final = MOST_ENDED
+"""Cuts whose numbers are kept for the case that they count: as many as a node may name, since it
+is waited for all of them."""
 
 
 def counting(nodes: Iterable[NodeReport]) -> list[int]:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from evenflow.model.messages import CommitCopy, ConsumerCommit
 
 SAVE_EVERY: Final = 1.0
+UNSAVED: Final = 1
+"""The number of one that is not on this disk and was there before: it must not plan yet."""
 KEPT_RELEASED: Final = 100
 """Released consumers of which it is remembered when that was."""
 
@@ -104,22 +106,29 @@ class Registrations:
     def adopt(self, before: Registrations) -> None:
         """Know of every consumer at least what was known before, and who of them is here.
 
-        Who has expired is on disk.
+        Who has expired is on a disk, perhaps another one, unless it was this process that let it,
+        and it could not be written.
         """
         for name in before.consumers.everybody():
             newest, saved = before.consumers.newest(name), self.consumers.newest(name)
-            if newest is None or not self._counts(newest):
+            if newest is None or name in before._expiring or not self._counts(newest):
                 continue
             self.consumers.commit(newest)
             if before.consumers.is_away(name):
                 self.consumers.on_process_gone(name)
+            if newest.ended:
+                self._numbers.pop(name, None)
+            else:
+                # The ledger names it: whom that does not name everybody forgets, and this disk,
+                # which may be another one than its predecessor's, may be full.
+                self._numbers.setdefault(name, UNSAVED)
             if newest != saved:
                 self._unsaved = self._urgent = True
 
     def _counts(self, said: ConsumerCommit) -> bool:
         """Whether a consumer said this no earlier than what is on disk."""
         known = self.consumers.newest(said.consumer)
-        if is_expired(said) or (known is not None and is_expired(known) and not said.ended):
+        if known is not None and is_expired(known) and not said.ended:
             return False
         return known is None or said.number >= known.number
 

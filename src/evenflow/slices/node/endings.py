@@ -95,9 +95,13 @@ class Endings:
         return heard is not None and now - heard < self._silence
 
     def _answer(self, writer: int, term: int, now: float) -> CutAnswer:
-        reason = "hears it" if self._hears(writer, now) else ""
         serving = self._writers.serving
         held = sorted(self._writers.cache.available(), key=lambda one: one.slice)
+        reason = ""
+        if self._hears(writer, now):
+            reason = "hears it"
+        elif any(one.loading for one in held):  # positions are at the store, with the states
+            reason = "waits for states of the store"
         have, last, uncertain = [], [], 0
         for one in held:
             track = one.tracks.get(writer)

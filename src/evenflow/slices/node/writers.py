@@ -102,8 +102,8 @@ class Writers:
             if serving is not None:
                 held.items += new
                 held.payload_bytes += batch.payload_size * new // batch.count
-            elif batch.first == 1 and new and held.state is SliceState.AVAILABLE:
-                track.fresh = True
+            elif batch.first == 1 and new and not replayed and held.state is SliceState.AVAILABLE:
+                track.fresh = True  # what is sent again others may have had, and committed
             if track.next <= track.last:
                 if held.state is SliceState.AVAILABLE:
                     requests.soon(writer, held.slice, now)

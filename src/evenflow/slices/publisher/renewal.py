@@ -100,10 +100,10 @@ def split(
     old.newest[:] = old.floors
     for sample in retention.samples():
         base = bases[sample.slices]
-        before = _part(sample, sample.firsts, np.minimum(sample.lasts, base))
+        before = part_of(sample, sample.firsts, np.minimum(sample.lasts, base))
         if before is not None:
             old.keep(before)
-        after = _part(
+        after = part_of(
             sample, np.maximum(sample.firsts, base + 1), sample.lasts, writer, serial + 1, base
         )
         if after is not None:
@@ -114,7 +114,7 @@ def split(
     return old, new
 
 
-def _part(
+def part_of(
     sample: Retained,
     firsts: Int64s,
     lasts: Int64s,
@@ -126,7 +126,8 @@ def _part(
     chosen = np.flatnonzero(firsts <= lasts)
     if not len(chosen):
         return None
-    if base is None and len(chosen) == len(firsts) and (lasts == sample.lasts).all():
+    all_of_it = len(chosen) == len(firsts) and (firsts == sample.firsts).all()
+    if base is None and all_of_it and (lasts == sample.lasts).all():
         return sample
     whole = Sample(sample.encoded)
     begins = np.cumsum(whole.counts, dtype=np.int64) - whole.counts

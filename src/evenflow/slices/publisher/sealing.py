@@ -24,6 +24,7 @@ import numpy as np
 from evenflow.model.encoding import ITEM_BYTES, RUN_BYTES, encode_item, encode_sample
 from evenflow.model.sample import Sample
 from evenflow.slices.publisher.gathering import LATER, Gathering
+from evenflow.slices.publisher.renewal import part_of
 from evenflow.slices.publisher.retention import Retained, Retention
 
 if TYPE_CHECKING:
@@ -253,16 +254,18 @@ class Sealing:
         sample = self.retention.sample(serial)
         if sample is None:
             return []
-        open_runs = sample.lasts > self.retention.floors[sample.slices]
-        owners = self._routing.map.owner_index[sample.slices]
-        mine = np.unique(owners[open_runs]).tolist()
-        if not mine or mine[0] == 0:
+        # Without what is committed: an owner that gets a first item takes it for new.
+        floors = self.retention.floors[sample.slices]
+        left = part_of(sample, np.maximum(sample.firsts, floors + 1), sample.lasts)
+        if left is None:
             return []
-        whole = Sample(sample.encoded)
+        owners = self._routing.map.owner_index[left.slices]
+        mine = np.unique(owners).tolist()
+        if mine[0] == 0:
+            return []
+        whole = Sample(left.encoded)
         return [
-            SealedSample(
-                self._routing.node(owner), Retained.of(whole.only(open_runs & (owners == owner)))
-            )
+            SealedSample(self._routing.node(owner), Retained.of(whole.only(owners == owner)))
             for owner in mine
         ]
 
