@@ -130,6 +130,7 @@ class DelegationHost(Clock, Protocol):
     """What moving a topic needs of the broker."""
 
     mail: Mail
+    clock: HybridClock
 
 
 class AgreementHost(DelegationHost, Protocol):

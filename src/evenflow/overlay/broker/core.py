@@ -63,6 +63,9 @@ if TYPE_CHECKING:
     from evenflow.overlay.protocol.messages import BrokerStatus
     from evenflow.overlay.protocol.settings import Settings
 
+TELL_AGAIN_S = 2.0
+"""After this a broker that has come is told once more which topics there are: there may have been
+no way to it at first."""
 MOST_YOUNGER = 1 << 40
 """Milliseconds by which an incarnation may be later than our clock."""
 
@@ -107,6 +110,8 @@ class BrokerCore:
         )
         self.shelves: dict[ShelfId, Shelf] = {}
         self._agenda = Agenda()
+        self._untold: dict[str, float] = {}
+        """Brokers that have come, and when they are told once more which topics there are."""
         self._to_delete: list[ShelfId] = []
         self._expiry = Expiry(settings, now)
         self.creation = ShelfCreation(self, self.shelves)
@@ -216,6 +221,9 @@ class BrokerCore:
     def _on_tick(self) -> None:
         self._on_news(self.neighbours.tick(self.now, self.wall))
         self.creation.review()
+        for name in [name for name, due in self._untold.items() if self.now >= due]:
+            del self._untold[name]
+            self._tell_topics(name)
         if self._expiry.take_due(self.now):
             for shelf_id, shelf in list(self.shelves.items()):
                 if shelf.expire():
@@ -239,6 +247,7 @@ class BrokerCore:
         self.joined = True
         for name in self._saved.save(self.members.everyone()):
             self._tell_topics(name)
+            self._untold[name] = self.now + TELL_AGAIN_S
         self.creation.on_members_changed()
         self.exchange.on_members_changed()
         self.neighbours.relink(self.now)
@@ -247,7 +256,7 @@ class BrokerCore:
             self._agenda.set(shelf_id, self.now)
 
     def _tell_topics(self, name: str) -> None:
-        """Tell a broker that lost its disk of our topics: it would say that they are new."""
+        """Tell a broker that may not know of our topics: it would say that they are new."""
         for shelf_id, shelf in self.shelves.items():
             if shelf_id.at_home and shelf.replica.copy.leading:
                 self.mail.send(name, Decided(shelf_id, shelf.replica.copy.config))

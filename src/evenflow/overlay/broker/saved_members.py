@@ -39,13 +39,17 @@ class SavedMembers:
         ]
 
     def save(self, members: Iterable[Member]) -> list[str]:
-        """Write down what is new; return who has lost the disk that it had."""
-        lost = []
+        """Write down what is new; return to whom it is news which topics there are.
+
+        That is who comes for the first time, has lost the disk that it had, or was away.
+        """
+        ignorant = []
         for member in members:
             before = self._saved.get(member.name)
             if before != member:
                 self._saved[member.name] = member
                 self._store.save_member(member)
-            if before is not None and before.disk != member.disk:
-                lost.append(member.name)
-        return lost
+            same = before is not None and before.disk == member.disk
+            if not (same and before is not None and before.alive) and member.alive:
+                ignorant.append(member.name)
+        return ignorant

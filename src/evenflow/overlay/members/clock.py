@@ -4,7 +4,8 @@ It shows the largest of this machine's time of day and of all times that came wi
 happens after a message carries a later time than what happened before it, whoever's clock is
 ahead; and a clock that is set back stands still until time has caught up. A time that is
 absurdly far ahead of this machine's is not followed, and counted: one bad clock does not drag all
-others along.
+others along. Nor does it stay: when our own was far ahead of most others' and is set right, we go
+back with it. What was stored keeps its order all the same: nobody stamps by the clock alone.
 """
 
 from __future__ import annotations
@@ -30,7 +31,18 @@ class HybridClock:
     def advance(self, now: float, wall: int) -> None:
         """Time has passed: take this machine's clocks, monotonic seconds and time of day."""
         self._now, self._wall = now, wall
+        if self.time > wall + AHEAD_NS and self.ahead:
+            self.time = wall
         self.time = max(self.time, wall)
+
+    @property
+    def ahead(self) -> bool:
+        """Whether we are so far ahead of most others that they would not believe our times.
+
+        Nothing is written down then that names one: it would outlast the clock's error.
+        """
+        late = sum(not self.in_step(name) for name in self._heard)
+        return 2 * late > len(self._heard)
 
     def plausible(self, time: int, factor: int = 1) -> bool:
         """Say whether a time is not absurdly far ahead."""

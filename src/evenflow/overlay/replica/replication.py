@@ -82,6 +82,8 @@ class Replication:
         self._required: set[str] = set()
         """As primary: members without whose writing nothing is committed."""
         self._rounds = 0
+        self._inherited = 0
+        """As primary: time up to which an earlier term may have acknowledged messages."""
         self._confirm = NEVER
         """When somebody last needed to know whether we are still primary."""
 
@@ -91,7 +93,7 @@ class Replication:
         others = [name for name in copy.config.members if name != copy.me]
         self.members = {name: self._begin(name, start - 1) for name in others}
         self._required = {name for name in others if copy.holds(name)}
-        self._confirm = NEVER
+        self._confirm, self._inherited = NEVER, copy.last
 
     def follow_from(self, start: int, before: tuple[PublisherState, ...]) -> None:
         """As member: the messages from a time on will be sent; so far publishers were stored."""
@@ -149,6 +151,11 @@ class Replication:
         self._confirm = max(self._confirm, since)
         self.replicate()
         return False
+
+    @property
+    def whole(self) -> bool:
+        """As primary: whether all that was ever acknowledged is committed in this term, too."""
+        return self._copy.committed >= self._inherited
 
     def append(self, messages: list[Message]) -> None:
         """Write messages; they are committed when the members have them too."""

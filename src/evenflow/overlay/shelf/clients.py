@@ -145,20 +145,31 @@ class Clients:
         return f"the clock of {copy.me} is far ahead of the other brokers': set it right"
 
     def _join(self, envelope: Envelope, join: Join, since: float) -> None:
-        """Tell a client where the topic is, and what now is."""
+        """Tell a client where the topic is, and what now is.
+
+        Now is behind all that was acknowledged, and not behind what only this copy may have:
+        whoever leads next would give its time, or an earlier one, to what comes later.
+        """
         copy, label = self._copy, self._copy.label
+        if not self._replication.whole and (reason := self._replica.waiting):
+            self._host.mail.reply(envelope, Waiting(reason))
         if self._confirmed(since, envelope, join):
-            now = max(copy.last + 1, label.delegates.entries[-1].start, 1)
+            now = max(copy.committed + 1, label.delegates.entries[-1].start, 1)
             self._host.mail.reply(envelope, Joined(label.level, label.delegates, now))
 
     def _confirmed(self, since: float, envelope: Envelope, body: Join | Fetch) -> bool:
         """Say whether we were still primary at a time; else keep the request until we know."""
         if self._unconfirmed.has(envelope, body):
             return False
-        if self._replication.confirmed(since):
+        if self._is_confirmed(since, body):
             return True
         self._unconfirmed.add(envelope, body, (since, envelope, body))
         return False
+
+    def _is_confirmed(self, since: float, body: Join | Fetch) -> bool:
+        """Say whether we were still primary at a time and know what is acknowledged; else ask."""
+        confirmed = self._replication.confirmed(since)
+        return confirmed and (isinstance(body, Fetch) or self._replication.whole)
 
     def _publish(self, envelope: Envelope, publish: Publish) -> None:
         copy = self._copy

@@ -7,8 +7,9 @@ there before. Or a client joins a topic at its home. That a topic is new is a de
 others (`replica.votes`), and nearly all brokers that are known must agree, dead ones included: all
 but two, and more than half. So whoever has it says so, and while too many are away nobody makes it
 a second time. Who only reads makes nothing: he is told that there is no such topic, by the broker
-that would have it, while every broker that is known lives and none has come or gone lately; at all
-other times he waits. Whoever waits for brokers that are away is told for which.
+that would have it, when every broker that is known lives, none has come or gone lately, and all
+have said that they know nothing of it (one that leads it may not have told us yet); at all other
+times he waits. Whoever waits for brokers that are away is told for which.
 
 All other messages are for a shelf that was here once. We pass them on if we know who leads it.
 """
@@ -31,6 +32,8 @@ from evenflow.overlay.protocol.messages import (
     Join,
     Label,
     Lead,
+    Prepare,
+    Promise,
     Publish,
     Refused,
     Replicate,
@@ -40,8 +43,10 @@ from evenflow.overlay.protocol.messages import (
     TermStart,
     Waiting,
 )
+from evenflow.overlay.replica.copy import RETRY_S
 from evenflow.overlay.replica.proposer import Proposer
 from evenflow.overlay.replica.record import Record
+from evenflow.overlay.replica.votes import LOWEST
 from evenflow.overlay.shelf.shelf import Shelf
 from evenflow.overlay.shelf.waiting import WaitingRequests
 from evenflow.overlay.space.delegation import DelegateList
@@ -56,6 +61,8 @@ SETTLE_S = 0.5
 MOST_PENDING = 10_000
 MOST_WAITING = 256
 """Messages that wait for one new shelf."""
+QUESTION_S = 10.0
+"""A question whether somebody knows a topic is given up after this."""
 LONGEST_REASON = 2_000
 """Characters of what a client is told, however many brokers are away."""
 
@@ -66,6 +73,19 @@ class PendingShelf:
 
     level: int
     proposer: Proposer
+    waiting: WaitingRequests[tuple[Envelope, Any]] = field(
+        default_factory=lambda: WaitingRequests(MOST_WAITING)
+    )
+
+
+@dataclass(slots=True)
+class Question:
+    """A topic that there may not be: who has not said so yet, and who waits for that."""
+
+    silent: set[str]
+    until: float
+    """When it is given up; whoever still waits asks again."""
+    asked: float = float("-inf")
     waiting: WaitingRequests[tuple[Envelope, Any]] = field(
         default_factory=lambda: WaitingRequests(MOST_WAITING)
     )
@@ -83,6 +103,7 @@ class ShelfCreation:
         self._host = host
         self._shelves = shelves
         self._pending: dict[ShelfId, PendingShelf] = {}
+        self._questions: dict[ShelfId, Question] = {}
         self._changed = host.now
 
     @property
@@ -93,6 +114,7 @@ class ShelfCreation:
     def on_members_changed(self) -> None:
         """A broker came or went."""
         self._changed = self._host.now
+        self._questions.clear()
 
     def handle(self, envelope: Envelope, body: Any) -> None:
         """Take a message for a shelf that is not here."""
@@ -103,7 +125,7 @@ class ShelfCreation:
         elif isinstance(body, Adopt):
             self._on_adopt(envelope, body)
         elif isinstance(body, Join) and body.level and body.shelf.at_home:
-            if self._unmade(body.shelf):
+            if self._unmade(body.shelf) and not self._host.clock.ahead:
                 self._make_home(body.shelf, body.level).handle(envelope, body)
             elif not self._pass_on(envelope, body):
                 self._expect(envelope, body)
@@ -157,7 +179,7 @@ class ShelfCreation:
         there = adopt.label.delegates.birth(adopt.shelf.coordinate) is not None
         if there or not named or adopt.shelf.at_home:
             self._pass_on(envelope, adopt)
-        elif known is None or known.birth < adopt.ticket:
+        elif (known is None or known.birth < adopt.ticket) and not host.clock.ahead:
             label = replace(adopt.label, revision=0, ticket=0, ticket_term=0, floor=0, version=0)
             shelf = self._begin(adopt.shelf, adopt.ticket, label)
             # A delegate that home gave up meanwhile asks, and hears that it is not needed.
@@ -190,6 +212,9 @@ class ShelfCreation:
         pending.waiting.add(envelope, join, (envelope, join))
         if len(host.members.living) < self._nothing().quorum:
             self._name_absent(envelope, shelf)
+        if host.clock.ahead:
+            reason = f"the clock of {host.members.me.name} is far ahead of the other brokers'"
+            host.mail.reply(envelope, Waiting(f"{reason}: set it right"))
         self._propose(shelf, pending)
 
     def _deny(self, envelope: Envelope, join: Join) -> None:
@@ -198,9 +223,35 @@ class ShelfCreation:
         everyone = all(members.alive(member.name) for member in members.everyone())
         ours = members.closest(shelf.coordinate, 1) == (members.me.name,)
         if everyone and ours and self.steady and host.joined and shelf not in self._pending:
-            host.mail.reply(envelope, Failed(f"there is no topic {shelf.topic!r}"))
+            self._ask_everybody(envelope, join)
         elif ours and not everyone:
             self._name_absent(envelope, shelf)
+
+    def _ask_everybody(self, envelope: Envelope, join: Join) -> None:
+        """Ask all others whether they know the topic: its primary may not have reached us yet.
+
+        Nobody promises anything by the answer: no ballot is lower than the one of this question.
+        """
+        host, shelf = self._host, join.shelf
+        question = self._questions.get(shelf)
+        if question is None:
+            if len(self._questions) >= MOST_PENDING:
+                return
+            others = set(host.members.living) - {host.members.me.name}
+            question = self._questions[shelf] = Question(others, host.now + QUESTION_S)
+        question.waiting.add(envelope, join, (envelope, join))
+        if host.now >= question.asked + RETRY_S:
+            question.asked = host.now
+            for name in sorted(question.silent):
+                host.mail.send(name, Prepare(shelf, LOWEST, self._nothing()))
+        self._conclude(shelf, question)
+
+    def _conclude(self, shelf: ShelfId, question: Question) -> None:
+        """Tell readers that there is no such topic, when nobody knows one."""
+        if not question.silent and shelf not in self._pending:
+            del self._questions[shelf]
+            for envelope, _ in question.waiting.take_all():
+                self._host.mail.reply(envelope, Failed(f"there is no topic {shelf.topic!r}"))
 
     def _name_absent(self, envelope: Envelope, shelf: ShelfId) -> None:
         """Tell a client which brokers must return before it is known whether there is a topic."""
@@ -234,13 +285,15 @@ class ShelfCreation:
 
     def review(self) -> None:
         """Ask again where it is due; give up what is for another broker now."""
+        now = self._host.now
+        self._questions = {shelf: one for shelf, one in self._questions.items() if now < one.until}
         for shelf, pending in list(self._pending.items()):
             if self._host.now >= pending.proposer.due:
                 self._propose(shelf, pending)
 
     def _propose(self, shelf: ShelfId, pending: PendingShelf) -> None:
         host, me = self._host, self._host.members.me.name
-        if not self.steady or not host.joined:
+        if not self.steady or not host.joined or host.clock.ahead:
             return
         if host.members.closest(shelf.coordinate, 1) != (me,) or shelf in self._shelves:
             self._pending.pop(shelf, None)
@@ -258,20 +311,27 @@ class ShelfCreation:
         pending = self._pending.get(shelf)
         if pending is not None:
             pending.proposer.handle(sender, answer)
+        question = self._questions.get(shelf)
+        unknown = isinstance(answer, Promise) and answer.ballot == LOWEST and not answer.accepted
+        if question is not None and unknown:
+            question.silent.discard(sender)
+            self._conclude(shelf, question)
 
     def on_decided(self, shelf_id: ShelfId, config: Config) -> None:
         """A configuration of a shelf that is not here is decided: it is new and ours, or known."""
         host, me = self._host, self._host.members.me.name
         pending = self._pending.pop(shelf_id, None)
+        question = self._questions.pop(shelf_id, None)
         concerned = shelf_id.at_home or me in (*config.members, *config.voters)
         if pending is None and not concerned and host.votes.known(shelf_id) is None:
             return
         host.votes.learn(shelf_id, config)
-        if pending is None:
-            return
-        if self._unmade(shelf_id):
+        if pending is not None and self._unmade(shelf_id) and not host.clock.ahead:
             self._make_home(shelf_id, pending.level)
-        for envelope, body in pending.waiting.take_all():
+        for envelope, body in (
+            *(pending.waiting.take_all() if pending is not None else ()),
+            *(question.waiting.take_all() if question is not None else ()),
+        ):
             if shelf_id in self._shelves:
                 self._shelves[shelf_id].handle(envelope, body)
             else:

@@ -112,6 +112,11 @@ class Home:
                 self._host.mail.reply(envelope, Failed("another move of this topic is under way"))
         elif delegates.current == move.to:
             self._host.mail.reply(envelope, MoveDone(delegates))
+        elif self._host.clock.ahead:
+            reason = (
+                "the clock of the topic's home is far ahead of the other brokers': set it right"
+            )
+            self._host.mail.reply(envelope, Failed(reason))
         else:
             topic = copy.shelf.topic
             self.ongoing = OngoingMove(
@@ -203,7 +208,7 @@ class Home:
         """A past delegate has nothing left: take its times off the list."""
         label, place = self._copy.label, emptied.shelf.coordinate
         delegates = label.delegates
-        if self.ongoing is not None:
+        if self.ongoing is not None or self._host.clock.ahead:
             return
         for tenure in delegates.tenures()[1:-1]:
             if tenure.coordinate == place and (tenure.end or 0) <= emptied.floor:
@@ -217,7 +222,7 @@ class Home:
     def on_shifted(self, envelope: Envelope, shifted: Shifted) -> None:
         """A past delegate has handed messages on: the list says so from now on."""
         label, delegates = self._copy.label, self._copy.label.delegates
-        if self.ongoing is not None:
+        if self.ongoing is not None or self._host.clock.ahead:
             return
         place, end = shifted.shelf.coordinate, shifted.end
         fits = any(

@@ -30,6 +30,7 @@ from evenflow.overlay.protocol.messages import (
 )
 from evenflow.overlay.replica.copy import RETRY_S
 from evenflow.overlay.replica.states import State
+from evenflow.overlay.replica.votes import LOWEST
 from evenflow.overlay.shelf.creation import SETTLE_S, ShelfCreation
 from evenflow.overlay.shelf.shelf import Shelf
 from evenflow.overlay.space.coordinate import Coordinate
@@ -110,11 +111,23 @@ def test_a_topic_that_exists_is_not_made_though_its_copies_are_away() -> None:
 
 def test_who_only_reads_is_told_that_there_is_no_such_topic() -> None:
     creating = Creating()
-    assert creating.take(Join(HOME, 0), client=3) == []
+    assert creating.take(Join(HOME, 0), client=3) == ["b1", "b2"]
+    for sender in ("b1", "b2"):
+        assert creating.host.mail.answers() == []
+        base = config("b0", term=0, primary="")
+        creating.creation.on_answer(sender, HOME, Promise(HOME, LOWEST, base, ()))
     (answer,) = creating.host.mail.answers()
     assert isinstance(answer, Failed)
     assert HOME.topic in answer.reason
     assert creating.shelves == {}
+
+
+def test_who_only_reads_is_sent_on_when_another_knows_the_topic() -> None:
+    creating = Creating()
+    creating.take(Join(HOME, 0), client=3)
+    creating.creation.on_decided(HOME, config("b2", "b1"))
+    assert creating.host.mail.answers() == []
+    assert [to for _, to in creating.host.mail.forwarded] == ["b2"]
 
 
 def test_who_waits_for_brokers_that_are_away_is_told_for_which() -> None:
@@ -159,7 +172,6 @@ def test_one_that_died_before_it_made_its_topic_makes_it_when_asked_again() -> N
 
 
 def test_nothing_is_made_for_readers_that_do_not_want_to_nor_by_brokers_farther_away() -> None:
-    assert Creating().take(Join(HOME, 0)) == []
     assert Creating().take(Join(ShelfId("meters", Coordinate(0.9, 0.9)), 2)) == []
     farther = Creating()
     farther.host.members.revive(type(farther.host.members.me)("b0", Coordinate(0.9, 0.9), "", 2))
