@@ -11,6 +11,7 @@ TEST_PROFILE := full
 # Integration tests wait more than they compute, and the order of their files is that of
 # tests/integration/conftest.py.
 SPREAD := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
+SLOWEST := --durations=20
 
 # Tests start some hundred Python processes. Where this is set, as in many images, each of them would
 # compile all of our sources anew.
@@ -32,14 +33,14 @@ run: $(STAMP)  ## balancer, three nodes, 200 vehicles, 50 devices and Spark, wit
 	@$(BIN)/evenflow up
 
 test: check  ## checks, unit tests (all property cases), integration tests
-	$(BIN)/pytest tests/unit --numprocesses=auto --dist=worksteal --hypothesis-profile=$(TEST_PROFILE)
-	$(BIN)/pytest tests/integration $(SPREAD) --hypothesis-profile=$(TEST_PROFILE)
+	$(BIN)/pytest tests/unit --numprocesses=auto --dist=worksteal --hypothesis-profile=$(TEST_PROFILE) $(SLOWEST)
+	$(BIN)/pytest tests/integration $(SPREAD) --hypothesis-profile=$(TEST_PROFILE) $(SLOWEST)
 
 unit: $(STAMP)  ## the tests of the pure cores alone
 	$(BIN)/pytest tests/unit -m "not thorough" --numprocesses=auto --dist=worksteal --hypothesis-profile=$(UNIT_PROFILE)
 
 integration: $(STAMP)  ## the tests on a real domain with real processes
-	$(BIN)/pytest tests/integration $(SPREAD) --hypothesis-profile=$(TEST_PROFILE)
+	$(BIN)/pytest tests/integration $(SPREAD) --hypothesis-profile=$(TEST_PROFILE) $(SLOWEST)
 
 check: $(STAMP)  ## ruff, formatting, mypy --strict
 	$(BIN)/ruff check .

@@ -11,6 +11,6 @@ from hypothesis import HealthCheck, settings
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 settings.register_profile("quick", max_examples=25, **_COMMON)
-settings.register_profile("full", max_examples=200, **_COMMON)
+settings.register_profile("full", max_examples=80, **_COMMON)
 settings.register_profile("soak", max_examples=5_000, **_COMMON)
 settings.load_profile("quick")

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from evenflow.model.messages import EpochClose, Ledger, WriterCut
 
 MOST_ENDED: Final = 10_000
+MOST_TOLD: Final = 50
+"""Cuts that a node tells with one report."""
 _OPEN: Final = (CutStage.DECIDED, CutStage.COMPLETE)
 """The stages at which the numbers of a cut are needed."""
 
@@ -39,7 +41,8 @@ class KnownCuts(NamedTuple):
     complete: tuple[int, ...]
     """Terms."""
     cuts: list[WriterCut]
-    """Their numbers, as far as they are here and the balancer may not have them."""
+    """Their numbers, as far as they are here and the balancer may not have them; of very many some
+    each time."""
 
 
 class LedgerView:
@@ -58,6 +61,7 @@ class LedgerView:
         self.unnamed: set[int] = set()
         """Writers whose cut is complete, and the newest ledger knows of none, or of another one,
         which is only decided; and those whose cut is cleared, and it knows of none."""
+        self._turn = 0
         self._named: frozenset[int] = frozenset()
         """Writers that the newest ledger names."""
 
@@ -181,8 +185,15 @@ class LedgerView:
         return KnownCuts(
             tuple(self.entries[w].term for w in decided),
             tuple(self.entries[w].term for w in complete),
-            [cut for cut in told if cut is not None],
+            self._in_turn([cut for cut in told if cut is not None]),
         )
+
+    def _in_turn(self, cuts: list[WriterCut]) -> list[WriterCut]:
+        """Of very many cuts so many as may be told at once, the next ones each time."""
+        if len(cuts) <= MOST_TOLD:
+            return cuts
+        first, self._turn = self._turn % len(cuts), self._turn + MOST_TOLD
+        return (cuts + cuts)[first : first + MOST_TOLD]
 
     def _bound(self) -> None:
         """Forget where the oldest writers ended, and the oldest altogether."""

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-THOROUGH = settings().max_examples >= 200
+THOROUGH = settings().max_examples >= 80
 """Whether this is the full run."""
 SLICES = 8
 QUICK = BalancerSettings(settle=0.5, deadline=1.0, silence=3.0, join_after=0.0)

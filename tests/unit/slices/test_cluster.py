@@ -48,7 +48,7 @@ LOSABLE = [Ack, Commit, NodeReport, ReplayRequest, ReplayAnswer, Batch, CacheChu
 SLICES = 4
 BUSY_TICK = 0.05
 pytestmark = pytest.mark.timeout(900)
-THOROUGH = settings().max_examples >= 200
+THOROUGH = settings().max_examples >= 80
 """Whether this is the full run."""
 STORM = 5_000
 """Messages at one moment; what is said there is said in far fewer."""

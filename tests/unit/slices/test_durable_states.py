@@ -10,8 +10,8 @@ from evenflow.testing.durable_cluster import DurableCluster, random_durable_sche
 from evenflow.testing.schedules import PATIENCE, calm
 
 pytestmark = pytest.mark.timeout(900)
-THOROUGH = settings().max_examples >= 200
-SEEDS = range(max(500, settings().max_examples) if THOROUGH else 40)
+THOROUGH = settings().max_examples >= 80
+SEEDS = range(max(200, settings().max_examples) if THOROUGH else 40)
 
 
 @pytest.mark.parametrize("block", range(4))

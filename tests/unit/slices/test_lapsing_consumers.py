@@ -17,7 +17,7 @@ from evenflow.testing.consumers.lapses import lapsing_schedule
 from evenflow.testing.outages import PATIENCE
 from evenflow.testing.schedules import calm
 
-THOROUGH = settings().max_examples >= 200
+THOROUGH = settings().max_examples >= 80
 pytestmark = pytest.mark.timeout(900)
 
 

@@ -29,7 +29,7 @@ from evenflow.testing.serving_cluster import ServingCluster
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-THOROUGH = settings().max_examples >= 200
+THOROUGH = settings().max_examples >= 80
 LONG = 20.0
 """Seconds; many times what makes a writer silent."""
 SLICES = 4
@@ -270,7 +270,7 @@ def test_a_publisher_that_died_is_ended_and_all_consumers_have_the_same_of_it() 
 @pytest.mark.parametrize("block", range(4))
 def test_anything_at_any_time(block: int) -> None:
     """More of them: ``python -m evenflow.testing.outages FIRST COUNT``."""
-    count = 20 if THOROUGH else 6
+    count = 12 if THOROUGH else 6
     for seed in range(block * count, (block + 1) * count):
         for schedule in (application_schedule, served_schedule):
             try:
@@ -282,7 +282,7 @@ def test_anything_at_any_time(block: int) -> None:
 
 @pytest.mark.parametrize("block", range(2))
 def test_state_moves_with_its_slice_whatever_breaks(block: int) -> None:
-    count = 20 if THOROUGH else 4
+    count = 12 if THOROUGH else 4
     for seed in range(block * count, (block + 1) * count):
         stateful_schedule(seed)
 

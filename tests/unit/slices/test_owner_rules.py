@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from evenflow.model.messages import ReplayAnswer, ReplayRequest
     from evenflow.slices.actions import Send
 
-THOROUGH = settings().max_examples >= 200
+THOROUGH = settings().max_examples >= 80
 
 _replay, _on_replay_answer = Exchange.replay, Writers.on_replay_answer
 _take, _refusal = Orders._take, Orders._refusal

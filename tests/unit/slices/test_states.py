@@ -15,7 +15,7 @@ from evenflow.slices.node.settings import NodeSettings
 from evenflow.testing.cluster import SimCluster
 from evenflow.testing.schedules import PATIENCE, random_schedule
 
-THOROUGH = settings().max_examples >= 200
+THOROUGH = settings().max_examples >= 80
 SEEDS = range(300 if THOROUGH else 40)
 
 

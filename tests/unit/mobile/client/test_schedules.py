@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 from tests.unit.mobile.client.schedule import Schedule
 
-THOROUGH = settings().max_examples >= 200
+THOROUGH = settings().max_examples >= 80
 STEPS = 1_500
 
 

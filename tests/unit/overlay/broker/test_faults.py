@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BATCH = 20
-SCHEDULES = 100
+SCHEDULES = 60
 
 
 @pytest.mark.parametrize("seed", range(40))

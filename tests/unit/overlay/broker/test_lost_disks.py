@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HOME = ShelfId("meters", geographic_hash("meters"))
 BATCH = 20
-SCHEDULES = 80
+SCHEDULES = 40
 
 
 @pytest.mark.parametrize("seed", range(20))

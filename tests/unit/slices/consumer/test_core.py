@@ -22,7 +22,7 @@ from evenflow.slices.consumer.core import ConsumerCore
 
 def progress(node: str, **epochs: int) -> Progress:
     writers = tuple(int(writer[1:]) for writer in epochs)
-    return Progress("items", node, f"grpc://{node}", writers, tuple(epochs.values()), ())
+    return Progress("items", node, f"grpc://{node}", writers, tuple(epochs.values()), ("query",))
 
 
 def close(writer: int, epoch: int, items: int = 0) -> EpochClose:
@@ -122,6 +122,17 @@ def test_plans_nothing_before_it_is_registered() -> None:
     assert core.latest(Position()) == {}
     core.handle(Ledger("items", 1, (), (), (), ("query",), (said.number,)), 0.0)
     assert core.latest(Position()) == {1: 4}
+
+
+def test_plans_nothing_while_an_owner_does_not_know_it() -> None:
+    """It may have been released, and hear no ledger that says so."""
+    core = core_with(progress("n1", w1=5), progress("n2", w1=5))
+    said = core.commit(Position())
+    core.handle(Ledger("items", 1, (), (), (), ("query",), (said.number,)), 0.0)
+    core.handle(replace(progress("n2", w1=6), consumers=()), 0.0)
+    assert core.latest(Position({1: 2})) == {1: 2}
+    core.handle(progress("n2", w1=6), 0.0)
+    assert core.latest(Position({1: 2})) == {1: 5}
 
 
 def test_an_older_map_that_comes_late_is_ignored() -> None:
