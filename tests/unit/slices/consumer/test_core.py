@@ -235,7 +235,7 @@ def copy(node: str, number: int, *, away: bool = True, ended: bool = False) -> C
 
 
 def test_a_new_consumer_is_not_remembered_and_need_not_wait() -> None:
-    core = core_with(progress("n1"), progress("n2"))
+    core = core_with(*(replace(progress(node), consumers=()) for node in ("n1", "n2")))
     assert not core.may_be_remembered
     assert core.remembered() is None
 
