@@ -32,6 +32,8 @@ MOST_DOUBLINGS = 3
 
 MOST_PUBLISHERS = 10_000
 """Publishers that a shelf remembers; with more, those that were silent longest are forgotten."""
+REPEATED_NS = 60 * 10**9
+"""For so long a publisher may not know that its message is stored, and repeat it."""
 BATCH = 512
 """Published messages in one message to another broker."""
 
@@ -221,8 +223,12 @@ class Copy:
         self.last = self.host.store.last(self.shelf)
 
     def expire(self, floor: int) -> None:
-        """Delete the messages before a time, and publishers that have been silent since."""
+        """Delete the messages before a time, and publishers that have been silent since.
+
+        Those that may still repeat what they published are remembered, however soon it expires.
+        """
         self.host.store.remove(self.shelf, 0, floor)
+        floor = min(floor, self.host.wall - REPEATED_NS)
         self._forget([state for state in self.publishers.values() if state.time < floor])
 
     def _forget(self, silent: Sequence[PublisherState]) -> None:

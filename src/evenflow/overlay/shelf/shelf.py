@@ -44,6 +44,7 @@ from evenflow.overlay.protocol.messages import (
     Unsubscribe,
     Waiting,
 )
+from evenflow.overlay.replica.copy import REPEATED_NS
 from evenflow.overlay.replica.replica import Replica
 from evenflow.overlay.shelf.clients import ClientRequest, Clients
 from evenflow.overlay.shelf.delegate import Delegate
@@ -63,9 +64,6 @@ MOST_POSTPONED = 1024
 
 
 NEVER = float("inf")
-TRIM_AFTER_NS = 60 * 10**9
-"""What is younger is not trimmed: its publisher may not know yet that it is stored, and repeat it.
-"""
 
 
 class Shelf:
@@ -168,7 +166,7 @@ class Shelf:
         if self.home is not None:
             for place in {entry.coordinate for entry in delegates.entries} - {shelf.home}:
                 self._host.mail.readdress(envelope, Trim(ShelfId(shelf.topic, place), trim.before))
-        self._expire_before(min(trim.before, self._host.wall - TRIM_AFTER_NS))
+        self._expire_before(min(trim.before, self._host.wall - REPEATED_NS))
 
     def handle(self, envelope: Envelope, body: Any) -> None:
         """Hand a message to the part that it concerns."""

@@ -8,13 +8,13 @@ from evenflow.overlay.client.core import NOW, Publishing
 from evenflow.overlay.protocol.codec import BODY
 from evenflow.overlay.protocol.events import Asked
 from evenflow.overlay.protocol.messages import Envelope, ShelfId, Trim
-from evenflow.overlay.shelf.shelf import TRIM_AFTER_NS
+from evenflow.overlay.replica.copy import REPEATED_NS
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
 from evenflow.testing.overlay.cluster import OverlayCluster
 
 HOME = ShelfId("meters", geographic_hash("meters"))
 AWAY = Coordinate(0.9, 0.9)
-AGE_S = TRIM_AFTER_NS / 1e9
+AGE_S = REPEATED_NS / 1e9
 
 
 def write(cluster: OverlayCluster, publisher: Publishing, count: int) -> None:
@@ -72,7 +72,7 @@ def test_what_is_young_stays_whatever_is_said() -> None:
     assert on_disks(cluster) == 2 * 10
     cluster.run(AGE_S + 1)
     write(cluster, publisher, 1)
-    trim(cluster, cluster.wall - TRIM_AFTER_NS - 10**12)  # of a time when there was nothing
+    trim(cluster, cluster.wall - REPEATED_NS - 10**12)  # of a time when there was nothing
     cluster.settle()
     cluster.check_all_readable(["meters"], publishers=[publisher])
 

@@ -8,7 +8,7 @@ from tests.unit.overlay.hosts import HOME, WALL, FakeHost, label, record
 
 from evenflow.overlay.protocol.messages import Message, PublisherState, ShelfId
 from evenflow.overlay.replica import copy as copy_module
-from evenflow.overlay.replica.copy import Copy
+from evenflow.overlay.replica.copy import REPEATED_NS, Copy
 from evenflow.overlay.replica.states import State, Trigger
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.overlay.space.delegation import DelegateList
@@ -79,6 +79,19 @@ def test_expiry_forgets_publishers_that_were_silent_since() -> None:
     copy.write(messages(15, publisher=2))
     copy.expire(12)
     assert [message.time for message in copy.between(0, 99)] == [15]
+    assert set(copy.publishers) == {2}
+
+
+def test_who_may_still_repeat_is_remembered_though_what_it_published_has_expired() -> None:
+    copy = copy_of(FakeHost())
+    at = copy.host.wall - REPEATED_NS
+    copy.write(messages(at + 1))
+    copy.expire(at + 2)
+    assert list(copy.between(0, at + 2)) == []
+    assert set(copy.publishers) == {1}
+    copy.write(messages(at + 20, publisher=2))
+    copy.host.wall += 10
+    copy.expire(at + 30)
     assert set(copy.publishers) == {2}
 
 
