@@ -63,9 +63,6 @@ if TYPE_CHECKING:
     from evenflow.overlay.protocol.messages import BrokerStatus
     from evenflow.overlay.protocol.settings import Settings
 
-TELL_AGAIN_S = 2.0
-"""After this a broker that has come is told once more which topics there are: there may have been
-no way to it at first."""
 MOST_YOUNGER = 1 << 40
 """Milliseconds by which an incarnation may be later than our clock."""
 
@@ -110,15 +107,13 @@ class BrokerCore:
         )
         self.shelves: dict[ShelfId, Shelf] = {}
         self._agenda = Agenda()
-        self._untold: dict[str, float] = {}
-        """Brokers that have come, and when they are told once more which topics there are."""
         self._to_delete: list[ShelfId] = []
         self._expiry = Expiry(settings, now)
         self.creation = ShelfCreation(self, self.shelves)
         self.exchange = TopicExchange(self, self.shelves)
         for record, committed in store.load():
             self.shelves[record.shelf] = Shelf(self, record, committed)
-        self._saved.save(self.members.everyone())
+        self._saved.save(self.members.everyone(), now)
 
     # -- what the parts need --------------------------------------------------------------------
 
@@ -221,9 +216,7 @@ class BrokerCore:
     def _on_tick(self) -> None:
         self._on_news(self.neighbours.tick(self.now, self.wall))
         self.creation.review()
-        for name in [name for name, due in self._untold.items() if self.now >= due]:
-            del self._untold[name]
-            self._tell_topics(name)
+        self._tell_topics(self._saved.take_untold(self.now))
         if self._expiry.take_due(self.now):
             for shelf_id, shelf in list(self.shelves.items()):
                 if shelf.expire():
@@ -245,9 +238,7 @@ class BrokerCore:
         if news is News.NOTHING:
             return
         self.joined = True
-        for name in self._saved.save(self.members.everyone()):
-            self._tell_topics(name)
-            self._untold[name] = self.now + TELL_AGAIN_S
+        self._tell_topics(self._saved.save(self.members.everyone(), self.now))
         self.creation.on_members_changed()
         self.exchange.on_members_changed()
         self.neighbours.relink(self.now)
@@ -255,11 +246,13 @@ class BrokerCore:
             shelf.on_members_changed()
             self._agenda.set(shelf_id, self.now)
 
-    def _tell_topics(self, name: str) -> None:
-        """Tell a broker that may not know of our topics: it would say that they are new."""
-        for shelf_id, shelf in self.shelves.items():
+    def _tell_topics(self, names: list[str]) -> None:
+        """Tell brokers that may not know of our topics: they would say that those are new."""
+        others = [name for name in names if name != self.members.me.name]
+        for shelf_id, shelf in self.shelves.items() if others else ():
             if shelf_id.at_home and shelf.replica.copy.leading:
-                self.mail.send(name, Decided(shelf_id, shelf.replica.copy.config))
+                for name in others:
+                    self.mail.send(name, Decided(shelf_id, shelf.replica.copy.config))
 
     def _delete_shelves(self) -> None:
         for shelf in self._to_delete:

@@ -1,4 +1,8 @@
-"""The brokers that a broker has written down: they are asked before a topic is made anew."""
+"""The brokers that a broker has written down: they are asked before a topic is made anew.
+
+Who comes for the first time, was away, or has lost its disk is told which topics there are, at once
+and a while later: at first there may have been no way to it.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,8 @@ if TYPE_CHECKING:
     from evenflow.overlay.ports import Store
     from evenflow.overlay.protocol.messages import Member
 
+TELL_AGAIN_S = 2.0
+
 
 class SavedMembers:
     """Who is known, on disk."""
@@ -19,6 +25,8 @@ class SavedMembers:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._saved = {member.name: member for member in store.members()}
+        self._untold: dict[str, float] = {}
+        """Brokers that have come, and when they are told again which topics there are."""
 
     def reborn(self, me: Member) -> Member:
         """Return this broker under a higher incarnation than before, whatever the clock says.
@@ -38,11 +46,8 @@ class SavedMembers:
             for member in self._saved.values()
         ]
 
-    def save(self, members: Iterable[Member]) -> list[str]:
-        """Write down what is new; return to whom it is news which topics there are.
-
-        That is who comes for the first time, has lost the disk that it had, or was away.
-        """
+    def save(self, members: Iterable[Member], now: float) -> list[str]:
+        """Write down what is new; return to whom it is news which topics there are."""
         ignorant = []
         for member in members:
             before = self._saved.get(member.name)
@@ -52,4 +57,12 @@ class SavedMembers:
             same = before is not None and before.disk == member.disk
             if not (same and before is not None and before.alive) and member.alive:
                 ignorant.append(member.name)
+        self._untold.update(dict.fromkeys(ignorant, now + TELL_AGAIN_S))
         return ignorant
+
+    def take_untold(self, now: float) -> list[str]:
+        """Return who is due to be told again; nobody is a third time."""
+        found = [name for name, due in self._untold.items() if now >= due]
+        for name in found:
+            del self._untold[name]
+        return found

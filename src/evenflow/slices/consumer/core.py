@@ -207,15 +207,10 @@ class ConsumerCore:
     def is_kept_for(self) -> bool:
         """Whether every owner of slices says that items are kept for this consumer.
 
-        One that has expired may not hear the ledger that says so, and publishers that are new since
-        then keep nothing for it: it would read them with a gap.
+        One that has expired may not hear so; new publishers keep nothing for it.
         """
-        if not self._spoken:
-            return True
-        return all(
-            node in self.progress and self.name in self.progress[node].consumers
-            for node in self.owners()
-        )
+        named = (self.progress.get(node) for node in self.owners())
+        return not self._spoken or all(told and self.name in told.consumers for told in named)
 
     def latest(self, start: Position) -> Position:
         """The newest position that can be read whole; never behind ``start``."""

@@ -21,13 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import MoveRefused
 from evenflow.model.ids import WriterId
-from evenflow.model.messages import (
-    CutAnswer,
-    CutStage,
-    WriterCut,
-    WriterRequest,
-    WriterSilence,
-)
+from evenflow.model.messages import CutAnswer, CutStage, WriterCut, WriterRequest, WriterSilence
 from evenflow.slices.actions import Send
 from evenflow.slices.ending.delays import Delays
 from evenflow.slices.ending.inherited import Inherited
@@ -109,8 +103,7 @@ class Cutting:
             known = self.ended.get(writer)
             if known is None or known.stage < CutStage.CLEARED:
                 term = self._terms.new() if known is None else known.term
-                # Of a served topic a node may say so that knows more of a cut than this balancer:
-                # its publisher may return, and ask where it was.
+                # Of a served topic the publisher may return, and ask where it was.
                 cut = known.cut if known is not None and self._registrations is not None else None
                 self._end(Ended(writer, term, CutStage.CLEARED, cut))
 

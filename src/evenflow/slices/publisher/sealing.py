@@ -263,11 +263,8 @@ class Sealing:
         mine = np.unique(owners).tolist()
         if mine[0] == 0:
             return []
-        whole = Sample(left.encoded)
-        return [
-            SealedSample(self._routing.node(owner), Retained.of(whole.only(owners == owner)))
-            for owner in mine
-        ]
+        rows, node = Sample(left.encoded), self._routing.node
+        return [SealedSample(node(one), Retained.of(rows.only(owners == one))) for one in mine]
 
     def _seal_one(self, item: Item, slice_id: int, headers: Pairs) -> SealedSample:
         if slice_id == LATER:

@@ -48,9 +48,9 @@ def test_many_more(first: int) -> None:
 def test_a_disk_keeps_its_number_and_an_empty_one_has_another() -> None:
     store, me = MemoryStore(), Member("b1", Coordinate(0.5, 0.5), "", 4, disk=7)
     assert SavedMembers(store).reborn(me) == me
-    SavedMembers(store).save([me])
+    SavedMembers(store).save([me], 0.0)
     assert SavedMembers(store).reborn(replace(me, disk=8)) == replace(me, incarnation=5)
-    assert SavedMembers(store).save([replace(me, disk=8)]) == ["b1"]
+    assert SavedMembers(store).save([replace(me, disk=8)], 0.0) == ["b1"]
 
 
 def test_what_a_broker_said_before_it_lost_its_disk_is_not_heard() -> None:
