@@ -8,7 +8,7 @@ import pytest
 
 from evenflow.model.messages import CutStage, Ledger, WriterCut
 from evenflow.slices import ledger_view
-from evenflow.slices.ledger_view import LedgerView
+from evenflow.slices.ledger_view import MOST_TOLD, LedgerView
 
 WRITER, TERM = 7, 5
 CUT = WriterCut("items", WRITER, TERM, 3, (), (), (), 0)
@@ -53,6 +53,24 @@ def test_a_complete_cut_is_told_to_a_balancer_that_does_not_name_it() -> None:
     assert one.known(to_all=False) == ((), (), [])
     one.on_ledger(ledger(9, None))
     assert one.known(to_all=False) == ((), (TERM,), [CUT])
+
+
+def test_a_cleared_cut_is_told_to_a_balancer_that_does_not_know_it() -> None:
+    one = view(CutStage.CLEARED)
+    assert one.known(to_all=False) == ((), (), [])
+    one.on_ledger(ledger(9, None))
+    assert one.known(to_all=False) == ((), (TERM,), [CUT])
+
+
+def test_of_very_many_cuts_some_are_told_at_once_and_all_in_turn() -> None:
+    one, writers = LedgerView(), tuple(range(1, 2 * MOST_TOLD + 20))
+    for writer in writers:
+        one.on_cut(replace(CUT, writer=writer))
+    stages = (int(CutStage.COMPLETE),) * len(writers)
+    one.on_ledger(Ledger("items", 1, writers, (TERM,) * len(writers), stages, (), ()))
+    told = [one.known(to_all=True).cuts for _ in range(3)]
+    assert [len(cuts) for cuts in told] == [MOST_TOLD] * 3
+    assert {cut.writer for cuts in told for cut in cuts} == set(writers)
 
 
 def test_what_every_node_knows_stays_decided() -> None:
