@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
+import traceback
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -27,6 +28,7 @@ from evenflow.errors import ConfigError, NameTaken
 from evenflow.errors.words import counted
 from evenflow.metrics.catalogue import APPLICATION, NODE
 from evenflow.model.ids import NodeId
+from evenflow.slices.node.application.callables import check_application
 from evenflow.slices.node.node import Node
 from evenflow.slices.node.sensors import node_sensors
 
@@ -79,7 +81,7 @@ def node(
     config = shared.config()
     design(config)
     application = None if serve else load_application(app or config.node.app)
-    topics = topics or (config.topics[0].name,)
+    topics = tuple(dict.fromkeys(topics)) or (config.topics[0].name,)
     for topic in topics:
         config.topic(topic)
     stop = StopSignal()
@@ -219,6 +221,15 @@ def _run_until_stopped(nodes: list[Node], stop: StopSignal, left: float | None) 
             return
 
 
+def _fault_of(error: BaseException) -> str:
+    """What a module raised, and where, in one line."""
+    said = f"{type(error).__name__}: {error}"
+    if isinstance(error, SyntaxError):  # says where by itself
+        return said
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{said} ({frames[-1].filename}, line {frames[-1].lineno})"
+
+
 def load_application(spec: str) -> Callable[[Any], object]:
     """Import the callable that ``MODULE:CALLABLE`` names."""
     allowed = "must be MODULE:CALLABLE of an importable callable that takes a batch"
@@ -234,6 +245,9 @@ def load_application(spec: str) -> Callable[[Any], object]:
             target = getattr(target, part)
     except (ImportError, AttributeError) as error:
         raise ConfigError("node.app", spec, f"{allowed}; {error}") from None
+    except (Exception, SystemExit) as error:  # whatever a module may do when it is imported
+        raise ConfigError("node.app", spec, f"cannot be imported: {_fault_of(error)}") from error
     if not callable(target):
         raise ConfigError("node.app", spec, f"{allowed}; {path} is not callable")
+    check_application(target, spec)
     return cast("Callable[[Any], object]", target)

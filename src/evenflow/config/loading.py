@@ -221,6 +221,15 @@ class Config:
         )
 
     @classmethod
+    def of(cls, given: Config | None) -> Config:
+        """Return what a caller gave, or what `load` finds when that is nothing."""
+        if given is None:
+            return cls.load()
+        if isinstance(given, cls):
+            return given
+        raise ConfigError("config", given, "must be a Config: Config.load(FILE) reads one")
+
+    @classmethod
     def load(
         cls, path: str | Path | None = None, overrides: Mapping[str, Any] | None = None
     ) -> Config:

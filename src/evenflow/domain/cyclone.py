@@ -32,7 +32,13 @@ from evenflow.domain.channels import Gone
 from evenflow.domain.endpoints import Reader, Writer, delete
 from evenflow.domain.flow import Flow
 from evenflow.domain.quality import nanoseconds
-from evenflow.domain.settings import Apart, check_interface, cyclone_xml, why_not_entered
+from evenflow.domain.settings import (
+    Apart,
+    check_interface,
+    check_peers,
+    cyclone_xml,
+    why_not_entered,
+)
 from evenflow.domain.types import idl_type
 from evenflow.errors import ClosedError, DomainError, UsageError
 
@@ -318,6 +324,7 @@ class _Domains:
     def _create(self, place: _Place, xml: str) -> Domain:
         config = place.config
         check_interface(config)
+        check_peers(config)
         try:
             return Domain(place.id, xml)
         except DDSException as error:

@@ -102,6 +102,20 @@ def check_interface(config: DomainConfig) -> None:
     )
 
 
+def check_peers(config: DomainConfig) -> None:
+    """Raise `DomainError` when a peer's name means no address: Cyclone would end the process."""
+    for peer in config.peers:
+        host = peer[1:].partition("]")[0] if peer.startswith("[") else peer
+        name, _, port = peer.partition(":")
+        try:
+            socket.getaddrinfo(name if port.isdigit() else host, None)
+        except (OSError, UnicodeError) as error:
+            raise DomainError(
+                f"domain {config.id}",
+                f"domain.peers: {peer!r} means no address ({error}): mend it or take it out",
+            ) from None
+
+
 def why_not_entered(config: DomainConfig) -> str:
     """What to look at when Cyclone could not enter a domain, of which it gives no reason."""
     port = _FIRST_PORT + _PORTS * config.id

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import queue
 import threading
 import time
@@ -85,7 +86,7 @@ def read_rows(
 
     The last column is there only if an item has some. What is asked for is checked at once.
     """
-    found = config or Config.load()
+    found = Config.of(config)
     section = found.topic(topic)
     if not section.archived:
         raise ConfigError(
@@ -121,7 +122,7 @@ def _read_stored(client: Client, name: str, begin: int) -> Iterator[pa.Table]:
 def _seconds_of(start: datetime | float) -> float:
     if isinstance(start, datetime) and start.tzinfo is not None:
         return start.timestamp()
-    if isinstance(start, int | float) and not isinstance(start, bool):
+    if isinstance(start, int | float) and not isinstance(start, bool) and math.isfinite(start):
         return start
     raise ConfigError(
         "start", start, "must be a datetime with a zone, or seconds since 1970 (0: all there is)"

@@ -8,10 +8,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known name nearest to ``name``, else nothing."""
     import difflib  # noqa: PLC0415 - only a mistake needs it
 
+    if not isinstance(name, str):  # a caller may have given anything
+        return ""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 

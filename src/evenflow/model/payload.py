@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evenflow.errors import UsageError
@@ -29,3 +29,10 @@ def encode_payload(payload: Payload) -> bytes:
     if isinstance(payload, bytearray | memoryview):
         return bytes(payload)
     raise UsageError(f"a payload of type {type(payload).__name__}: give bytes, str or a mapping")
+
+
+def encode_payloads(payloads: Iterable[Payload]) -> list[bytes]:
+    """Return the bytes of many; a single payload, taken for many by mistake, is refused."""
+    if isinstance(payloads, str | bytes | bytearray | memoryview | Mapping):
+        raise UsageError("publish_many takes a list of payloads; publish() takes one")
+    return [encode_payload(one) for one in payloads]

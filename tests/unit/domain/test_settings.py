@@ -8,7 +8,13 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from evenflow.config import DomainConfig
-from evenflow.domain.settings import check_interface, cyclone_xml, is_loopback, why_not_entered
+from evenflow.domain.settings import (
+    check_interface,
+    check_peers,
+    cyclone_xml,
+    is_loopback,
+    why_not_entered,
+)
 from evenflow.errors import DomainError
 
 
@@ -78,3 +84,11 @@ def test_a_port_that_another_program_has_is_named(domain: int, lent: bool) -> No
     assert f"UDP port {7400 + 250 * domain}, which follows from domain.id, is used" in told
     assert ("below 100" in told) is lent
     assert "domain.interface = 'lo'" in why_not_entered(DomainConfig(id=domain))
+
+
+def test_a_peer_whose_name_means_no_address_is_refused_in_words() -> None:
+    check_peers(
+        DomainConfig(peers=("127.0.0.1", "127.0.0.1:7410", "localhost", "::1", "[::1]:7410"))
+    )
+    with pytest.raises(DomainError, match=r"domain.peers: 'no such host' means no address"):
+        check_peers(DomainConfig(peers=("127.0.0.1", "no such host")))

@@ -34,6 +34,7 @@ from evenflow.mobile.client.settings import (
     checked_name,
     checked_place,
     checked_time,
+    checked_token,
     encoded,
     encoded_headers,
     stats_of,
@@ -113,7 +114,7 @@ async def connect(
     name = checked_name("node", node)
     described = checked_attributes(attributes or {})
     place = None if position is None else checked_place(*position)
-    begin = partial(_core, name, token, addresses, limits, patience)
+    begin = partial(_core, name, checked_token(token), addresses, limits, patience)
     disk, core = (None, begin(None)) if outbox is None else _opened(Path(outbox), name, begin)
     core.attributes, core.position = described, place
     client = AsyncClient(core, dialler or partial(_dial, trusted), disk, watcher)
@@ -284,7 +285,7 @@ class AsyncClient(ClientShell):
             raise ClosedError(f"client of node {self.node!r}")
         if isinstance(self._failure, NodeRefused):
             self._failure = None
-        self._tell(events.Renew(token))
+        self._tell(events.Renew(checked_token(token)))
 
     async def change_address(self, local_host: str = "") -> bool:
         """Go on from another port of this host, or another of its addresses, with the same session.

@@ -100,6 +100,13 @@ def checked_name(key: str, name: str) -> str:
     return checked
 
 
+def checked_token(token: str) -> str:
+    """Return a token without the line end of the file that it came from, or raise `ConfigError`."""
+    if not isinstance(token, str):
+        raise ConfigError("token", token, "must be the text of the token, as in PATH.read_text()")
+    return token.strip()
+
+
 def checked_time(time_us: int) -> int:
     """Return a time that may go on the wire, or raise `ConfigError`."""
     try:

@@ -96,7 +96,7 @@ class Mailbox(Closing):
             raise ConfigError(
                 "mailbox.name", name, "must be a letter, then letters, digits, _ or -"
             )
-        self.config = config or Config.load()
+        self.config = Config.of(config)
         groups = Groups(definitions(self.config.mobile_groups))
         self.error: BaseException | None = None
         """Why it stopped, when it did not stop by request."""

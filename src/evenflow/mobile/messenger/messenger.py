@@ -70,7 +70,7 @@ class Messenger(Closing):
         config: Config | None = None,
         participant: Participant | None = None,
     ) -> None:
-        self.config = config or Config.load()
+        self.config = Config.of(config)
         self.sender = sender or f"{socket.gethostname()}-{os.getpid()}"
         self._own = participant is None
         self._participant = participant or enter(self.config.domain)

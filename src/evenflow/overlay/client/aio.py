@@ -11,7 +11,14 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from evenflow.errors import EvenflowError, OverlayError, StoreRefused, StoreTimeout, UnknownTopic
+from evenflow.errors import (
+    EvenflowError,
+    OverlayError,
+    StoreRefused,
+    StoreTimeout,
+    UnknownTopic,
+    UsageError,
+)
 from evenflow.loops.watched import WatchedTasks
 from evenflow.overlay.client.core import NOW, Publishing, Reading, Requester
 from evenflow.overlay.client.following import Following
@@ -27,7 +34,7 @@ from evenflow.overlay.protocol.messages import (
     ShelfId,
     Trim,
 )
-from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
+from evenflow.overlay.space.coordinate import Coordinate, a_place, geographic_hash
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
@@ -114,6 +121,9 @@ class AsyncClient(ClientLink):
     ) -> asyncio.Future[int]:
         """Hand a message over and return at once; the future is done when it is stored."""
         self._check_open()
+        if not isinstance(payload, bytes | bytearray | memoryview):
+            raise UsageError(f"a message of type {type(payload).__name__}: give bytes")
+        payload = bytes(payload)
         if len(payload) > LONGEST_PAYLOAD:
             raise OverlayError(f"a message has at most {LONGEST_PAYLOAD} bytes")
         publishing = self._publishing.get(topic)
@@ -198,7 +208,7 @@ class AsyncClient(ClientLink):
         Raises:
             StoreRefused: The brokers do not do it now; try again later.
         """
-        home = ShelfId(topic, geographic_hash(topic))
+        home, to = ShelfId(topic, geographic_hash(topic)), a_place(to)
         end = time.monotonic() + self.timeout_s
         while True:
             answer = await self._call(home.coordinate, "", MoveTopic(home, to), end)

@@ -28,6 +28,15 @@ class Coordinate(NamedTuple):
     y: UnitFloat
 
 
+def a_place(given: object) -> Coordinate:
+    """Return a coordinate that a caller gave; `OverlayError` when it is none."""
+    if isinstance(given, tuple) and len(given) == 2:
+        x, y = given
+        if all(isinstance(one, int | float) and 0 <= one <= 1 for one in (x, y)):
+            return Coordinate(float(x), float(y))
+    raise OverlayError(f"{given!r} is no coordinate: give two numbers from 0 to 1")
+
+
 def geographic_hash(topic: str) -> Coordinate:
     """Return the home coordinate of a topic: the same everywhere, and even over the square."""
     if not isinstance(topic, str):

@@ -109,7 +109,7 @@ class Balancer(Closing):
         Raises:
             ConfigError: An event, a rule or a planner is faulty; nothing has been started.
         """
-        self.config = config or Config.load()
+        self.config = Config.of(config)
         self.error: BaseException | None = None
         self.news = News()
         """What operators hear of it."""

@@ -36,6 +36,7 @@ from evenflow.query_options import a_name
 from evenflow.slices.consumer.core import EARLIEST, LATEST
 from evenflow.slices.consumer.follower import Follower
 from evenflow.slices.consumer.reading import read_numbered
+from evenflow.slices.consumer.registry.declared import ARCHIVE, DEAD, expected_consumers
 from evenflow.slices.consumer.served_batch import ServedBatch, joined
 
 if TYPE_CHECKING:
@@ -72,23 +73,36 @@ def follow(
         ConfigError: The topic is not served, or an argument cannot be used.
         DomainError: Nobody serves the topic, or another process runs under this name.
     """
-    found = config or Config.load()
-    _check(found, topic, consumer, start, limit)
+    found = Config.of(config)
+    _check(found, topic, consumer, start, limit, timeout)
     return Following(Follower(topic, consumer, found), start, limit, timeout)
 
 
-def _check(config: Config, topic: str, consumer: str, start: str | Position, limit: int) -> None:
+def _check(
+    config: Config,
+    topic: str,
+    consumer: str,
+    start: str | Position,
+    limit: object,
+    timeout: object,
+) -> None:
     section = config.topic(topic)
     if not section.served:
         raise ConfigError(section.key("served"), section.served, "must be true to follow a topic")
     try:
         a_name(consumer)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ConfigError("consumer", consumer, str(error)) from None
-    if isinstance(start, str) and start not in (EARLIEST, LATEST):
+    if consumer in (ARCHIVE, DEAD) and consumer not in expected_consumers(section):
+        raise ConfigError(
+            "consumer", consumer, "is the name of a consumer of our own: take another"
+        )
+    if start not in (EARLIEST, LATEST) and not isinstance(start, Position):
         raise ConfigError("start", start, f"must be {EARLIEST!r}, {LATEST!r} or a position")
-    if limit < 1:
-        raise ConfigError("limit", limit, "must be at least 1")
+    if not isinstance(limit, int) or limit < 1:
+        raise ConfigError("limit", limit, "must be a whole number of at least 1")
+    if timeout is not None and not (isinstance(timeout, int | float) and timeout >= 0):
+        raise ConfigError("timeout", timeout, "must be seconds, or None: without end")
 
 
 class Following(Closing):

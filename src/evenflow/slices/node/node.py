@@ -90,7 +90,7 @@ class Node(Closing):
         messenger: SendsMany | None = None,
         snapshots: StateStore | None = None,
     ) -> None:
-        self.config = config or Config.load()
+        self.config = Config.of(config)
         name = node_partition(name or f"{socket.gethostname()}-{os.getpid()}")
         self.id = NodeId.of(name, secrets.token_hex(3))
         self.error: BaseException | None = None

@@ -21,6 +21,12 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 from evenflow.errors import ItemFailed
 from evenflow.errors.telling import error_text
 from evenflow.model.batch import Batch
+from evenflow.slices.node.application.callables import (
+    STATE,
+    call,
+    check_application,
+    state_bytes,
+)
 from evenflow.slices.node.application.giving_up import GivenUp
 from evenflow.slices.node.application.states import (
     ForgetState,
@@ -63,9 +69,13 @@ class Stateful(Protocol):
 
 
 def stateful(on_new_data: OnNewData | None) -> Stateful | None:
-    """The application, or the object that it is a method of, if it has state."""
+    """The application, or the object that it is a method of, if it has state.
+
+    `ConfigError` when it has half of what state needs, or is nothing that could be called.
+    """
+    check_application(on_new_data)
     found = getattr(on_new_data, "__self__", on_new_data)
-    has = all(callable(getattr(found, name, None)) for name in ("give", "take", "forget"))
+    has = all(callable(getattr(found, name, None)) for name in STATE)
     return cast("Stateful", found) if has else None
 
 
@@ -191,9 +201,9 @@ class Worker:
                 case GiveState(slices=slices) | SnapshotState(slices):
                     given, faults = self._ask_for(self._state, slices)
                 case TakeState(slice_id, state):
-                    self._state.take(slice_id, state)
+                    call(self._state.take, slice_id, state)
                 case ForgetState(slice_id):
-                    self._state.forget(slice_id)
+                    call(self._state.forget, slice_id)
         except Exception as error:  # noqa: BLE001 - whatever an application may raise
             _LOG.exception("the application failed on %s", type(task).__name__)
             self.error = error
@@ -209,9 +219,10 @@ class Worker:
         faults: dict[int, str] = {}
         for slice_id in slices:
             try:
-                given[slice_id] = bytes(application.give(slice_id))
+                given[slice_id] = state_bytes(call(application.give, slice_id))
             except Exception as error:  # noqa: BLE001 - whatever it may raise
-                if slice_id not in self._failing:  # once: it is asked again and again
+                if not faults and slice_id not in self._failing:
+                    # Once: it is asked again and again, and others as a rule fail alike.
                     _LOG.exception("the application cannot give the state of slice %d", slice_id)
                 faults[slice_id] = f"the application cannot give its state: {error_text(error)}"
         self._failing = (self._failing - given.keys()) | faults.keys()
@@ -224,7 +235,7 @@ class Worker:
         rows = batch.count
         batch.replies = []
         try:
-            self._on_new_data(batch)
+            call(self._on_new_data, batch)
         except ItemFailed as error:
             # What lies before the item is done and does not come again.
             failure, rows = error, error.index if error.index < batch.count else 0

@@ -91,6 +91,13 @@ def publisher_stats(
     )
 
 
+_NO_NODE: Final = "no node reads this topic (start one with 'evenflow node')"
+_NO_MAP: Final = (
+    "no node reads this topic, and no balancer has given its slices to nodes: start"
+    " 'evenflow balancer' and 'evenflow node', with the same domain.id and number of slices as here"
+)
+
+
 def why_blocked(core: PublisherCore, readers: Container[str], now: float) -> str:
     """Say why nothing is committed, as far as a publisher can see.
 
@@ -102,7 +109,7 @@ def why_blocked(core: PublisherCore, readers: Container[str], now: float) -> str
     owners = core.routing.map.owners_of(range(core.slice_count)).items()
     unread = sum(len(slices) for node, slices in owners if node not in readers)
     if unread == core.slice_count:
-        return "no node reads this topic (start one with 'evenflow node')"
+        return _NO_NODE if any(core.routing.map.versions) else _NO_MAP
     consumers = core.consumers
     if consumers is not None and not consumers.names():
         return (

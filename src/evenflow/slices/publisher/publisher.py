@@ -34,7 +34,7 @@ from evenflow.errors import UsageError
 from evenflow.model.batch import Int32s
 from evenflow.model.encoding import ITEM_BYTES, RUN_BYTES
 from evenflow.model.given_headers import GivenHeaders
-from evenflow.model.payload import Payload, encode_payload
+from evenflow.model.payload import Payload, encode_payloads
 from evenflow.slices.assignment import Assignment, assignment_of
 from evenflow.slices.forking import watch
 from evenflow.slices.publisher.diagnosis import (
@@ -91,7 +91,7 @@ class Publisher(StaysWithParent):
         outbox: str | PathLike[str] | None = None,
         clock: Clock | None = None,
     ) -> None:
-        config = config or Config.load()
+        config = Config.of(config)
         cut, settings = config.topic(topic), config.publisher
         clock, self.topic = clock or SystemClock(), topic
         assigned = assignment_of(cut.assignment if assignment is None else assignment)
@@ -181,7 +181,7 @@ class Publisher(StaysWithParent):
             PublishTimeout: There was no room in time; its ``accepted`` says how many are published
                 or thinned out, which are the first ones.
         """
-        encoded = [encode_payload(one) for one in payloads]
+        encoded = encode_payloads(payloads)
         table = self._intake.table(encoded, senders, ids, times, headers)
         if any(isinstance(one, Mapping) for one in payloads):
             slices = self._intake.slices_of_mappings(table, payloads)

@@ -81,7 +81,7 @@ class Subscriber(Reception[Batch]):
         config: Config | None = None,
         participant: Participant | None = None,
     ) -> None:
-        self.config = config or Config.load()
+        self.config = Config.of(config)
         self.topic = self.config.topic(topic)
         _check(senders, slices, self.topic.slices, queue_bytes)
         own = participant is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,11 +27,11 @@ from evenflow.mobile.client.aio import AsyncClient
 from evenflow.mobile.client.disk import ClientDisk
 from evenflow.mobile.client.events import Broken, DropItem, KeepItem
 from evenflow.mobile.client.reaching import Patience
+from evenflow.mobile.client.settings import checked_token
 from evenflow.mobile.link.frames import Attributes, Position
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-    from pathlib import Path
 
     from evenflow.mobile.link.frames import Message
 
@@ -562,3 +563,9 @@ def test_a_block_that_raises_waits_until_items_are_safe_and_tells_what_is_given_
     with pytest.raises(ZeroDivisionError):
         run(fail(timeout_s=0))
     assert "1 item is given up" in caplog.text
+
+
+def test_a_token_is_text_and_may_end_a_line() -> None:
+    assert checked_token("abc.def\n") == "abc.def"
+    with pytest.raises(ConfigError, match=r"PATH.read_text\(\)"):
+        checked_token(Path("car-7.token"))  # type: ignore[arg-type]

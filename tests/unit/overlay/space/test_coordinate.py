@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenflow.errors import OverlayError
-from evenflow.overlay.space.coordinate import Coordinate, closest_nodes, geographic_hash
+from evenflow.overlay.space.coordinate import Coordinate, a_place, closest_nodes, geographic_hash
 
 
 @given(st.text(min_size=1, max_size=100).filter(lambda name: name.isprintable()))
@@ -15,6 +15,13 @@ def test_a_name_always_hashes_to_the_same_place_in_the_square(name: str) -> None
     assert here == geographic_hash(name)
     assert 0 <= here.x < 1
     assert 0 <= here.y < 1
+
+
+@pytest.mark.parametrize("given", [3, (3, 3), (0.5,), "ab", (0.5, "b"), None, (float("nan"), 0)])
+def test_a_place_is_two_numbers_of_the_square(given: object) -> None:
+    assert a_place((0, 0.5)) == Coordinate(0.0, 0.5)
+    with pytest.raises(OverlayError, match="no coordinate"):
+        a_place(given)
 
 
 def test_the_hash_is_pinned() -> None:

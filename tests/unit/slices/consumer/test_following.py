@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from evenflow.errors import ReadFailed
+from evenflow.config import Config, TopicConfig
+from evenflow.errors import ConfigError, ReadFailed
 from evenflow.model.batch import Item
 from evenflow.model.ids import NOWHERE, Position
 from evenflow.model.sample import Sample
@@ -210,3 +212,27 @@ def test_what_fails_at_the_beginning_leaves_nothing_open(
         follow()
     gc.collect()
     assert domain.closed == 1
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "said"),
+    [
+        ("consumer", "archive", "of our own"),
+        ("consumer", "dead", "of our own"),
+        ("consumer", 3, "consumer = 3"),
+        ("start", 5, "a position"),
+        ("start", "soon", "a position"),
+        ("limit", "x", "whole number"),
+        ("limit", 0, "whole number"),
+        ("timeout", "3", "seconds"),
+        ("timeout", -1, "seconds"),
+        ("config", "evenflow.toml", r"Config.load\(FILE\)"),
+    ],
+)
+def test_an_argument_that_cannot_be_used_is_told_in_words(
+    argument: str, value: object, said: str
+) -> None:
+    config = Config(topics=(TopicConfig(served=True),))
+    given: dict[str, Any] = {"consumer": "audit", "config": config, argument: value}
+    with pytest.raises(ConfigError, match=said):
+        following.follow("items", **given)
