@@ -59,13 +59,12 @@ def serve(cluster: LocalCluster, name: str) -> None:
 
 
 @pytest.fixture
-def laggard(config: Config, cluster: LocalCluster) -> Iterator[Follower]:
+def laggard(config: Config, cluster: LocalCluster, eventually: Eventually) -> Iterator[Follower]:
     """Another consumer, registered before everything, that commits nothing: all is kept for it."""
-    follower = Follower("items", "laggard", config)
-    follower.wait_until_served()
-    follower.register(NOWHERE)
-    yield follower
-    follower.close()
+    with contextlib.closing(Follower("items", "laggard", config)) as follower:
+        eventually(lambda: follower.ask(lambda core: not core.lacking()), "nobody serves")
+        follower.register(NOWHERE)
+        yield follower
 
 
 class Trickle:

@@ -34,6 +34,8 @@ alone, and the orders that were given meanwhile."""
 SLICES: Final = 100
 WATCH_S: Final = 6.0
 """How long each part is looked at."""
+PATIENCE_S: Final = 60.0
+"""How long, when nobody beats: on a machine that does other work, programs are slow to start."""
 NAMES: Final = ("one", "other")
 COLUMNS: Final = {
     "start_s": "alone after s",
@@ -84,9 +86,11 @@ class Watch:
         self.orders: list[float] = []
 
     def look(self, seconds: float) -> None:
-        """Watch for so long."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        """Watch for so long, and until somebody beats."""
+        begun = time.monotonic()
+        while (passed := time.monotonic() - begun) < seconds or (
+            not self.beats and passed < PATIENCE_S
+        ):
             now = time.monotonic() - self.since
             beats = (one for one in self._beats.take() if isinstance(one, Beat))
             self.beats += [(now, str(one.balancer)) for one in beats]
