@@ -36,7 +36,7 @@ HEARD_S: Final = 1.0
 """How long everybody has to acknowledge a commit."""
 REGISTERED_WITHIN_S: Final = 10.0
 """How long the balancer has to write a new consumer down."""
-SERVED_WITHIN_S: Final = 7.0
+SERVED_WITHIN_S: Final = 15.0
 """How long a consumer waits at its start for a domain that serves its topic."""
 READ_TIMEOUT_S: Final = 120.0
 """How long a reader asks for items that nobody gives, unless told otherwise."""
