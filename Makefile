@@ -10,7 +10,7 @@ UNIT_PROFILE := quick
 TEST_PROFILE := full
 # Integration tests wait more than they compute, and the order of their files is that of
 # tests/integration/conftest.py.
-SPREAD := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
+SPREAD := --numprocesses=3 --dist=loadgroup --no-loadscope-reorder
 SLOWEST := --durations=20
 
 # Tests start some hundred Python processes. Where this is set, as in many images, each of them would

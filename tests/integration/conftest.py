@@ -1,7 +1,8 @@
 """A fresh DDS domain for each test, programs that run beside it, and which files go first.
 
 A worker runs a file from its beginning to its end. Begun last, a long file would keep one worker
-busy while the others have nothing left to do.
+busy while the others have nothing left to do. All tests with Spark are one worker's: Spark needs
+all cores, gives its Python processes ten seconds to start, and takes longer beside another Spark.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ LONGEST = (
     "test_bridge_experiment",
     "test_ring",
 )
-"""The longest first, but those with Spark, which needs all cores, not beside one another."""
+"""The longest first; of those with Spark, which are all one worker's, it is their order."""
 DOOMED = """
 import sys
 from evenflow import Config, Node
@@ -69,6 +70,8 @@ _counter = itertools.count(os.getpid() * 7)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first; xdist must be told to keep this order. Give all of them time."""
     for item in items:
+        spark = item.get_closest_marker("spark") is not None
+        item.add_marker(pytest.mark.xdist_group("spark" if spark else item.path.stem))
         limit = item.get_closest_marker("timeout")
         seconds = limit.args[0] if limit is not None else float(item.config.getini("timeout"))
         item.add_marker(pytest.mark.timeout(SLACK * seconds), append=False)
