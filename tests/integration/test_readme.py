@@ -104,6 +104,7 @@ def reader(tmp_path, domain_id):
     one.stop()
 
 
+@pytest.mark.spark
 def test_the_section_on_use(reader):
     programs = iter(("app", "publish", "car", "device", "read", "follow", "spark"))
     said = {}
