@@ -69,9 +69,9 @@ _counter = itertools.count(os.getpid() * 7)
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first; xdist must be told to keep this order. Give all of them time."""
-    for item in items:
-        spark = item.get_closest_marker("spark") is not None
-        item.add_marker(pytest.mark.xdist_group("spark" if spark else item.path.stem))
+    spark = {item.path for item in items if item.get_closest_marker("spark") is not None}
+    for item in items:  # a file stays whole: its tests may share network namespaces
+        item.add_marker(pytest.mark.xdist_group("spark" if item.path in spark else item.path.stem))
         limit = item.get_closest_marker("timeout")
         seconds = limit.args[0] if limit is not None else float(item.config.getini("timeout"))
         item.add_marker(pytest.mark.timeout(SLACK * seconds), append=False)
