@@ -97,7 +97,8 @@ class Hosts:
 
 
 def _space(name: str) -> str:
-    return f"evenflow-test-{name}"
+    """A name of this process's own: another worker may have hosts at the same time."""
+    return f"evenflow-test-{os.getpid()}-{name}"
 
 
 def _ip(*words: str) -> None:
