@@ -10,8 +10,8 @@ import numpy as np
 
 from evenflow.domain.channels import data
 from evenflow.slices.publisher.publisher import Publisher
+from evenflow_experiments.slices.image_replies import REPLIES, costs_us
 from evenflow_experiments.slices.images import colour_jpeg
-from evenflow_experiments.slices.overhead.worker import REPLIES
 from evenflow_experiments.slices.throughput.worker import TOPIC
 
 if TYPE_CHECKING:
@@ -94,6 +94,6 @@ class Client:
                 rows = sample.rows
                 notes = np.empty((rows.count, 4), np.int64)
                 notes[:, 0], notes[:, 1], notes[:, 2] = rows.ids, rows.times, now
-                notes[:, 3] = np.frombuffer(rows.payload_buffer.tobytes(), np.int64)
+                notes[:, 3] = costs_us(rows)
                 self._notes.append(notes)
                 self._answered.update(notes[:, 0].tolist())

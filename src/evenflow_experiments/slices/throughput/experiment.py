@@ -40,11 +40,13 @@ from evenflow.processes import LocalCluster, wait_until
 from evenflow_experiments.options import Given, experiment
 from evenflow_experiments.report import Progress, own_domain, write_json
 from evenflow_experiments.slices.cpu_share import CpuShare
+from evenflow_experiments.slices.image_replies import REPLIES
 from evenflow_experiments.slices.images import image_s
-from evenflow_experiments.slices.overhead.worker import REPLIES
 from evenflow_experiments.slices.throughput.client import Client
-from evenflow_experiments.slices.throughput.figures import Run, plot, show, summary
+from evenflow_experiments.slices.throughput.figures import Run, summary
 from evenflow_experiments.slices.throughput.landmarks import TABLE_START
+from evenflow_experiments.slices.throughput.plots import plot
+from evenflow_experiments.slices.throughput.tables import show
 from evenflow_experiments.slices.throughput.worker import TOPIC
 
 if TYPE_CHECKING:

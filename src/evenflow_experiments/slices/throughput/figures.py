@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenflow_experiments.derived import around_joins
-from evenflow_experiments.report import print_table, write_plot
+from evenflow_experiments.slices.throughput.growth import Growth, growth_rows, growths
 from evenflow_experiments.slices.throughput.landmarks import (
-    CPU,
+    FLOODED_S,
     PAPER_RATES,
     PAPER_RISE_S,
-    THROUGHPUT,
     Landmark,
     as_rows,
     landmarks,
@@ -21,10 +20,6 @@ from evenflow_experiments.slices.throughput.landmarks import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from matplotlib.axes import Axes
-
     from evenflow.model.batch import Int64s
     from evenflow.model.messages import Receipt
 
@@ -38,7 +33,8 @@ PAPER_TABLE: dict[str, dict[str, tuple[float, ...]]] = {
 AROUND_S = 3.0
 """How long before and after a load balancing process is looked at."""
 WARM = 0.2
-"""Part of a phase that is left out at its beginning."""
+"""Part of the first two phases that is left out at their beginning; the paper says what of the
+third."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,7 @@ def summary(run: Run) -> dict[str, Any]:
     phases = {
         "1_node": (WARM * run.joins[0], run.joins[0]),
         "5_nodes": (last + WARM * (run.rise - last), run.rise),
-        "5_nodes_flooded": (run.rise + WARM * (run.end - run.rise), run.end),
+        "5_nodes_flooded": (run.rise * FLOODED_S / PAPER_RISE_S, run.end),
     }
     one, five, flooded = (run.throughput(*span) for span in phases.values())
     costs = {name: run.image_ms(*span) for name, span in phases.items()}
@@ -121,6 +117,7 @@ def summary(run: Run) -> dict[str, Any]:
         "joins": joins,
         "speedups": speedups(means, marks[0].ours, joins[0]["throughput"]["before"]),
         "landmarks": as_rows(marks),
+        "growths": growth_rows(growths_of(run)),
         "derived": {
             "ours": around_joins(*(_columns(joins, what) for what in PAPER_TABLE)),
             "paper": around_joins(*PAPER_TABLE.values()),
@@ -134,6 +131,11 @@ def landmarks_of(run: Run) -> list[Landmark]:
     seconds = range(int(run.end))
     rates = [run.throughput(s, s + 1) for s in seconds]
     return landmarks(rates, run.cpu, run.joins, run.rise)
+
+
+def growths_of(run: Run) -> list[Growth]:
+    """How the round-trip delay grew where the paper names it, in this run."""
+    return growths([run.rtd_s(s, s + 1) for s in range(int(run.end))], run.rise)
 
 
 def _columns(joins: list[dict[str, Any]], what: str) -> dict[str, list[float | None]]:
@@ -175,89 +177,3 @@ def around(run: Run, join: float) -> dict[str, Any]:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
-
-
-def show(figures: dict[str, Any]) -> None:
-    """Print Table I and the points of the curves beside the paper's, and what follows."""
-    rows: list[list[object]] = []
-    for what, table in PAPER_TABLE.items():
-        for phase, paper in table.items():
-            rows.append([f"{what} {phase}", *(join[what][phase] for join in figures["joins"]), ""])
-            rows.append(["paper", *paper, ""])
-    ours, theirs = figures["derived"]["ours"], figures["derived"]["paper"]
-    for what, changes, mean in (
-        ("rtd during, % more", "rtd_change_percent", "rtd_mean_percent"),
-        ("throughput during, % more", "throughput_change_percent", "throughput_mean_loss_percent"),
-    ):
-        rows.append([what, *ours[changes], ours[mean]])
-        rows.append(["paper", *theirs[changes], theirs[mean]])
-    columns = ["", *(f"{nodes} nodes" for nodes in range(2, len(figures["joins"]) + 2)), "mean"]
-    note = "items/s, seconds; the mean of the throughput is that of what was lost"
-    print_table("Around each join (MAPE-SDDL, Table I)", columns, rows, note=note)
-    print_table(
-        "Points of the curves (MAPE-SDDL, Figures 15 and 16)",
-        ["", "", "ours", "at s", "paper", "paper at s"],
-        [[mark["curve"], mark["what"], mark["ours"], mark["ours_s"], mark["paper"],
-          mark["paper_s"]] for mark in figures["landmarks"]],
-    )  # fmt: skip
-    print_table(
-        "Five nodes against one: which baseline (MAPE-SDDL, Figure 15)",
-        ["", "items/s", "of the start", "of before the 2nd", "paper items/s", "paper of 40",
-         "paper of 48"],
-        [list(row.values()) for row in figures["speedups"]],
-        note=f"{_costs(figures)}; {figures['published']:,} images, {figures['lost']} lost, "
-        f"{figures['repeated']} repeated",
-    )  # fmt: skip
-
-
-def _costs(figures: dict[str, Any]) -> str:
-    """What an image cost, and how much CPU time went into images: apart from a busy machine."""
-    cost, five = figures["image_ms"], figures["cpu_speedup_5_nodes"]
-    return (
-        f"{cost['1_node']}, {cost['5_nodes']}, {cost['5_nodes_flooded']} ms an image; CPU time "
-        f"in images {five} and {figures['cpu_speedup_5_nodes_flooded']} times that of one node"
-    )
-
-
-def plot(path: Path, run: Run) -> None:
-    """Draw Figures 15 to 17, with the points that the paper names (of 17, those of its Table I)."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, seldom needed
-
-    seconds = list(range(int(run.end)))
-    figure = Figure(figsize=(7, 8))
-    axes = figure.subplots(3, 1, sharex=True)
-    axes[0].plot(seconds, [run.throughput(s, s + 1) for s in seconds])
-    axes[0].set(ylabel=THROUGHPUT)
-    for node in range(len(run.joins) + 1):
-        values = [row[node] if node < len(row) else float("nan") for row in run.cpu]
-        axes[1].plot(range(1, len(values) + 1), values, label=f"node {node + 1}")
-    axes[1].set(ylabel="CPU, % of the share")
-    axes[2].plot(seconds, [run.rtd_s(s, s + 1) for s in seconds])
-    axes[2].set(ylabel="round-trip delay, s", xlabel="s")
-    marks = landmarks_of(run)
-    for place, curve in ((axes[0], THROUGHPUT), (axes[1], CPU)):
-        points = [(mark.paper_s, mark.paper) for mark in marks if mark.curve == curve]
-        _mark(place, points, run.rise / PAPER_RISE_S)
-    before = zip(run.joins, PAPER_TABLE["rtd_s"]["before"], strict=True)
-    _mark(axes[2], list(before), 1.0)
-    for each in axes:
-        for join in run.joins:
-            each.axvline(join, color="red", linewidth=0.8)
-        each.axvline(run.rise, color="green", linewidth=0.8)
-        each.grid(visible=True, alpha=0.3)
-        each.margins(y=0.15)
-        each.set_ylim(bottom=0)
-    axes[1].set_ylim(0, 130)  # in its first second a node may have saved up quota
-    write_plot(path, figure)
-
-
-def _mark(axes: Axes, points: list[tuple[float, float]], scale: float) -> None:
-    """The paper's points as stars with their values, at the moment of our story they belong to."""
-    for at, value in points:
-        place = (at * scale, value)
-        axes.plot(*place, "*", color="black", markersize=9, zorder=5)
-        axes.annotate(
-            f"{value:g}", place, xytext=(4, 5), textcoords="offset points", fontsize="small"
-        )
-    axes.plot([], [], "*", color="black", label="paper")
-    axes.legend(ncols=6, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0))

@@ -19,6 +19,8 @@ PAPER_RISE_S: Final = 59.0
 """When the rate rises in the paper's story."""
 LATER_S: Final = 6.0
 """The paper looks again this long after the rise."""
+FLOODED_S: Final = 66.0
+"""From here to the end the paper takes its mean of five nodes that are flooded."""
 STARTS: Final = (1, 5)
 """Seconds at the beginning that are averaged: in the very first one replies only begin to come."""
 THROUGHPUT: Final = "throughput, items/s"

@@ -9,7 +9,6 @@ which may lose some of them when a process stands still, so they do not prove wh
 from __future__ import annotations
 
 import sys
-import time
 from array import array
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +16,10 @@ from typing import TYPE_CHECKING
 from evenflow.config import Config
 from evenflow.domain.channels import data
 from evenflow.domain.cyclone import Participant
-from evenflow.model.batch import Item
-from evenflow.model.encoding import encode_item
 from evenflow.processes import wait_until
 from evenflow.slices.node.node import Node
+from evenflow_experiments.slices.image_replies import REPLIES, ImageReplies
 from evenflow_experiments.slices.images import colour_jpeg, to_grayscale
-from evenflow_experiments.slices.overhead.worker import REPLIES
 
 if TYPE_CHECKING:
     from evenflow.domain.cyclone import Writer
@@ -32,25 +29,18 @@ TOPIC = "images"
 
 
 class Converter:
-    """Converts images; tells the client, in microseconds of CPU time, what each has cost."""
+    """Converts images, tells the client what each has cost, and remembers which they were."""
 
     def __init__(self, replies: Writer) -> None:
         self.processed = array("q")
         """The id of every item, in order."""
-        self._replies = replies
+        self._images = ImageReplies(replies)
 
     def __call__(self, batch: Batch) -> None:
         """Process the images of a batch, one by one."""
         for item in batch:
-            started = time.thread_time_ns()
-            to_grayscale(item.payload)
-            cost_us = (time.thread_time_ns() - started) // 1000
+            self._images.answer(item)
             self.processed.append(item.id)
-            reply = Item(item.sender, item.id, item.time, cost_us.to_bytes(8, "little"))
-            number = len(self.processed)
-            encoded = encode_item(1, number, 1, 0, number, reply)
-            while not self._replies.write_encoded(encoded):
-                time.sleep(0.001)
 
 
 def main() -> None:
