@@ -37,6 +37,8 @@ class Given:
     """Where to draw them."""
     quick: bool = False
     """Fewer repetitions, within the time that the help names."""
+    repeats: int = 0
+    """How often a part does over what it measures; 0: as it is used to."""
 
     def config(self, defaults: Mapping[str, Any]) -> Config:
         """The experiment's configuration; what the command line says wins over ``defaults``."""

@@ -9,15 +9,12 @@ figures are medians over pairs of neighbouring bursts.
 
 from __future__ import annotations
 
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from evenflow_experiments.derived import change_percent, reduction_percent
 from evenflow_experiments.parts import Part
 from evenflow_experiments.report import print_table
-from evenflow_experiments.slices.overhead.client import KINDS, Burst, stage
-from evenflow_experiments.slices.overhead.long_burst import PAPER
-from evenflow_experiments.slices.overhead.worker import BALANCED, PLAIN
+from evenflow_experiments.slices.overhead.client import KINDS, stage
+from evenflow_experiments.slices.overhead.pairs import COLUMNS, PAPER, compared, table, turns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,55 +33,32 @@ def measure(given: Given, progress: Progress) -> dict[str, Any]:
         for kind in KINDS:
             client.burst(kind, items // 2, RATE)
         progress(f"{pairs} pairs of bursts of {items} images")
-        bursts = []
-        for number in range(pairs):
-            order = KINDS if number % 2 else KINDS[::-1]
-            bursts.append({kind: client.burst(kind, items, RATE) for kind in order})
-    return summary(bursts)
-
-
-def summary(bursts: list[dict[str, Burst]]) -> dict[str, Any]:
-    """The figures: medians over the pairs."""
-    losses = [reduction_percent(b[PLAIN].throughput, b[BALANCED].throughput) or 0.0 for b in bursts]
-    increases = [change_percent(b[PLAIN].delay_s, b[BALANCED].delay_s) or 0.0 for b in bursts]
-    return {
-        "throughput_loss_percent": round(median(losses), 2),
-        "rtd_increase_percent": round(median(increases), 2),
-        "pairs": len(bursts),
-        **{
-            kind: {
-                "items_per_s": round(median(b[kind].throughput for b in bursts), 1),
-                "rtd_s": round(median(b[kind].delay_s for b in bursts), 4),
-            }
-            for kind in KINDS
-        },
-        "losses_percent": [round(value, 2) for value in losses],
-        "increases_percent": [round(value, 2) for value in increases],
-        "paper": PAPER,
-    }
+        bursts = [
+            {kind: client.burst(kind, items, RATE) for kind in order} for order in turns(pairs)
+        ]
+    return compared(bursts, many=True)
 
 
 def show(figures: dict[str, Any]) -> list[str]:
     """Print the table."""
-    plain, balanced = figures[PLAIN], figures[BALANCED]
     print_table(
         "A processing node, short bursts in turns (MAPE-SDDL, Figures 18 and 19)",
-        ["", "plain reader", "processing node", "overhead %", "paper %"],
-        [
-            ["throughput, items/s", plain["items_per_s"], balanced["items_per_s"],
-             figures["throughput_loss_percent"], PAPER["throughput_loss_percent"]],
-            ["round-trip delay, s", plain["rtd_s"], balanced["rtd_s"],
-             figures["rtd_increase_percent"], PAPER["rtd_increase_percent"]],
-        ],
-        note=f"medians over {figures['pairs']} pairs of bursts",
-    )  # fmt: skip
+        COLUMNS,
+        table(figures),
+        note=f"medians over {figures['pairs']} pairs of bursts; the spread is that of the middle "
+        "half of them; beside the image: in percent of the whole item",
+    )
     return []
 
 
 def draw(figures: dict[str, Any], axes: Axes) -> None:
     """Draw what every pair of bursts lost."""
-    axes.plot(figures["losses_percent"], "o-", label="throughput lost")
-    axes.plot(figures["increases_percent"], "o-", label="delay, more")
+    for name, title in (
+        ("throughput_loss_percent", "throughput lost"),
+        ("rtd_increase_percent", "delay, more"),
+        ("cpu_increase_percent", "CPU time of an item, more"),
+    ):
+        axes.plot([one[name] for one in figures["each"]], "o-", label=title)
     axes.axhline(PAPER["throughput_loss_percent"], ls="--", color="C0", label="paper")
     axes.axhline(PAPER["rtd_increase_percent"], ls="--", color="C1")
     axes.set(xlabel="pair of bursts", ylabel="%", title="short bursts in turns")

@@ -25,8 +25,10 @@ from evenflow.processes import LocalCluster, wait_until
 from evenflow.slices.publisher.publisher import Publisher
 from evenflow_experiments.report import own_domain
 from evenflow_experiments.slices.arrivals import ROUNDS_VARIABLE
+from evenflow_experiments.slices.image_replies import REPLIES, costs_us
 from evenflow_experiments.slices.images import colour_jpeg
-from evenflow_experiments.slices.overhead.worker import BALANCED, CORE, PLAIN, REPLIES
+from evenflow_experiments.slices.overhead.worker import BALANCED, CORE, PLAIN
+from evenflow_experiments.slices.watch import cpu_clock_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,13 +48,29 @@ class Burst:
     """Items a second, from the first item sent to the last reply."""
     delay_s: float
     """Mean round-trip delay."""
+    cpu_ms: float
+    """CPU time an item has cost the worker's process, with all its threads."""
+    image_ms: float
+    """CPU time of it that went into converting the image."""
+
+    @property
+    def beside_ms(self) -> float:
+        """CPU time an item has cost beside its image: receiving, delivering, replying."""
+        return self.cpu_ms - self.image_ms
 
 
 class Client:
-    """Sends bursts and counts replies."""
+    """Sends bursts, counts replies, and reads the CPU clock of who makes them.
 
-    def __init__(self, config: Config, participant: Participant) -> None:
+    Args:
+        config: Of the domain.
+        participant: Its place there.
+        pids: The worker's process of each kind.
+    """
+
+    def __init__(self, config: Config, participant: Participant, pids: dict[str, int]) -> None:
         self._image = colour_jpeg()
+        self._pids = pids
         self._replies = participant.reader(data(REPLIES), [REPLIES])
         self._waiter = participant.waiter()
         self._waiter.attach(self._replies)
@@ -75,7 +93,8 @@ class Client:
         send: Callable[[Item], None]
         send = self._send_plain if kind == PLAIN else self._send_balanced
         delays: list[float] = []
-        sent = 0
+        images_us = sent = 0
+        cpu_s = cpu_clock_s(self._pids[kind])
         started = time.monotonic()
         while len(delays) < items:
             while sent < items and sent <= (time.monotonic() - started) * rate:
@@ -86,11 +105,14 @@ class Client:
             now = time.time_ns() // 1000
             for sample in self._replies.take(256):
                 delays += [(now - published) / 1e6 for published in sample.rows.times.tolist()]
+                images_us += int(costs_us(sample.rows).sum())
             if time.monotonic() - started > patience_s:
                 raise ExperimentError(
                     "overhead", f"{items - len(delays)} replies of {kind} did not come"
                 )
-        return Burst(items / (time.monotonic() - started), mean(delays))
+        lasted_s = time.monotonic() - started
+        cpu_s = cpu_clock_s(self._pids[kind]) - cpu_s
+        return Burst(items / lasted_s, mean(delays), 1e3 * cpu_s / items, images_us / 1e3 / items)
 
     def ready(self) -> bool:
         """Whether the plain reader is found; for the node, replay makes up for being early."""
@@ -124,21 +146,21 @@ def stage(given: Given, rounds: int = 1) -> Iterator[Client]:
     with tempfile.TemporaryDirectory(prefix="evenflow-overhead-") as folder:
         file = Path(folder) / "evenflow.toml"
         file.write_text(config.as_toml(), encoding="utf-8")
-        workers = [_start(kind, file, rounds) for kind in KINDS]
+        workers = {kind: _start(kind, file, rounds) for kind in KINDS}
         try:
             with (
                 LocalCluster(config, log_dir=Path(folder)) as cluster,
                 Participant(config.domain) as participant,
             ):
                 cluster.start_balancer()
-                client = Client(config, participant)
+                client = Client(config, participant, {k: w.pid for k, w in workers.items()})
                 if not wait_until(client.ready, 30):
                     raise ExperimentError("overhead", "the worker with the plain reader is missing")
                 yield client
                 client.close()
         finally:
             os.sched_setaffinity(0, others | {CORE})
-            for worker in workers:
+            for worker in workers.values():
                 worker.kill()
                 worker.wait()
 

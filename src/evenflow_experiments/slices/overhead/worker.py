@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from typing import TYPE_CHECKING
 
 from evenflow.config import Config
 from evenflow.domain.channels import data
 from evenflow.domain.cyclone import Participant
-from evenflow.model.batch import Item
-from evenflow.model.encoding import encode_item
 from evenflow.slices.node.node import Node
 from evenflow_experiments.slices.arrivals import ROUNDS_VARIABLE
-from evenflow_experiments.slices.images import to_grayscale
+from evenflow_experiments.slices.image_replies import REPLIES, ImageReplies
 
 if TYPE_CHECKING:
     from evenflow.domain.cyclone import Writer
     from evenflow.model.batch import Rows
 
-PLAIN, BALANCED, REPLIES = "plain", "node", "replies"
+PLAIN, BALANCED = "plain", "node"
 CORE = 0
 """Both workers run on this core, the clients and the balancer on the others."""
 
@@ -33,20 +30,12 @@ class Application:
     """Converts images and tells the client that it did; knows nothing of what is around it."""
 
     def __init__(self, replies: Writer) -> None:
-        self._replies = replies
-        self._rounds = int(os.environ.get(ROUNDS_VARIABLE, "1"))
-        self._answered = 0
+        self._images = ImageReplies(replies, int(os.environ.get(ROUNDS_VARIABLE, "1")))
 
     def __call__(self, rows: Rows) -> None:
         """Process some images, one by one."""
         for item in rows:
-            for _ in range(self._rounds):
-                to_grayscale(item.payload)
-            self._answered += 1
-            reply = Item(item.sender, item.id, item.time, b"Processed")
-            encoded = encode_item(1, self._answered, 1, 0, self._answered, reply)
-            while not self._replies.write_encoded(encoded):
-                time.sleep(0.001)
+            self._images.answer(item)
 
 
 def serve_plain(participant: Participant, application: Application) -> None:
