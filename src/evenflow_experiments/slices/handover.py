@@ -4,7 +4,8 @@ One node owns all slices of a topic while a publisher sends items of 7.3 kB at a
 second node joins; the balancer moves half of all slices to it in one session; the second node
 leaves again and gives them back. That is repeated for each number of slices and each rate.
 Everything runs as real processes over DDS on this machine. The time of a move is the balancer's:
-from its first order until the taker owns the slices. What was lost or repeated is counted from what
+from its first order until the taker owns the slices. What the giver's cache does not hold of the
+backlog is replayed by the publisher after that. What was lost or repeated is counted from what
 the nodes' application really processed, and the delay is that of the items published from the
 beginning of a move until half a second after its end.
 

@@ -28,6 +28,7 @@ def arrived(ids: list[int]) -> Arrivals:
 def test_a_cell_counts_what_was_lost_and_what_came_twice() -> None:
     cell = summary(10, 1.4, [receipt(10.0), receipt(30.0), receipt(14.0)], arrived([1, 2, 2, 4]), 5)
     assert (cell["move_ms_median"], cell["move_ms_max"], cell["paper_ms"]) == (14.0, 30.0, 401)
+    assert cell["move_ms_mean"] == 18.0
     assert (cell["lost"], cell["repeated"], cell["moved"]) == (2, 1, 21)
     assert cell["item_delay_ms_p99"] == 5.0
 
@@ -51,6 +52,14 @@ def test_both_setups_stand_beside_the_nine_cells_of_the_paper(
     assert "13.2" in capsys.readouterr().out
     plot(tmp_path / "out.svg", {"saturated": cells, "idle": cells})
     assert (tmp_path / "out.svg").exists()
+
+
+def test_what_follows_is_told_of_means_as_in_the_paper_and_of_medians() -> None:
+    calm = summary(10, 1.4, [receipt(10.0)] * 3, arrived([1]), 1)
+    uneven = summary(10, 10.0, [receipt(10.0), receipt(10.0), receipt(40.0)], arrived([1]), 1)
+    found = figures({"idle": [calm, uneven]})["setups"]["idle"]
+    assert found["derived"]["by_rate_percent"] == 100.0
+    assert found["derived_from_medians"]["by_rate_percent"] == 0.0
 
 
 def test_a_quick_look_has_the_cells_from_which_something_is_derived() -> None:
