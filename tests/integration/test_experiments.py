@@ -14,6 +14,7 @@ from evenflow_experiments.slices import balancers as balancers_module
 from evenflow_experiments.slices import join as join_module
 from evenflow_experiments.slices.codec_ends import Row
 from evenflow_experiments.slices.codec_publish import SETTINGS, WAYS, Published
+from evenflow_experiments.slices.overhead import giving, long_burst
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes]
 
@@ -50,6 +51,45 @@ def test_a_join_that_does_not_end_is_a_finding(domain_id, tmp_path, monkeypatch)
     assert row["joined_s"] is None
     assert row["finding"] == "after 0 s the new node has not reported"
     assert (row["lost"], row["repeated"]) == (0, 0)
+
+
+def test_half_of_the_slices_move_to_a_new_node_and_nothing_is_lost(domain_id, tmp_path):
+    cell = ("--setup", "idle", "--moves", "1", "--slices", "10", "--rate", "1.4")
+    code, figures = run(domain_id, tmp_path, "handover", *cell)
+    (row,) = figures["setups"]["idle"]["cells"]
+    assert code == 0, row
+    assert (row["moves"], row["paper_ms"]) == (1, 401)
+    assert 0 < row["move_ms_mean"] == row["move_ms_median"] == row["move_ms_max"]
+    assert row["published"] > 100
+    assert (row["lost"], row["repeated"]) == (0, 0)
+
+
+def test_a_reader_and_a_node_are_compared_in_turns(domain_id, tmp_path, monkeypatch):
+    monkeypatch.setattr(long_burst, "QUICK_ITEMS", 60)
+    code, figures = run(domain_id, tmp_path, "overhead", "--part", "paper", "--rounds", "1")
+    found = figures["paper"]
+    assert code == 0
+    assert (found["items"], found["pairs"]) == (60, 2)
+    for kind in ("plain", "node"):
+        one = found[kind]
+        assert one["items_per_s"] > 0
+        assert one["rtd_s"] > 0
+        assert 0 < one["image_ms"] <= one["cpu_ms"]
+    assert len(found["spread"]["cpu_increase_percent"]) == 2
+    assert found["paper"]["plain"]["rtd_s"] == 59.51
+
+
+def test_what_a_move_costs_the_giver_with_images_and_without(domain_id, tmp_path, monkeypatch):
+    monkeypatch.setattr(giving, "QUICK_MOVES", 2)
+    code, figures = run(domain_id, tmp_path, "overhead", "--part", "move")
+    found = figures["move"]
+    assert code == 0, found
+    for name in ("images", "idle"):
+        assert (found[name]["moves"], found[name]["lost"]) == (2, 0)
+        assert len(found[name]["each_extra_cpu_ms"]) == 2
+    # A node with half of the slices is busy with images a quarter of the time.
+    assert 5 < found["images"]["images_cpu_percent"] < 60
+    assert found["idle"]["images_cpu_percent"] == 0
 
 
 def test_of_two_balancers_one_leads_and_the_other_takes_over(domain_id, tmp_path, monkeypatch):
