@@ -37,8 +37,8 @@ class Given:
     """Where to draw them."""
     quick: bool = False
     """Fewer repetitions, within the time that the help names."""
-    repeats: int = 0
-    """How often a part does over what it measures; 0: as it is used to."""
+    repeats: int = 1
+    """How often a part measures what it measures, where it can be told."""
 
     def config(self, defaults: Mapping[str, Any]) -> Config:
         """The experiment's configuration; what the command line says wins over ``defaults``."""

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 ITEMS, QUICK_ITEMS = 10_000, 300
 RATE = 1_150.0
-ROUNDS = 2
-"""Of two pairs each."""
 WARM = 20
 """Images that a worker gets before it is measured."""
 PAUSE_S = 1.0
@@ -45,7 +43,7 @@ def measure(given: Given, progress: Progress) -> dict[str, Any]:
     with stage(given, rounds) as client:
         for kind in KINDS:
             client.burst(kind, WARM, RATE)
-        order = turns(2 * (given.repeats or ROUNDS))
+        order = turns(2 * given.repeats)
         for number, kinds in enumerate(order, 1):
             pairs.append({})
             for kind in kinds:
