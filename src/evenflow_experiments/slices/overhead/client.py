@@ -89,18 +89,22 @@ class Client:
         self._publisher.publish(item.payload, sender=item.sender, id=item.id, time=item.time)
 
     def burst(self, kind: str, items: int, rate: float, patience_s: float = 120.0) -> Burst:
-        """Send items at a rate and wait for all the replies."""
+        """Send items at a rate and wait for all the replies.
+
+        The delay of an item counts from when it was due: what a client that is held up sends late
+        waits as well.
+        """
         send: Callable[[Item], None]
         send = self._send_plain if kind == PLAIN else self._send_balanced
         delays: list[float] = []
         images_us = sent = 0
         cpu_s = cpu_clock_s(self._pids[kind])
-        started = time.monotonic()
+        started, began_us = time.monotonic(), time.time_ns() // 1000
         while len(delays) < items:
             while sent < items and sent <= (time.monotonic() - started) * rate:
                 self._id += 1
+                send(Item("client", self._id, began_us + int(sent * 1e6 / rate), self._image))
                 sent += 1
-                send(Item("client", self._id, time.time_ns() // 1000, self._image))
             self._waiter.wait(0.0005 if sent < items else 0.05)
             now = time.time_ns() // 1000
             for sample in self._replies.take(256):

@@ -205,7 +205,7 @@ def show(figures: dict[str, Any]) -> list[str]:
     }  # fmt: skip
     print_table(
         "CPU of a node that gives half of its topic's slices away (MAPE-SDDL, V-D)",
-        ["", "images, half of what a node can do", "an application that only notes", "paper"],
+        ["", "images, half load", "only notes", "paper"],
         [
             [title, *(figures[name][key] for name in SETUPS), paper]
             for title, (key, paper) in lines.items()

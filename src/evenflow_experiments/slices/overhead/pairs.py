@@ -125,7 +125,7 @@ def table(figures: dict[str, Any]) -> list[list[object]]:
 
 
 COLUMNS: Final = (
-    "", "plain reader", "processing node", "overhead %", "spread %",
+    "", "plain", "node", "overhead %", "spread %",
     "paper plain", "paper node", "paper %",
 )  # fmt: skip
 

@@ -153,7 +153,7 @@ def test_a_move_is_told_for_a_second_and_for_as_long_as_the_papers(
     figures = {"images": one, "idle": one, "paper": giving.PAPER}
     assert giving.show(figures) == []
     assert giving.show(figures | {"idle": one | {"lost": 3}}) == ["idle: 3 items were lost"]
-    assert "images, half of what" in capsys.readouterr().out
+    assert "images, half load" in capsys.readouterr().out
     giving.draw(figures, axes())
 
 
