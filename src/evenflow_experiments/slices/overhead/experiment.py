@@ -31,7 +31,7 @@ PARTS: Final = {
 """Name of a part -> the module with its ``PART``."""
 
 
-@experiment(EXPERIMENT, HELP, quick_s=120)
+@experiment(EXPERIMENT, HELP, quick_s=180)
 @click.option(
     "--part", "names", metavar="NAME", type=click.Choice(list(PARTS)), multiple=True,
     help=f"{', '.join(PARTS)} (may be repeated; all)",
