@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import psutil
 import rich_click as click
 
 from evenflow.domain.cyclone import Participant
@@ -48,6 +47,7 @@ from evenflow_experiments.slices.throughput.landmarks import TABLE_START
 from evenflow_experiments.slices.throughput.plots import plot
 from evenflow_experiments.slices.throughput.tables import show
 from evenflow_experiments.slices.throughput.worker import TOPIC
+from evenflow_experiments.slices.watch import cpu_clock_s
 
 if TYPE_CHECKING:
     from evenflow.config import Config
@@ -146,8 +146,7 @@ class Worker:
 
     def look(self, elapsed_s: float, share: float) -> float:
         """CPU since the last look, in percent of the share."""
-        times = psutil.Process(self.process.pid).cpu_times()
-        busy_s = times.user + times.system
+        busy_s = cpu_clock_s(self.process.pid)
         used, self.busy_s = busy_s - self.busy_s, busy_s
         return 100.0 * used / (elapsed_s * share)
 
