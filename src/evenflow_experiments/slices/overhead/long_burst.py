@@ -32,7 +32,7 @@ WARM = 20
 """Images that a worker gets before it is measured."""
 PAUSE_S = 1.0
 """Before a burst: what the one before has left to commit is over."""
-PATIENCE_S = 400.0
+PATIENCE_S = 1_000.0
 
 
 def measure(given: Given, progress: Progress) -> dict[str, Any]:
