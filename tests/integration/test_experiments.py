@@ -60,6 +60,7 @@ def test_half_of_the_slices_move_to_a_new_node_and_nothing_is_lost(domain_id, tm
     assert code == 0, row
     assert (row["moves"], row["paper_ms"]) == (1, 401)
     assert 0 < row["move_ms_mean"] == row["move_ms_median"] == row["move_ms_max"]
+    assert row["complete_ms_mean"] >= row["move_ms_mean"]
     assert row["published"] > 100
     assert (row["lost"], row["repeated"]) == (0, 0)
 
