@@ -1,8 +1,8 @@
 """``evenflow experiment outbox``: a publisher with an outbox, killed and measured.
 
 First a publisher at 10,000 items/s is killed twenty times, every second time while no node takes
-anything in (:mod:`evenflow_experiments.outbox.kills`). Then two publishers, one with an outbox and one
-without, publish the same number of items by ``publish_columns``, in turns, until everything is
+anything in (:mod:`evenflow_experiments.outbox.kills`). Then two publishers, one with an outbox and
+one without, publish the same number of items by ``publish_columns``, in turns, until everything is
 committed by a node whose application does nothing; what is told is the median of the ratios of each
 pair.
 """
