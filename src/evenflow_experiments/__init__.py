@@ -89,6 +89,10 @@ EXPERIMENTS: Registry[click.Command] = Registry(
             "evenflow_experiments.balance.skew:skew",
             "all balancing algorithms on uneven loads (simulated)",
         ),
+        "standing": Later(
+            "evenflow_experiments.spark.standing:standing",
+            "memory of serving nodes while Spark stands still, beside its bound",
+        ),
         "store": Later(
             "evenflow_experiments.store.experiment:store",
             "the overlay store under deaths, returns and moves",

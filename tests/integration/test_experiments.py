@@ -104,15 +104,24 @@ def test_of_two_balancers_one_leads_and_the_other_takes_over(domain_id, tmp_path
     assert row["orders_most_a_second"] >= 1
 
 
-def test_takeover_loses_nothing_and_works_once_where_replicas_work_twice(domain_id, tmp_path):
+def test_takeover_and_keyed_replicas_lose_nothing_and_an_item_of_takeover_is_worked_on_once(
+    domain_id, tmp_path
+):
     code, figures = run(domain_id, tmp_path, "replicas", "--rate", "100")
     rows = {row["way"]: row for row in figures["rows"]}
     assert code == 0, figures
-    assert rows["takeover"]["lost"] == 0
+    assert list(rows) == ["unkeyed", "keyed", "keyed-released", "takeover"]
+    for way in ("keyed", "keyed-released", "takeover"):
+        assert rows[way]["lost"] == 0, rows[way]
+    assert rows["takeover"]["overtaken"] == 0
     for row in rows.values():
         assert row["published"] > 300
         assert row["gap_s"] > 0
         assert row["cpu_ms_item"] > 0
+    costs = {row["way"]: row for row in figures["instances"]}
+    assert list(costs) == ["unkeyed", "keyed", "keyed-released"]
+    assert costs["keyed"]["bytes_item"] > 2 * max(1, costs["unkeyed"]["bytes_item"])
+    assert costs["keyed"]["bytes_item"] > 2 * max(1, costs["keyed-released"]["bytes_item"])
 
 
 def test_what_many_slices_cost(domain_id, tmp_path):

@@ -17,7 +17,7 @@ from evenflow.processes import LocalCluster, wait_until
 from evenflow.slices.balancer.balancer import Balancer
 from evenflow.slices.node.node import Node
 from evenflow.slices.publisher.publisher import Publisher
-from evenflow_experiments.outbox.kills import Kills
+from evenflow_experiments.outbox.kills import SETTINGS, Kills
 
 pytestmark = [pytest.mark.domain, pytest.mark.processes, pytest.mark.timeout(180)]
 
@@ -35,15 +35,17 @@ def config(domain_id: int) -> Config:
 
 
 def test_a_publisher_that_is_killed_loses_and_repeats_nothing(
-    config: Config, tmp_path: Path
+    domain_id: int, tmp_path: Path
 ) -> None:
+    config = configured(domain_id, **SETTINGS)
     with LocalCluster(config, log_dir=tmp_path) as cluster:
         kills = Kills("test", config, cluster, tmp_path, items_per_s=5_000, seed=5)
         kills.set_up()
-        for _ in range(3):
+        for _ in range(4):
             kills.strike()
         figures = kills.finish()
-    assert figures["kills"] == 3
+    assert figures["kills"] == 4
+    assert figures["on_disk_alone"] > 0
     assert figures["published"] > 1_000
     assert (figures["lost"], figures["repeated"]) == (0, 0)
 

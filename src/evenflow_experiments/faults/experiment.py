@@ -66,12 +66,14 @@ SHOWN: Final = 5
 @click.option("--seed", metavar="S", type=int, default=1, help="of all that is random (1)")
 @click.option("--only", metavar="KIND", multiple=True,
               help="kinds of fault, as in kill-node, or kill (may be repeated)")  # fmt: skip
+@click.option("--pairs", is_flag=True,
+              help="while a fault lasts a second one strikes, on other hosts")  # fmt: skip
 @click.option("--without", type=click.Choice(PARTS), multiple=True,
               help="leave a part of the cast out (may be repeated)")  # fmt: skip
 @click.option("--keep", metavar="FOLDER", type=Path, help="leave books and logs in a new folder")
 def faults(
-    given: Given, count: int, seed: int, only: tuple[str, ...], without: tuple[str, ...],
-    keep: Path | None,
+    given: Given, *, count: int, seed: int, only: tuple[str, ...], pairs: bool,
+    without: tuple[str, ...], keep: Path | None,
 ) -> int:  # fmt: skip
     """Run once and report."""
     check_only(only)
@@ -91,7 +93,7 @@ def faults(
             if folder.exists():
                 raise ExperimentError(NAME, f"--keep {keep}: there is something already")
             folder.mkdir(parents=True)
-        figures = run(scale, folder, seed, only, wanted)
+        figures = run(scale, folder, seed, only, wanted, pairs=pairs)
     show(figures)
     write_json(given.json, figures)
     if given.plot:
@@ -110,8 +112,9 @@ def check_only(only: Sequence[str]) -> None:
 
 
 def run(
-    scale: Scale, folder: Path, seed: int, only: Sequence[str], count: int | None
-) -> dict[str, Any]:
+    scale: Scale, folder: Path, seed: int, only: Sequence[str], count: int | None,
+    *, pairs: bool = False,
+) -> dict[str, Any]:  # fmt: skip
     """Run a cast of a scale in an empty folder through faults; return the figures."""
     tell, started = Progress(NAME), time.monotonic()
     reasons = left_out()
@@ -125,7 +128,7 @@ def run(
     ):
         trial = Trial(stage, casting, tell)
         trial.begin()
-        planned = plan(trial.cast, list(reasons), only, count, Random(seed))
+        planned = plan(trial.cast, list(reasons), only, count, Random(seed), pairs=pairs)
         tell(f"everything runs; {len(planned)} faults, seed {seed}")
         unrecovered = trial.strike_all(planned)
         tell("publishing ends; waiting until everything is through")
@@ -138,6 +141,7 @@ def run(
         "faults": len(account.outcomes),
         "seconds": round(time.monotonic() - started, 1),
         "seed": seed,
+        "pairs": pairs,
         "outbox": has_outbox(),
         "ended_by_themselves": ended,
         "suspected": suspected,
@@ -153,12 +157,14 @@ def plan(
     only: Sequence[str],
     count: int | None,
     rng: Random,
+    *,
+    pairs: bool = False,
 ) -> list[Fault]:
     """The faults of a run."""
     chosen = kinds(cast, without=without, only=only)
     if not chosen and count != 0:
         raise ExperimentError(NAME, f"nobody here can be struck by {', '.join(only)}")
-    return schedule(chosen, cast, rng, count)
+    return schedule(chosen, cast, rng, count, pairs=pairs)
 
 
 def explain(account: Account, tell: Progress) -> None:

@@ -20,7 +20,7 @@ Pure: the random numbers come in.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -61,6 +61,8 @@ DOWN_S: Final = {
 }
 """How long a fault lasts: the logarithm is uniform, so that most are short."""
 SKEW_S: Final = (5.0, 60.0)
+TRIES: Final = 100
+"""How often a second fault is drawn until it is on other hosts than the first."""
 PAUSE_S: Final = 2.0
 """Longest pause before a fault: whoever was struck before is back in its place, or just not."""
 
@@ -95,20 +97,43 @@ class Fault:
     skew_s: float = 0.0
     """Of a clock: how far it is ahead."""
     pause_s: float = 0.0
-    """From the recovery of the fault before to the strike."""
+    """From the recovery of the fault before to the strike; of a second fault, from the strike of
+    the first."""
+    second: Fault | None = None
+    """Strikes while this one lasts."""
 
     @property
     def kind(self) -> str:
         """Action and role, as in ``kill-node``."""
         return f"{self.action}-{self.role}"
 
+    @property
+    def all(self) -> list[Fault]:
+        """This fault and the second one."""
+        return [self] if self.second is None else [self, self.second]
+
+    @property
+    def hosts(self) -> set[str]:
+        """Whose hosts it touches."""
+        return {self.target, self.other} - {""}
+
+    def steps(self) -> list[tuple[float, bool, Fault]]:
+        """What is done when: seconds since the strike, whether it is a heal, the fault."""
+        found = []
+        for fault in self.all:
+            begin = 0.0 if fault is self else fault.pause_s
+            found += [(begin, False, fault), (begin + fault.seconds, True, fault)]
+        return sorted(found, key=lambda step: step[0])
+
     def __str__(self) -> str:
         how = f"for {self.seconds:.1f} s"
-        if self.action is Action.PATH:
-            return f"path {', '.join(f'{a} > {b}' for a, b in self.ways)} {how}"
         if self.action is Action.CLOCK:
             how = f"{self.skew_s:+.0f} s {how}"
-        return f"{self.action} {self.target} {how}"
+        whom = self.target
+        if self.action is Action.PATH:
+            whom = ", ".join(f"{a} > {b}" for a, b in self.ways)
+        after = "" if self.second is None else f", after {self.second.pause_s:.1f} s {self.second}"
+        return f"{self.action} {whom} {how}{after}"
 
 
 def victims(action: Action, role: Role, cast: Collection[Member]) -> list[Member]:
@@ -165,13 +190,30 @@ def schedule(
     cast: Collection[Member],
     rng: Random,
     count: int | None,
+    *,
+    pairs: bool = False,
 ) -> list[Fault]:
-    """So many faults of random kinds; None: each kind once, in random order."""
+    """So many faults of random kinds; None: each kind once, in random order.
+
+    With pairs a second fault of any kind strikes while each of them lasts, on other hosts.
+    """
     if count is None:
         order = rng.sample(chosen, len(chosen))
     else:
         order = [rng.choice(chosen) for _ in range(count)]
-    return [draw(kind, cast, rng) for kind in order]
+    faults = [draw(kind, cast, rng) for kind in order]
+    return [_with_second(fault, chosen, cast, rng) for fault in faults] if pairs else faults
+
+
+def _with_second(
+    fault: Fault, chosen: Sequence[tuple[Action, Role]], cast: Collection[Member], rng: Random
+) -> Fault:
+    for _ in range(TRIES):
+        second = draw(rng.choice(chosen), cast, rng)
+        if not second.hosts & fault.hosts:
+            begin = rng.uniform(0.0, fault.seconds)
+            return replace(fault, second=replace(second, pause_s=begin))
+    return fault
 
 
 def suspects(fault: Fault, cast: Collection[Member]) -> list[str]:
@@ -179,6 +221,10 @@ def suspects(fault: Fault, cast: Collection[Member]) -> list[str]:
 
     A balancer that is cut off hears of no node any more, so it may take all of them for dead.
     """
+    return sorted({name for one in fault.all for name in _suspects(one, cast)})
+
+
+def _suspects(fault: Fault, cast: Collection[Member]) -> list[str]:
     roles = {member.name: member.role for member in cast}
     if fault.role is Role.NODE and fault.action is not Action.PATH:
         return [fault.target]

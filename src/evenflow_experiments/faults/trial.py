@@ -153,9 +153,9 @@ class Trial:
     def _strike(self, fault: Fault) -> float:
         self._look(fault.pause_s)
         began = time.monotonic()
-        strike(self._stage, fault)
-        self._look(fault.seconds)
-        heal(self._stage, fault)
+        for at, is_heal, one in fault.steps():
+            self._look(began + at - time.monotonic())
+            (heal if is_heal else strike)(self._stage, one)
         self._stage.forgive()
         healed = time.monotonic()
         names = suspects(fault, self.cast)

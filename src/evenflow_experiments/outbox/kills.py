@@ -2,14 +2,18 @@
 
 The publisher is a process that publishes numbered items at a rate and flushes ten times a second.
 After each flush it notes in a file how many are safe. Each life has ids of its own. At any moment
-it is killed (SIGKILL) and started anew on the same outbox. In the end a last publisher on it
-waits until everything is committed; then of every life each item up to the noted number must have
-been processed by some node, and none twice.
+it is killed (SIGKILL) and started anew on the same outbox. Every second time the nodes are stopped
+(SIGSTOP) a moment before, so that what it published last is nowhere but on its disk.
+
+After each kill the outbox is read. What is owed is what was safe, and all that is on disk. In the
+end a last publisher on the outbox waits until everything is committed; then everything owed must
+have been processed by some node, and nothing twice.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import time
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +24,9 @@ from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
 from evenflow.errors import ExperimentError
 from evenflow.processes import wait_until
+from evenflow.slices.outbox.files import OutboxFolder
+from evenflow.slices.outbox.recovery import SegmentData, recover
+from evenflow.slices.outbox.state import Identity
 from evenflow.slices.publisher.publisher import Publisher
 from evenflow_experiments.slices.arrivals import APP, FILE_VARIABLE, Arrivals
 from evenflow_experiments.slices.watch import await_owners
@@ -28,12 +35,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evenflow.config import Config
+    from evenflow.model.batch import Int64s
     from evenflow.processes import LocalCluster
 
+SETTINGS: Final = {"domain.liveliness_s": 5.0, "node.stall_s": 5.0}
+"""Nodes that are stopped for a moment must not look dead: it is the publisher that dies here."""
 NODES: Final = ("node-1", "node-2")
 LIFE_BITS: Final = 32
 """The id of an item is its life, and its number in it."""
 FLUSH_S: Final = 0.1
+DEAF_S: Final = 0.2
+"""How long nodes stand still before a kill; publishing goes on until the next flush."""
 START_S: Final = 60.0
 END_S: Final = 60.0
 _SPAWN: Final = multiprocessing.get_context("spawn")
@@ -65,6 +77,8 @@ class Kills:
         self._config, self._cluster, self._folder = config, cluster, folder
         self._rate = items_per_s
         self._random = Random(seed)
+        self._on_disk: list[Int64s] = []
+        """Ids that the outbox had after each kill."""
         self.lives = 0
 
     def set_up(self) -> None:
@@ -89,9 +103,18 @@ class Kills:
                 reason = f"life {self.lives} published nothing within {START_S:g} s"
                 raise ExperimentError(self._experiment, reason)
             time.sleep(self._random.uniform(0.1, 1.0))
+            if self.lives % 2 == 0:
+                self._signal_nodes(signal.SIGSTOP)
+                time.sleep(DEAF_S)
         finally:
             process.kill()
             process.join()
+            self._signal_nodes(signal.SIGCONT)
+        self._on_disk.append(ids_on_disk(self._folder / "outbox", self._config))
+
+    def _signal_nodes(self, number: signal.Signals) -> None:
+        for name in NODES:
+            self._cluster.signal(name, number)
 
     def finish(self) -> dict[str, Any]:
         """Let the outbox become empty, and compare."""
@@ -100,14 +123,15 @@ class Kills:
             recovered = last.stats.recovered
             last.close(END_S)
         arrived = Arrivals.read(self._folder).ids
-        safe = [self._safe(life) for life in range(1, self.lives + 1)]
-        lost = sum(lost_of(arrived, life, count) for life, count in enumerate(safe, 1))
+        safe = np.concatenate([safe_ids(n, self._safe(n)) for n in range(1, self.lives + 1)])
+        owed = np.union1d(safe, np.concatenate(self._on_disk))
         return {
             "kills": self.lives,
             "published": len(np.unique(arrived)),
-            "safe": sum(safe),
+            "safe": len(safe),
+            "on_disk_alone": len(owed) - len(safe),
             "recovered_last": recovered,
-            "lost": lost,
+            "lost": len(np.setdiff1d(owed, arrived)),
             "repeated": len(arrived) - len(np.unique(arrived)),
         }
 
@@ -115,10 +139,22 @@ class Kills:
         return int((self._folder / f"{life}.safe").read_text().split()[-1])
 
 
-def lost_of(arrived: np.ndarray[Any, Any], life: int, safe: int) -> int:
-    """How many of the first items of a life, which were safe, never arrived."""
-    numbers = arrived[arrived >> LIFE_BITS == life] - (life << LIFE_BITS)
-    return safe - len(np.unique(numbers[numbers <= safe]))
+def safe_ids(life: int, count: int) -> Int64s:
+    """The ids of the first items of a life."""
+    return (life << LIFE_BITS) + np.arange(1, count + 1, dtype=np.int64)
+
+
+def ids_on_disk(outbox: Path, config: Config) -> Int64s:
+    """The ids of all items that an outbox keeps, whose process is dead."""
+    topic = config.topics[0]
+    files = OutboxFolder(outbox)
+    try:
+        segments = [SegmentData(*one) for one in files.segments()]
+        found = recover(str(outbox), segments, Identity(topic.name, topic.slices, config.domain.id))
+        samples = [] if found is None else found.samples
+        return np.concatenate([np.empty(0, np.int64), *(one.rows.ids for one in samples)])
+    finally:
+        files.close()
 
 
 def publish(config: Config, outbox: str, life: int, items_per_s: float, notes: Path) -> None:

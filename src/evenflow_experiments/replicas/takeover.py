@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from evenflow import Publisher
 from evenflow.domain.cyclone import Participant
 from evenflow.domain.observer import Observer
 from evenflow.errors import ExperimentError
 from evenflow.processes import LocalCluster, wait_until
-from evenflow_experiments.replicas.ownership import figures
+from evenflow_experiments.replicas.outcome import figures, longest_gap
 from evenflow_experiments.replicas.work import APP
 from evenflow_experiments.slices.arrivals import FILE_VARIABLE, Arrivals
 from evenflow_experiments.slices.watch import await_owners, cpu_s, owned_by
@@ -52,13 +54,15 @@ def measure(config: Config, rate: float, seconds: float, folder: Path) -> dict[s
             time.sleep(0.001)
         wait_until(lambda: publisher.committed == published, PATIENCE_S)
     arrivals = Arrivals.read(folder)
+    order = np.argsort(arrivals.processed, kind="stable")
     times: dict[int, float] = {}
-    for number, moment in zip(arrivals.ids.tolist(), arrivals.processed.tolist(), strict=True):
-        times[number] = min(moment / 1e6, times.get(number, float("inf")))
-    row = figures(published, times, arrivals.repeated, used)
+    for number, moment in zip(arrivals.ids[order], arrivals.processed[order], strict=True):
+        times.setdefault(int(number), float(moment) / 1e6)
+    row = figures(published, times, arrivals.repeated, slices)
     # Of the slices that the dead node had alone: the other half went on all the time.
-    theirs = {n: when for n, when in times.items() if n % slices in doomed}
-    return row | {"gap_s": figures(len(theirs), theirs, 0, 0.0)["gap_s"]}
+    theirs = [when for number, when in times.items() if number % slices in doomed]
+    gap = round(longest_gap(theirs), 3)
+    return row | {"gap_s": gap, "cpu_ms_item": round(1000 * used, 3)}
 
 
 def _owned(observer: Observer, count: int) -> frozenset[int]:

@@ -77,7 +77,8 @@ def figures(filled: Filled, reading: Reading) -> dict[str, Any]:
     found |= {"q5": summary.q5, "mean": summary.mean, "q95": summary.q95, "max": summary.max}
     found |= {"highest": summary.highest, "ci95": confidence(loads)}
     if loads.shape[1] < FEW_NODES:
-        found["q5_pooled"] = summarise(loads, Reading.POOLED).q5
+        pooled = summarise(loads, Reading.POOLED)
+        found |= {"q5_pooled": pooled.q5, "q95_pooled": pooled.q95}
     for name, scale in (("bound", 100.0), ("moved", 1.0)):
         if name in filled.answers[0]:
             value = float(np.mean([answer[name] for answer in filled.answers]))

@@ -7,7 +7,8 @@ The paper takes its quantiles "from the averaged CCDF" and leaves open how. Thre
   100 nodes the 94th smallest load is the 95 % quantile, of 10 nodes the 9th.
 - ``interpolated``: the same with linear interpolation between neighbouring loads.
 - ``pooled``: the quantile of all nodes of all runs together. Of fewer than 20 nodes no load is
-  exceeded by more than 95 %, so the 5 % quantiles of such runs are of this kind alone.
+  exceeded by more than 95 %, so the 5 % quantiles of such runs are of this kind alone, and both
+  stand beside those of the reading chosen.
 
 The mean of a figure over runs has a 95 % confidence interval by Student's distribution.
 """

@@ -9,8 +9,8 @@ coordinate, whatever happens:
 - *retire*: the current delegate takes no new messages; the home coordinate resumes;
 - *hand on*: a past delegate's newest messages now lie at the one after it;
 - *forget*: a retired delegate has no data left; its time falls to the entry before it;
-- *stand in*: a node was down for a while and its secondary kept what came meanwhile. The
-  secondary's own coordinate becomes the delegate for that while, so nothing is copied back.
+- *stand in*: a node was down for a while and its secondary kept what came meanwhile. A coordinate
+  in the secondary's cell becomes the delegate for that while, so the node need not copy it back.
 
 A list is a value: every change returns a new one, which home and delegate nodes exchange whole.
 Times are whole numbers (nanoseconds in the store).

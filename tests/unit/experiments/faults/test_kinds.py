@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -125,3 +126,33 @@ def test_a_fault_says_what_it_does():
     assert path.kind == "path-consumer"
     clock = Fault(Action.CLOCK, Role.BROKER, "broker-1", 3, skew_s=-20)
     assert str(clock) == "clock broker-1 -20 s for 3.0 s"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_of_a_pair_the_second_strikes_other_hosts_while_the_first_lasts(seed):
+    for fault in schedule(kinds(CAST), CAST, Random(seed), 20, pairs=True):
+        assert fault.second is not None
+        assert not fault.hosts & fault.second.hosts
+        assert 0 <= fault.second.pause_s <= fault.seconds
+        steps = [(is_heal, one) for _, is_heal, one in fault.steps()]
+        assert steps[:2] == [(False, fault), (False, fault.second)]
+        assert sorted(one.target for is_heal, one in steps[2:] if is_heal) == sorted(
+            one.target for one in fault.all
+        )
+
+
+def test_the_pairs_begin_as_the_single_faults_of_the_same_seed():
+    single = schedule(kinds(CAST), CAST, Random(3), 10)
+    pairs = schedule(kinds(CAST), CAST, Random(3), 10, pairs=True)
+    assert [(one.target, one.seconds) for one in pairs] == [
+        (one.target, one.seconds) for one in single
+    ]
+
+
+def test_both_faults_of_a_pair_make_suspects():
+    first = Fault(Action.KILL, Role.NODE, "worker-1", 1.0)
+    second = Fault(Action.STOP, Role.NODE, "worker-2", 1.0, pause_s=0.5)
+    assert suspects(replace(first, second=second), CAST) == ["worker-1", "worker-2"]
+    assert str(replace(first, second=second)) == (
+        "kill worker-1 for 1.0 s, after 0.5 s stop worker-2 for 1.0 s"
+    )

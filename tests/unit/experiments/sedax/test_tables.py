@@ -47,7 +47,13 @@ def test_derived_figures_follow_from_the_rows_that_are_there() -> None:
 def test_few_nodes_have_a_pooled_quantile_and_rows_their_confidence() -> None:
     rows = TABLES["IV"].rows(Readings())
     found = figures(fill([(rows[0], 3)], LocalEngine())[0], Reading.RUN)
-    assert found["q5_pooled"] <= found["mean"]
+    assert found["q5_pooled"] <= found["mean"] <= found["q95_pooled"]
+    assert "q95_pooled" not in figures(
+        fill([(Row({}, Task(Setting(nodes=20, topics_per_node=2)), "level3"), 1)], LocalEngine())[
+            0
+        ],
+        Reading.RUN,
+    )
     assert found["ci95"]["q95"] > 0
 
 
