@@ -91,7 +91,7 @@ EXPERIMENTS: Registry[click.Command] = Registry(
         ),
         "standing": Later(
             "evenflow_experiments.spark.standing:standing",
-            "memory of serving nodes while Spark stands still, beside its bound",
+            "memory of nodes while Spark stands still, and its bound",
         ),
         "store": Later(
             "evenflow_experiments.store.experiment:store",
