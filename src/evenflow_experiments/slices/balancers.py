@@ -128,7 +128,7 @@ def run(config: Config) -> dict[str, Any]:
         Node("items", lambda _: None, config=config, name="b"),
     ):
         watch = Watch(participant)
-        watch.look(WATCH_S / 3)  # the nodes are heard
+        time.sleep(WATCH_S / 3)  # the nodes and this program find one another
         watch.begin()
         for name in NAMES:
             cluster.start_balancer(name)
