@@ -76,17 +76,20 @@ if TYPE_CHECKING:
 
     from evenflow.autonomic.companion import Companion
     from evenflow.config import TopicConfig
+    from evenflow.domain.channels import Channel
     from evenflow.domain.cyclone import Reader
 
 _LOG = logging.getLogger(__name__)
 
 TICK_S = 0.02
 """How often the time is looked at when nothing happens."""
+URGENT = (BEATS, NEWER_TERMS, ACKS)
+"""Who leads is asked before all else: what a balancer finds that stood still may be long over. Then
+what a handover waits for: a report of a thousand slices takes longer than a step of it."""
 HEARD = (
-    BEATS, NEWER_TERMS, REPORTS, LOADS, COSTS, ACKS, MOVES, PROPERTIES, EVENTS, ACTION_OUTCOMES,
-    SILENCES, CUT_ANSWERS, CUTS, WRITER_REQUESTS, CONSUMERS, COPIES, ROOM,
+    REPORTS, LOADS, COSTS, MOVES, PROPERTIES, EVENTS, ACTION_OUTCOMES, SILENCES, CUT_ANSWERS, CUTS,
+    WRITER_REQUESTS, CONSUMERS, COPIES, ROOM,
 )  # fmt: skip
-"""Who leads is asked before all else: what a balancer finds that stood still may be long over."""
 
 
 class Balancer(Closing):
@@ -150,14 +153,19 @@ class Balancer(Closing):
         opened.callback(self._waiter.close)
         theirs = [(channel, one) for one in self._companions for channel in one.channels]
         self._heard_by = {channel.message_type: one for channel, one in theirs}
-        self._readers: list[Reader] = []
-        for channel in (*HEARD, *(channel for channel, _ in theirs)):
-            reader = participant.reader(channel)
-            opened.callback(reader.close)
-            self._waiter.attach(reader)
-            self._readers.append(reader)
+        self._urgent = [self._reader(participant, opened, channel) for channel in URGENT]
+        self._readers = [
+            self._reader(participant, opened, channel)
+            for channel in (*HEARD, *(channel for channel, _ in theirs))
+        ]
         self._control_writers = ControlWriters(participant)
         opened.callback(self._control_writers.close, FAREWELL_S)
+
+    def _reader(self, participant: Participant, opened: ExitStack, channel: Channel) -> Reader:
+        reader = participant.reader(channel)
+        opened.callback(reader.close)
+        self._waiter.attach(reader)
+        return reader
 
     def _open_history(self) -> History:
         kept = self.config.history
@@ -238,11 +246,8 @@ class Balancer(Closing):
         The loop looks around every ``TICK_S``, which takes some milliseconds: in a handover turns
         come faster, and its next order shall not wait for that.
         """
-        actions: list[Send] = []
-        for reader in self._readers:
-            for message in reader.take():
-                actions += self._handle(message, now)
-        self._perform([*actions, *self._poll_cores(now)])
+        self._perform(self._hear(self._urgent, now))
+        self._perform([*self._hear(self._readers, now), *self._poll_cores(now)])
         for topic, core in self.cores.items():
             self.news.look(topic, core.nodes, leads=self.leadership.leads)
         if self._turn_seen != self.leadership.turn:
@@ -257,6 +262,14 @@ class Balancer(Closing):
         self._perform([Send(order, order.executor_id) for order in self._autonomy.poll(now)])
         if self._sessions() != before:
             self._perform(self._poll_cores(time.monotonic()))
+
+    def _hear(self, readers: list[Reader], now: float) -> list[Send]:
+        return [
+            action
+            for reader in readers
+            for message in reader.take()
+            for action in self._handle(message, now)
+        ]
 
     def _poll_cores(self, now: float) -> list[Send]:
         return [action for core in self.cores.values() for action in core.poll(now)]

@@ -85,7 +85,7 @@ class Duty:
         session = self.sessions.open.get(ack.term)
         if session is not None:
             session.handle(ack, now)
-            return []
+            return session.poll(now)
         take = self.takeovers.answered(ack)
         if take is None:
             return []
