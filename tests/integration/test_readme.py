@@ -37,7 +37,6 @@ class Reader:
         self._started: list[subprocess.Popen[bytes]] = []
         settings = configuration()
         settings["domain"]["id"] = domain_id
-        settings["topics"] = {"items": {}, **settings["topics"]}
         config = Config._from_tables(settings, None)
         (folder / "evenflow.toml").write_text(config.as_toml(), encoding="utf-8")
         self._environment = {k: v for k, v in os.environ.items() if k != "EVENFLOW_CONFIG"}
