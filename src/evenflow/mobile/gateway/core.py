@@ -133,12 +133,14 @@ class GatewayCore:
         )
 
     def _condition(self) -> Condition:
-        awaits = self.acceptance.settling.awaited | self.neighbours.lost
+        neighbours = self.neighbours
+        asked = filter(neighbours.may_answer, self.acceptance.settling.awaited)
         return Condition(
             self.draining.on,
             self.draining.retiring,
             tuple(sorted(self.acceptance.settling.forgotten)),
-            tuple(sorted(awaits)),
+            tuple(sorted({*asked, *neighbours.lost})),
+            tuple(sorted(neighbours.started | neighbours.ended)),
         )
 
     @property
@@ -192,8 +194,8 @@ class GatewayCore:
             case Drain(on, retire):
                 self.draining.turn(on=on, retire=retire, now=now)
                 self.announcing.on_changed(now)
-            case Started(gateways):
-                self.neighbours.started = gateways
+            case Started(gateways, ended):
+                self.neighbours.started, self.neighbours.ended = gateways, ended
                 self.announcing.on_changed(now)
             case Forget(gateway):
                 self.acceptance.settling.forget((gateway,))
