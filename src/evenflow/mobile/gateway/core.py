@@ -30,7 +30,6 @@ from evenflow.mobile.gateway.events import (
     LinkLost,
     LinkOpened,
     NotHeard,
-    Send,
     Started,
     TimeOfDay,
     UnitSynced,
@@ -231,10 +230,6 @@ class GatewayCore:
                 self.door.greet(session, frame, now)
             else:
                 self.door.end(session, "out of place", "a second Hello", now)
-        elif isinstance(frame, frames.Bye):
-            self.door.close(session, "the client says goodbye", now)
-        elif isinstance(frame, frames.Ping):
-            self._out.append(Send(session.link, frames.Pong()))
         elif session.stage in CLOSED:
             kind = type(frame).__name__
             self.door.end(session, "out of place", f"{kind} before Welcome", now)

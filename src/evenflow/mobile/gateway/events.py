@@ -34,7 +34,7 @@ class LinkOpened:
 
 @dataclass(frozen=True, slots=True)
 class FrameCame:
-    """A well-formed frame of a client."""
+    """A well-formed frame of a client; `Ping`, `Pong` and `Bye` are the link's own."""
 
     link: int
     frame: FromNode
