@@ -310,6 +310,23 @@ def test_a_gateway_that_takes_nothing_holds_the_client_back(transport: str, keys
 
 
 @both
+def test_the_end_is_noticed_by_who_takes_nothing(transport: str, keys: Path) -> None:
+    ends: list[LinkLost] = []
+
+    async def deaf(connection: Connection) -> None:
+        ends.append(await connection.ended())
+
+    async def main() -> None:
+        async with listening(transport, keys, deaf) as listener:
+            connection = await dial(listener.address, trust(keys), timeout_s=DEADLINE_S)
+            await connection.send(f.Settle("g1", "items"))
+            await connection.close("enough")
+            await until(lambda: bool(ends))
+
+    run(main())
+
+
+@both
 def test_a_client_that_takes_nothing_holds_the_gateway_back(transport: str, keys: Path) -> None:
     limits = Limits(received_bytes=1 << 15, unsent_bytes=1 << 15)
     sent = 0

@@ -69,7 +69,7 @@ def init_keys(folder: Path) -> list[Path]:
     made: list[Path] = []
     try:
         for name, data in zip(names, contents, strict=True):
-            made.append(_write(folder / name, data))
+            made.append(write_private(folder / name, data))
     except StorageError:  # half of them would be in the way of the next attempt
         for file in made:
             file.unlink(missing_ok=True)
@@ -91,7 +91,7 @@ def renew_server(folder: Path) -> list[Path]:
     for name, data in ((SERVER_KEY, key), (SERVER_FILE, certificate)):
         fresh = folder / f"{name}.new"
         fresh.unlink(missing_ok=True)
-        made.append(_write(fresh, data).rename(folder / name))
+        made.append(write_private(fresh, data).rename(folder / name))
     return made
 
 
@@ -208,7 +208,7 @@ def _read(path: Path) -> bytes:
         raise StorageError(str(path), f"cannot be read: {error.strerror}") from None
 
 
-def _write(path: Path, data: bytes) -> Path:
+def write_private(path: Path, data: bytes) -> Path:
     """Write a new file that only its owner can read; nothing is left of one that has no room."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenflow.cli.output.log import fail
 from evenflow.errors import EvenflowError
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
     Handler = Callable[[int, FrameType | None], object] | signal.Handlers
+
+STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def exit_code_of(what: str, fault: BaseException | None) -> int:
@@ -41,7 +43,7 @@ class StopSignal:
     def __init__(self, then: Handler = signal.SIG_DFL) -> None:
         self._event = threading.Event()
         self._then = then
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in STOPPING:
             signal.signal(number, self._stop)
 
     def _stop(self, number: int, _frame: FrameType | None) -> None:
@@ -56,6 +58,35 @@ class StopSignal:
     def given(self) -> bool:
         """Whether it is time to stop."""
         return self._event.is_set()
+
+
+def stop_events() -> tuple[asyncio.Event, asyncio.Event]:
+    """Events of Ctrl-C or SIGTERM, in a loop: set by the first, and by the second (hurry).
+
+    A third one ends the process the usual, abrupt way.
+    """
+    stop, hurry = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        if not stop.is_set():
+            stop.set()
+            return
+        hurry.set()
+        for number in STOPPING:
+            loop.remove_signal_handler(number)
+
+    for number in STOPPING:
+        loop.add_signal_handler(number, on_signal)
+    return stop, hurry
+
+
+async def unless_hurried(work: Awaitable[object], hurry: asyncio.Event) -> None:
+    """Wait for something, but not beyond a second signal."""
+    waits = [asyncio.ensure_future(work), asyncio.ensure_future(hurry.wait())]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for one in waits:
+        one.cancel()
 
 
 async def until_stopped(

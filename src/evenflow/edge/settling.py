@@ -6,7 +6,8 @@ of the door it is attached to now.
 
 **Asking.** A question stands until it is answered, the client leaves, or an operator has given the
 other door up (``forgotten``). The request is repeated, and sent at once when the other door is
-heard again: it may be dead for long.
+heard again: it may be dead for long. That there is such a door is the client's claim: nobody is
+written to who is not heard, and what else follows from the name is for the door to say.
 
 **Answering.** Who asks has a newer connection of the client's run. So first every older one is
 ended: from now on nothing of it is taken. What was taken before may still be on its way to the
@@ -36,6 +37,8 @@ MarksOf = Callable[[str, str], Mapping[str, int]]
 """How far a client's run is accepted in each topic, as it is on disk."""
 MOST_QUESTIONS: Final = 64
 """Questions of one client at a time."""
+MOST_DOORS: Final = 16
+"""Doors that they are about. A client needs one for each topic, and as a rule one in all."""
 
 
 class Settling(Generic[S]):
@@ -76,7 +79,7 @@ class Settling(Generic[S]):
         """Requests that wait for the disk, by client, run and topic."""
         self.answered = 0
         self.awaited: frozenset[str] = frozenset()
-        """Doors that have not answered, at the last look."""
+        """Doors that had not answered at the last look. Clients name them, and may name any."""
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -92,6 +95,8 @@ class Settling(Generic[S]):
         elif (other, topic) not in session.questions:
             if len(session.questions) >= MOST_QUESTIONS:
                 return f"more than {MOST_QUESTIONS} questions at a time"
+            if len({other, *(one for one, _ in session.questions)}) > MOST_DOORS:
+                return f"questions about more than {MOST_DOORS} doors at a time"
             session.questions[other, topic] = now
             self._repeat(session, now)
         return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
 import time
@@ -51,6 +52,25 @@ def test_a_token_is_issued_listed_and_revoked(
         Tokens(public_key(folder), Revocations(folder)).check(token.strip(), now=time.time())
 
 
+def test_a_token_is_put_into_a_file_that_its_owner_alone_can_read(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = os.umask(0)
+    try:
+        assert printed(capsys, "token", "issue", "car-7", "--out", "car-7.token") == "car-7.token\n"
+    finally:
+        os.umask(before)
+    file = Path("car-7.token")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    token = file.read_text()
+    door = Tokens(public_key(folder), Revocations(folder))
+    assert door.check(token.strip(), now=time.time()).subject == "car-7"
+    assert main(["token", "issue", "car-7", "--out", "car-7.token"]) == 2
+    assert "is not overwritten" in capsys.readouterr().err
+    assert file.read_text() == token
+    assert len(json.loads(printed(capsys, "token", "list", "--json"))) == 1
+
+
 def test_all_tokens_of_a_subject_are_revoked(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,6 +88,8 @@ def test_all_tokens_of_a_subject_are_revoked(
         (["keys", "init"], "not overwritten"),
         (["token", "issue"], "say whose"),
         (["token", "issue", "a b"], "must be a name"),
+        (["token", "issue", "a", "--out", "/dev/null/t"], "cannot be written"),
+        (["token", "revoke", "a", "--out", "t"], "--out is for a new token"),
         (["token", "issue", "a", "--expires", "soon"], "30d"),
         (["token", "revoke", "nobody", "--no-domain"], "unknown token"),
         (["token", "list", "--config", "absent.toml"], "absent.toml"),

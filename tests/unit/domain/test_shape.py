@@ -26,7 +26,7 @@ ALONE: Final[dict[type[Any], set[str]]] = {
     messages.ArcTable: {"bridges"},
     messages.Beat: {"pages"},
     messages.BridgeReport: {"addresses"},
-    messages.GatewayReport: {"addresses", "forgotten", "awaits"},
+    messages.GatewayReport: {"addresses", "forgotten", "awaits", "started"},
     messages.GroupMembers: {"members"},
     messages.Mail: {"payload"},
     messages.MailReceipt: {"returned"},

@@ -151,10 +151,23 @@ def test_questions_are_bounded():
     door = Harness()
     car = door.attach()
     for number in range(64):
-        door.ask(car, f"x{number}")
+        door.ask(car, f"x{number % 16}", f"t{number // 16}")
         assert not door.wrong
-    door.ask(car, "x64")
+    door.ask(car, "x1", "another")
     assert door.wrong == "more than 64 questions at a time"
+
+
+def test_a_client_asks_about_few_doors_at_a_time():
+    door = Harness()
+    car = door.attach()
+    for number in range(16):
+        door.ask(car, f"x{number}")
+    door.ask(car, "x16")
+    assert door.wrong == "questions about more than 16 doors at a time"
+    door.meet("x0")
+    door.hear(SettleAnswer("x0", "car-1", RUN, 1, "items", 9))
+    door.ask(car, "x16")
+    assert not door.wrong
 
 
 def test_who_returns_is_let_in_when_its_items_are_on_disk():

@@ -7,11 +7,12 @@ import math
 import secrets
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from evenflow.access.keys import signing_key
+from evenflow.access.keys import signing_key, write_private
 from evenflow.access.register import Issued, issued, note
 from evenflow.access.revocation import FILE, add_revoked, read_revoked
 from evenflow.access.tokens import TOKEN_ID, Allowed, issue
@@ -21,17 +22,18 @@ from evenflow.cli.values import lifetime
 from evenflow.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from evenflow.config import Config
 
 EXAMPLES = """\
   evenflow token issue car-7 --publish items     print a token for one node
   evenflow token issue 'car-*' --publish items --expires 30d
-  evenflow token issue ops --send --no-receive > ops.token
+  evenflow token issue ops --send --no-receive --out ops.token
   evenflow token list
   evenflow token revoke 9f2c81d04be3a675         by the id that list shows
   evenflow token revoke car-7                    all tokens of a subject
+
+Who has a token may do what it allows, so --out makes a file that its owner
+alone can read; what a shell makes of > is as a rule for everybody to read.
 
 A revoked token ends the connections that were made with it within seconds, at
 every gateway of the domain; --no-domain writes the file of this folder only.
@@ -50,6 +52,7 @@ MATCH_S = 0.7
 @click.option("--receive/--no-receive", default=True, help="may receive messages (yes)")
 @click.option("--send", is_flag=True, help="may send messages to others")
 @click.option("--expires", type=lifetime, default="365d", metavar="TIME", help="after (365d)")
+@click.option("--out", metavar="FILE", help="new file for a new token, its owner's alone (printed)")
 @click.option("--no-domain", is_flag=True, help="revoke in the file only")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 def token(
@@ -61,6 +64,7 @@ def token(
     receive: bool,
     send: bool,
     expires: float,
+    out: str | None,
     no_domain: bool,
     as_json: bool,
 ) -> int:
@@ -69,11 +73,16 @@ def token(
     folder = config.access_folder
     if action == "list":
         return _list(folder, config.access.clock_skew_s, as_json=as_json)
+    if out is not None and action == "revoke":
+        raise UsageError("--out is for a new token: evenflow token issue NAME --out FILE")
     if not name:
         raise UsageError(f"say whose: evenflow token {action} NAME")
     if action == "revoke":
         return _revoke(config, name, tell=not no_domain)
-    print(_issue(folder, name, Allowed(publish, receive, send), expires))
+    if out is not None and Path(out).exists():
+        raise UsageError(f"{out} is there already, and is not overwritten: name another file")
+    made = _issue(folder, name, Allowed(publish, receive, send), expires)
+    print(made if out is None else write_private(Path(out), made.encode() + b"\n"))
     return 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import ipaddress
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ from evenflow.bridge.shell.udp import Doors, parse_address
 from evenflow.cli.options import Shared, command
 from evenflow.cli.output.log import say, warn
 from evenflow.cli.output.metering import Metering, metrics_option
-from evenflow.cli.running import exit_code_of, until_stopped
+from evenflow.cli.running import exit_code_of, stop_events, unless_hurried, until_stopped
 from evenflow.cli.values import seconds
 from evenflow.clock import SystemClock
 from evenflow.domain.channels import is_node
@@ -167,14 +166,7 @@ async def _run(
     running: Bridge, doors: Doors, config: Config, participant: Participant,
     metering: Metering, duration: float | None, drain_within: float,
 ) -> int:  # fmt: skip
-    stop, hurry = asyncio.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def on_signal() -> None:
-        (hurry if stop.is_set() else stop).set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, on_signal)
+    stop, hurry = stop_events()
     fault: BaseException | None = None
     try:
         await running.start(doors)
@@ -204,8 +196,5 @@ async def _run(
 
 async def _drain(running: Bridge, within: float, hurry: asyncio.Event) -> bool:
     """Wait until its devices have gone; a second signal ends the wait."""
-    waits = [asyncio.ensure_future(one) for one in (running.drain(within), hurry.wait())]
-    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    for one in waits:
-        one.cancel()
+    await unless_hurried(running.drain(within), hurry)
     return not running.devices

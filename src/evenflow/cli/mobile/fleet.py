@@ -35,8 +35,8 @@ EXAMPLES = """\
   evenflow fleet --nodes 1000        at quic://127.0.0.1:7500, until Ctrl-C
   evenflow fleet --nodes 5000 --processes 2 --rate 0.1 --for 60s --json
   evenflow fleet --nodes 200 --dead-spots 2 --address-changes 2
-  evenflow fleet --gateway quic://g1:7500 --gateway tls://g1:7500 \\
-      --token "$(cat fleet.token)" --trust ca.pem
+  EVENFLOW_TOKEN=$(cat fleet.token) evenflow fleet --trust ca.pem \\
+      --gateway quic://g1:7500 --gateway tls://g1:7500
 
 Vehicles are called vehicle-001, vehicle-002, ... Where the keys of the domain
 are (access.dir) it issues a token for them itself, for one day. The exit code

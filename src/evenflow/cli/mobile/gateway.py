@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import signal
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from evenflow.autonomic.execute.service import ExecutorService
 from evenflow.cli.options import Shared, command
 from evenflow.cli.output.log import say, warn
 from evenflow.cli.output.metering import Metering, metrics_option
-from evenflow.cli.running import exit_code_of, until_stopped
+from evenflow.cli.running import exit_code_of, stop_events, unless_hurried, until_stopped
 from evenflow.cli.values import seconds
 from evenflow.clock import SystemClock
 from evenflow.domain.channels import GATEWAYS, is_node
@@ -177,10 +176,8 @@ async def _run(
     running: Gateway, doors: _Doors, config: Config, participant: Participant,
     metering: Metering, duration: float | None, drain_within: float,
 ) -> int:  # fmt: skip
-    stop = asyncio.Event()
+    stop, hurry = stop_events()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
     try:
         await doors.open(running)
         metering.show(GATEWAY, lambda: [((running.name,), running)])
@@ -208,16 +205,21 @@ async def _run(
             say(f"{running.name} listens at {where}")
             fault = await until_stopped(running.wait(), stop, duration)
             if fault is None and running.nodes:
-                began = time.monotonic()
-                if not await running.drain(drain_within):
-                    took = time.monotonic() - began
-                    warn(
-                        f"{counted(running.nodes, 'node')} {are(running.nodes)} still here after"
-                        f" {took:.0f} s; they find other gateways by themselves"
-                    )
+                await _drain(running, drain_within, hurry)
     finally:
-        await running.close(COMMIT_S)
+        await running.close(0.0 if hurry.is_set() else COMMIT_S)
     return exit_code_of("gateway", fault)
+
+
+async def _drain(running: Gateway, within: float, hurry: asyncio.Event) -> None:
+    """Wait until its nodes have gone; a second signal ends the wait."""
+    began = time.monotonic()
+    await unless_hurried(running.drain(within), hurry)
+    if running.nodes:
+        warn(
+            f"{counted(running.nodes, 'node')} {are(running.nodes)} still here after"
+            f" {time.monotonic() - began:.0f} s; they find other gateways by themselves"
+        )
 
 
 def _both(

@@ -224,6 +224,7 @@ class AsyncClient(ClientShell):
             ConfigError: The payload is too large, the time is none, or the topic is not the node's
                 to publish to.
             NodeRefused: The gateways refuse the node.
+            ClosedError: The client is closed, or was while this waited for room.
             UsageError: The headers cannot be sent.
         """
         self._check()
@@ -237,6 +238,7 @@ class AsyncClient(ClientShell):
         if self._door.locked() or not buffer.has_room(size):
             async with self._door:  # who came first publishes first
                 await self._until(lambda: buffer.has_room(size), "publish", timeout_s)
+            self._check()  # what made room may also have let somebody close it
         now = time.time_ns() // 1_000 if time_us is None else time_us
         self._tell(events.Publish(topic or "", now, data, said))
         if self._pump is None:

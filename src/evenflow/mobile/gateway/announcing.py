@@ -45,6 +45,7 @@ class Condition:
     retiring: bool
     forgotten: tuple[str, ...]
     awaits: tuple[str, ...]
+    started: tuple[str, ...]
 
 
 class Announcing:
@@ -158,6 +159,7 @@ class Announcing:
             life.host,
             life.pid,
             life.since,
+            condition.started,
         )
 
     def _tell_positions(self) -> None:

@@ -30,7 +30,6 @@ from evenflow.mobile.gateway.events import (
     LinkLost,
     LinkOpened,
     NotHeard,
-    Send,
     Started,
     TimeOfDay,
     UnitSynced,
@@ -133,12 +132,14 @@ class GatewayCore:
         )
 
     def _condition(self) -> Condition:
-        awaits = self.acceptance.settling.awaited | self.neighbours.lost
+        neighbours = self.neighbours
+        asked = filter(neighbours.may_answer, self.acceptance.settling.awaited)
         return Condition(
             self.draining.on,
             self.draining.retiring,
             tuple(sorted(self.acceptance.settling.forgotten)),
-            tuple(sorted(awaits)),
+            tuple(sorted({*asked, *neighbours.lost})),
+            tuple(sorted(neighbours.started | neighbours.ended)),
         )
 
     @property
@@ -192,8 +193,8 @@ class GatewayCore:
             case Drain(on, retire):
                 self.draining.turn(on=on, retire=retire, now=now)
                 self.announcing.on_changed(now)
-            case Started(gateways):
-                self.neighbours.started = gateways
+            case Started(gateways, ended):
+                self.neighbours.started, self.neighbours.ended = gateways, ended
                 self.announcing.on_changed(now)
             case Forget(gateway):
                 self.acceptance.settling.forget((gateway,))
@@ -229,10 +230,6 @@ class GatewayCore:
                 self.door.greet(session, frame, now)
             else:
                 self.door.end(session, "out of place", "a second Hello", now)
-        elif isinstance(frame, frames.Bye):
-            self.door.close(session, "the client says goodbye", now)
-        elif isinstance(frame, frames.Ping):
-            self._out.append(Send(session.link, frames.Pong()))
         elif session.stage in CLOSED:
             kind = type(frame).__name__
             self.door.end(session, "out of place", f"{kind} before Welcome", now)

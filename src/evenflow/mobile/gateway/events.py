@@ -34,7 +34,7 @@ class LinkOpened:
 
 @dataclass(frozen=True, slots=True)
 class FrameCame:
-    """A well-formed frame of a client."""
+    """A well-formed frame of a client; `Ping`, `Pong` and `Bye` are the link's own."""
 
     link: int
     frame: FromNode
@@ -119,9 +119,12 @@ class Drain:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Gateways that this one has started and that have not ended well, as is seen on its disk."""
+    """Gateways that this one has started, as is seen on its disk."""
 
     gateways: frozenset[str]
+    """Those that have not ended well."""
+    ended: frozenset[str] = frozenset()
+    """Those that have."""
 
 
 @dataclass(frozen=True, slots=True)

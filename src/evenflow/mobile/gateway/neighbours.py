@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evenflow.edge.twins import Life, Presence
+from evenflow.mobile.gateway.naming import parent_of
 
 if TYPE_CHECKING:
     from evenflow.model.messages import GatewayReport
@@ -38,6 +39,8 @@ class Neighbours:
         self._planned: tuple[str, ...] = ()
         self.started: frozenset[str] = frozenset()
         """Gateways that this one has started and that have not ended well."""
+        self.ended: frozenset[str] = frozenset()
+        """Those that have."""
 
     def hear(self, report: GatewayReport) -> bool:
         """Another gateway has said something; return whether it is new, or there again."""
@@ -58,6 +61,13 @@ class Neighbours:
     def is_known(self, gateway: str) -> bool:
         """Whether a gateway is heard."""
         return gateway in self._reports
+
+    def may_answer(self, gateway: str) -> bool:
+        """Whether a gateway is heard, or has lived as its parent knows, who can start it again."""
+        if gateway in self._reports or gateway in self.started or gateway in self.ended:
+            return True
+        parent = self._reports.get(parent_of(gateway))
+        return parent is not None and gateway in parent.started
 
     @property
     def lost(self) -> frozenset[str]:

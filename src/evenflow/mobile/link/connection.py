@@ -79,7 +79,8 @@ class Limits:
 class Connection(Protocol):
     """A connection of a mobile node and a gateway, at either end.
 
-    `receive` is called by one task at a time, and so is `send`, with no `try_send` meanwhile.
+    `receive` and `ended` are called by one task at a time, and so is `send`, with no `try_send`
+    meanwhile.
     """
 
     @property
@@ -109,6 +110,9 @@ class Connection(Protocol):
         Raises:
             LinkLost: The connection is over; frames that came before its end are returned first.
         """
+
+    async def ended(self) -> LinkLost:
+        """Return by what the connection is over, once it is: for who does not receive just now."""
 
     async def close(self, reason: str, *, retry: bool = True) -> None:
         """Say `Bye` and end the connection; harmless when it is over already."""

@@ -45,6 +45,7 @@ class Session(ABC):
         self._paused = False
         self._arrived: asyncio.Future[None] | None = None
         self._freed: asyncio.Future[None] | None = None
+        self._ended: asyncio.Future[None] | None = None
         self._lost: LinkLost | None = None
         self._keep_alive_s = limits.keep_alive_s
 
@@ -99,6 +100,7 @@ class Session(ABC):
             self._lost = LinkLost(reason, retry=retry, said=said)
             _wake(self._arrived)
             _wake(self._freed)
+            _wake(self._ended)
 
     @property
     def over(self) -> bool:
@@ -145,6 +147,13 @@ class Session(ABC):
                 self.check()
                 self._arrived = asyncio.get_running_loop().create_future()
                 await self._arrived
+
+    async def ended(self) -> LinkLost:
+        """Return by what it is over, once it is."""
+        while self._lost is None:
+            self._ended = asyncio.get_running_loop().create_future()
+            await self._ended
+        return self._lost
 
     def _next(self) -> Frame | None:
         try:

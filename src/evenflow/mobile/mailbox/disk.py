@@ -26,7 +26,7 @@ import os
 import secrets
 import sqlite3
 from collections import OrderedDict
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.closing import Closing
@@ -76,7 +76,6 @@ class MailDisk(Closing):
 
     def __init__(self, folder: Path, name: str) -> None:
         self.path = folder
-        self._lock = lock_folder(folder)
         self._cache: OrderedDict[int, tuple[Any, ...]] = OrderedDict()
         self._cached = 0
         self._forget: set[int] = set()
@@ -85,16 +84,21 @@ class MailDisk(Closing):
         self._gone: set[str] = set()
         self.failures = 0
         """Times that the disk refused something."""
-        try:
-            self._base = _opened(folder / "mail.db")
-            self.id = self._identity(name)
-            """The mailbox's id, ``name~run``: new for each folder."""
-            sync_folder(folder)
-        except sqlite3.Error as error:
-            os.close(self._lock)
-            full = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
-            todo = "make room" if full else "repair or remove it; what waits there is lost then"
-            raise StorageError(str(folder), f"{error}: {todo}") from None
+        self._lock = lock_folder(folder)
+        with ExitStack() as opened:
+            opened.callback(os.close, self._lock)
+            try:
+                self._base = opened.enter_context(closing(_opened(folder / "mail.db")))
+                self.id = self._identity(name)
+                """The mailbox's id, ``name~run``: new for each folder."""
+                sync_folder(folder)
+            except sqlite3.Error as error:
+                full = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
+                todo = "make room" if full else "repair or remove it; what waits there is lost then"
+                raise StorageError(str(folder), f"{error}: {todo}") from None
+            except OSError as error:
+                raise StorageError(str(folder), f"cannot be synced: {error.strerror}") from None
+            opened.pop_all()
 
     def load(self) -> Memory:
         """Everything but the payloads."""

@@ -11,6 +11,7 @@ import logging
 import re
 import threading
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.closing import Closing
@@ -87,6 +88,7 @@ class Mailbox(Closing):
     Raises:
         ConfigError: The name will not do, or a group of the configuration is faulty.
         StorageError: Its folder is in use, or cannot be used.
+        DomainError: It cannot enter the domain.
     """
 
     def __init__(
@@ -100,12 +102,26 @@ class Mailbox(Closing):
         groups = Groups(definitions(self.config.mobile_groups))
         self.error: BaseException | None = None
         """Why it stopped, when it did not stop by request."""
-        self._disk = MailDisk(self.config.mail_folder / name, name)
-        self.id = self._disk.id
-        settings = MailboxSettings.from_config(self.config.mailbox)
-        self._core = MailboxCore(self.id, settings, groups, self._disk.load())
-        self._own = participant is None
-        self._participant = participant or Participant(self.config.domain)
+        with ExitStack() as opened:
+            self._disk = opened.enter_context(MailDisk(self.config.mail_folder / name, name))
+            self.id = self._disk.id
+            settings = MailboxSettings.from_config(self.config.mailbox)
+            self._core = MailboxCore(self.id, settings, groups, self._disk.load())
+            self._participant = participant or opened.enter_context(Participant(self.config.domain))
+            self._join()
+            self._opened = opened.pop_all()
+        self._mail: dict[str, Writer] = {}
+        self._changed: set[str] = set()
+        self._next_flush = self._next_report = self._next_heartbeat = 0.0
+        self._next_nodes = time.monotonic() + NODES_S
+        self.report = self._core.report()
+        """What it last told of itself."""
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._guarded, name=f"mailbox {name}", daemon=True)
+        self._thread.start()
+
+    def _join(self) -> None:
+        """Open what it hears and tells by."""
         self._waiter = self._participant.waiter()
         channels = ((GATEWAYS, ()), (ATTACHMENTS, ()), (POSITIONS, ()), (MAIL_RECEIPTS, (self.id,)))
         self._readers = [self._participant.reader(one, where) for one, where in channels]
@@ -117,15 +133,6 @@ class Mailbox(Closing):
         self._replies = self._participant.writer(SEND_REPLIES)
         self._members = self._participant.writer(GROUP_MEMBERS)
         self._reports = self._participant.writer(MAILBOXES)
-        self._mail: dict[str, Writer] = {}
-        self._changed: set[str] = set()
-        self._next_flush = self._next_report = self._next_heartbeat = 0.0
-        self._next_nodes = time.monotonic() + NODES_S
-        self.report = self._core.report()
-        """What it last told of itself."""
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._guarded, name=f"mailbox {name}", daemon=True)
-        self._thread.start()
 
     # -- the surface ------------------------------------------------------------------------------
 
@@ -142,9 +149,7 @@ class Mailbox(Closing):
         self._waiter.wake()
         self._thread.join()
         self._note_nodes()
-        self._disk.close()
-        if self._own:
-            self._participant.close()
+        self._opened.close()
 
     def sensors(self) -> dict[str, Callable[[], float]]:
         """What it counts, for its monitors."""

@@ -11,7 +11,8 @@ The operator declares the *operation range* of what gateways carry, and how many
   waits in its outbox and nobody waits for its word; until then it can be taken back.
 - One that is awaited and not there is started again, retiring: it says what it is asked for,
   delivers what is on its disk, and is stopped again, or taken back if all others are above the
-  range.
+  range. It takes no nodes, so the most does not count for it: as many can come as have lived. That
+  comes last, so one that cannot be started keeps nothing else from being done.
 
 Only gateways that a plan has started retire. Those of operators stay: theirs are the addresses that
 nodes are given to begin with.
@@ -129,9 +130,6 @@ def next_step(
         full: Whether all are above their range at this moment.
         reserved: Names that are not to be used.
     """
-    awaited = _revived(members, absent)
-    if awaited:
-        return Step(Verb.REVIVE, awaited, f"{awaited} is not there, and its word is awaited")
     retiring = [one for one in members if one.retiring]
     more = _more(members, retiring, limits, reserved) if lasting is Demand.FULL else None
     if more is not None:
@@ -140,15 +138,17 @@ def next_step(
     wanted = full and len(members) - len(retiring) < limits.most
     if empty and not wanted:
         return Step(Verb.STOP, empty[0].name, f"{empty[0].name} is empty")
-    if lasting is Demand.IDLE and not retiring:
-        return _fewer(members, limits)
-    return None
+    fewer = _fewer(members, limits) if lasting is Demand.IDLE and not retiring else None
+    return fewer or _revived(members, absent)
 
 
-def _revived(members: Sequence[Member], absent: Iterable[str]) -> str:
-    """The first that somebody waits for and that can be started."""
+def _revived(members: Sequence[Member], absent: Iterable[str]) -> Step | None:
+    """Start the first that somebody waits for and that can be started."""
     starting = {one.name for one in members if one.machine is not None}
-    return next((name for name in sorted(absent) if parent_of(name) in starting), "")
+    name = next((name for name in sorted(absent) if parent_of(name) in starting), None)
+    if name is None:
+        return None
+    return Step(Verb.REVIVE, name, f"{name} is not there, and its word is awaited")
 
 
 def _more(

@@ -43,6 +43,8 @@ class GatewayReport:
     """Its process there."""
     since: F64 = 0.0
     """When that was started: seconds since 1970, by the clock of that machine."""
+    started: Texts = ()
+    """Gateways that it has started, also those that have ended: it can start them again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,26 @@ def test_publishing_waits_for_room_in_turn(gateway: Gateway) -> None:
     assert [payload for _, _, payload in gateway.items] == [b"1", b"2", b"3", b"4", b"5"]
 
 
+@pytest.mark.parametrize("turn", range(20))
+def test_who_waits_for_room_while_the_client_is_closed_is_told(gateway: Gateway, turn: int) -> None:
+    """Room and the end come together, and either may be noticed first."""
+
+    async def work() -> list[BaseException | None]:
+        gateway.accepting = False
+        car = await connected(most_items=2)
+        await car.publish(b"1")
+        await car.publish(b"2")
+        waiting = [asyncio.ensure_future(one) for one in (car.publish(b"3"), car.close())]
+        for _ in range(turn):
+            await asyncio.sleep(0)
+        gateway.accept_all()
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    told, _ = asyncio.run(work())
+    arrived = [payload for _, _, payload in gateway.items] == [b"1", b"2", b"3"]
+    assert isinstance(told, ClosedError) != arrived, "kept and sent, or refused"
+
+
 def test_old_items_are_dropped_and_counted_if_told_so(gateway: Gateway) -> None:
     async def work() -> None:
         gateway.reachable = False

@@ -69,7 +69,6 @@ class Rubbish:
                 frames.Attributes({"a": 1.0}),
                 frames.Position((1.0, 2.0)),
                 frames.Outcome(f"{self.name()} p", True, "", 1.0, 1, {"items": self.number()}),
-                frames.Bye("enough"),
             ]
         )
 

@@ -14,13 +14,15 @@ from tests.unit.mobile.gateway.harness import (
     written,
 )
 
-from evenflow.mobile.gateway.events import Forget, NotHeard, TimeOfDay
+from evenflow.mobile.gateway.events import Forget, NotHeard, Started, TimeOfDay
 from evenflow.mobile.link import frames
 from evenflow.model.messages import GatewayReport, SettleAnswer, SettleRequest
 
 
-def report(name: str, *, forgotten: tuple[str, ...] = ()) -> GatewayReport:
-    return GatewayReport(name, (f"quic://{name}:1",), 0, 10, False, forgotten)
+def report(
+    name: str, *, forgotten: tuple[str, ...] = (), started: tuple[str, ...] = ()
+) -> GatewayReport:
+    return GatewayReport(name, (f"quic://{name}:1",), 0, 10, False, forgotten, started=started)
 
 
 def asked(connection: int = 2, topic: str = "items") -> SettleRequest:
@@ -92,6 +94,45 @@ def test_who_is_given_up_is_known_everywhere_and_takes_no_more_nodes():
 def test_too_many_questions_end_the_connection():
     gateway = Harness()
     link = gateway.attach()
-    for number in range(64):
+    for number in range(16):
         gateway.say(link, frames.Settle(f"x{number}", "items"))
-    assert closed(gateway.say(link, frames.Settle("x64", "items")), link) is not None
+    assert closed(gateway.say(link, frames.Settle("x16", "items")), link) is not None
+
+
+def awaited(gateway: Harness) -> tuple[str, ...]:
+    """Whose word its next report says that nodes wait for."""
+    gateway.now += 1.0
+    gateway.handle(TimeOfDay(WALL, frozenset()))
+    return written(gateway.wait(1.0), GatewayReport)[-1].awaits
+
+
+def test_a_node_has_nobody_awaited_by_a_name_that_it_made_up():
+    gateway = Harness()
+    link = gateway.attach()
+    gateway.hear(report("g2"))
+    for name in ("g1+17", "g2+1", "g3", "g3+1"):
+        gateway.say(link, frames.Settle(name, "items"))
+    assert awaited(gateway) == ()
+
+
+def test_who_has_lived_is_awaited_though_it_was_never_heard():
+    """Everything was started anew: the gateway that has its folder knows it, and can start it."""
+    gateway = Harness()
+    link = gateway.attach()
+    for name in ("g1+1", "g2+1", "g2+2", "g3"):
+        gateway.say(link, frames.Settle(name, "items"))
+    gateway.handle(Started(frozenset(), ended=frozenset({"g1+1"})))
+    assert awaited(gateway) == ("g1+1",)
+    assert written(gateway.log, GatewayReport)[-1].started == ("g1+1",)
+    gateway.hear(report("g2", started=("g2+1",)))
+    assert awaited(gateway) == ("g1+1", "g2+1")
+
+
+def test_made_up_names_do_not_crowd_out_a_gateway_that_has_died():
+    gateway = Harness()
+    gateway.handle(Started(frozenset({"g1+9"})))
+    for car in range(5):
+        link = gateway.attach(f"car-{car}")
+        for number in range(16):
+            gateway.say(link, frames.Settle(f"g1+10{car}{number}", "items"))
+    assert awaited(gateway) == ("g1+9",)

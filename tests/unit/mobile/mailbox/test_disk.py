@@ -74,6 +74,20 @@ def test_a_disk_without_any_room_is_told_in_words(
         MailDisk(tmp_path / "m2", "m2")
 
 
+def test_a_folder_that_cannot_be_synced_is_told_and_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("evenflow.mobile.mailbox.disk.sync_folder", failing)
+        with pytest.raises(StorageError, match="cannot be synced: Input/output error"):
+            MailDisk(tmp_path, "m1")
+    with MailDisk(tmp_path, "m1"):
+        pass
+
+
 def test_notes_are_written_when_it_is_closed(tmp_path: Path) -> None:
     with MailDisk(tmp_path, "m1") as disk:
         name = disk.id

@@ -122,6 +122,24 @@ def test_one_that_is_awaited_is_started_again_by_its_parent() -> None:
     assert step([gateway("a", 5, machine=None)], Demand.FINE, absent={"a+1"}) is None
 
 
+def test_one_that_is_awaited_comes_whatever_the_most_is_and_before_nothing_else() -> None:
+    """It takes no nodes. And it may be one that never comes: all else is done meanwhile."""
+    found = step([gateway("a", 5)], Demand.FINE, most=1, absent={"a+1"})
+    assert found is not None
+    assert found.verb is Verb.REVIVE
+    leaving = gateway("a+2", 0, draining=True, retiring=True)
+    members = [gateway("a", 200), gateway("b", 200)]
+    for more, lasting, verb in (
+        ([], Demand.FULL, Verb.START),
+        ([leaving], Demand.FULL, Verb.TAKE_BACK),
+        ([leaving], Demand.FINE, Verb.STOP),
+        ([gateway("a+2", 0)], Demand.IDLE, Verb.RETIRE),
+    ):
+        found = step([*members, *more], lasting, absent={"a+1"})
+        assert found is not None
+        assert found.verb is verb
+
+
 def test_a_demand_has_to_last_and_there_is_time_between_two_changes() -> None:
     patience = Patience()
     patience.begin(100.0)

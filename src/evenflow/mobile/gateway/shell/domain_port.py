@@ -1,7 +1,8 @@
 """A gateway's place in the domain: what it hears, and what it tells.
 
-Of its report and of a node's attachment only the newest waits to be told: nobody repeats those. All
-the rest is repeated by whoever needs it.
+Of its report, of a node's attachment and of what the node says of handovers only the newest waits
+to be told: nobody repeats those, and a node that says much crowds out nothing. All the rest is
+repeated by whoever needs it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from evenflow.closing import Closing
 from evenflow.domain import channels
 from evenflow.edge.shell.domain_port import DomainPort, How, Word
 from evenflow.mobile.gateway.events import Heard, NotHeard, Withdraw
-from evenflow.model.messages import Attachment, GatewayReport, MailboxReport
+from evenflow.model.messages import Attachment, GatewayReport, MailboxReport, NodeOutcome
 
 if TYPE_CHECKING:
     import threading
@@ -83,6 +84,8 @@ class GatewayPort(Closing):
 def _subject(message: Message) -> Hashable | None:
     if isinstance(message, Attachment):
         return ("attachment", message.node)
+    if isinstance(message, NodeOutcome):
+        return ("outcome", message.node)
     return "report" if isinstance(message, GatewayReport) else None
 
 

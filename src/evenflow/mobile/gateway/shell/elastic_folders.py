@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 ENDED: Final = "ended"
 
 
-def started_by(name: str, folder: Path) -> frozenset[str]:
-    """Gateways that ``name`` has started and that have not ended well.
+def started_by(name: str, folder: Path) -> Started:
+    """Gateways that ``name`` has started: those that have not ended well, and those that have.
 
     Args:
         name: The gateway that has started them.
         folder: Where the folders of gateways are.
     """
     if parent_of(name) or not folder.is_dir():
-        return frozenset()
+        return Started(frozenset())
     found = [one for one in folder.iterdir() if one.name.startswith(f"{name}{SIGN}")]
-    return frozenset(
-        one.name for one in found if parent_of(one.name) == name and not (one / ENDED).exists()
-    )
+    own = [one for one in found if parent_of(one.name) == name]
+    ended = frozenset(one.name for one in own if (one / ENDED).exists())
+    return Started(frozenset(one.name for one in own) - ended, ended)
 
 
 class ElasticFolders:
@@ -46,7 +46,7 @@ class ElasticFolders:
     def __init__(self, name: str, folder: Path) -> None:
         self._name = name
         self._folder = folder
-        self._started: frozenset[str] = frozenset()
+        self._started = Started(frozenset())
 
     def begin(self) -> None:
         """The gateway begins."""
@@ -62,5 +62,5 @@ class ElasticFolders:
             found = await asyncio.to_thread(started_by, self._name, self._folder.parent)
             if found != self._started:
                 self._started = found
-                return [Started(found)]
+                return [found]
         return []

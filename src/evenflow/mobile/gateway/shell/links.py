@@ -4,7 +4,7 @@ A frame is sent at once while the client takes what is sent. When it does not, f
 task sends them as long as there are any. What the core sends is bounded by what it has read from
 that client and by the bound of messages, and what it sends again waits once
 (:mod:`~evenflow.mobile.gateway.outgoing`); so a client that takes nothing is not read either once
-``MOST_QUEUED`` frames wait for it.
+``MOST_QUEUED`` frames wait for it. That its connection is over is noticed all the same.
 """
 
 from __future__ import annotations
@@ -43,9 +43,22 @@ class Link:
         self._paused = False
 
     async def may_be_read(self) -> None:
-        """Wait until there is room for what the client sends."""
+        """Wait until there is room for what the client sends.
+
+        Raises:
+            LinkLost: The connection is over, and there is none: what has come is not read.
+        """
+        if self._readable.is_set():
+            return
+        over = asyncio.create_task(self.connection.ended())
+        room = asyncio.create_task(self._readable.wait())
+        try:
+            await asyncio.wait({over, room}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            over.cancel()
+            room.cancel()
         if not self._readable.is_set():
-            await self._readable.wait()
+            raise over.result()
 
     def pause(self, *, paused: bool) -> None:
         """Read no more from it for now, or again."""
@@ -74,8 +87,9 @@ class Link:
             while self._queue:
                 await self.connection.send(*self._queue.take())
                 self._look()
-        except LinkLost:
-            pass  # who receives from it is told the same
+        except LinkLost:  # who receives from it is told the same
+            self._queue.take()
+            self._look()
         except Exception:  # noqa: BLE001 - else the client would wait for frames that never come
             _log.exception("link of %s", self.connection.peer)
             self.close("the gateway failed", retry=True)

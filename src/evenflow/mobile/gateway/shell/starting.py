@@ -3,7 +3,9 @@
 ``mobile.start`` (name, retiring) is carried out by a gateway for those that are called after it: by
 the command ``[elastic] start_gateway``, by default ``evenflow gateway`` with the same configuration
 and folders, at the same addresses with any port. It is done when the new one is heard. A gateway
-that runs is not started again, so an order that is repeated finds the one of the first.
+that runs is not started again, so an order that is repeated finds the one of the first. One is
+started *retiring* for its word, because clients say that it has some: only if there is a folder of
+that name beside this gateway's own, that is, if it has lived. What clients say starts nothing else.
 
 ``mobile.stop`` is refused when there are nodes here, or when this gateway is not retiring. It is
 done when all it has accepted is committed; then the gateway ends.
@@ -80,6 +82,7 @@ class StartExecutor:
         self._command = config.elastic.start_gateway
         self._doors = doors
         self._is_known = is_known
+        self._folders = config.gateway_folder
         self._launcher = Launcher(_anywhere(config))
         self._args = CheckedJson(START, StartArgs)
         self._orders: dict[str, tuple[ActionOrder, StartArgs]] = {}
@@ -119,11 +122,8 @@ class StartExecutor:
             return outcome_of(order, ok=True, reason=f"{name} is there")
         process = self._processes.get(name)
         if process is None:
-            try:
-                self._processes[name] = self._launcher.run(self.command(args), name=name)
-            except OSError as error:
-                return outcome_of(order, ok=False, reason=f"elastic.start_gateway: {error}")
-            return None
+            problem = self._start(args)
+            return outcome_of(order, ok=False, reason=problem) if problem else None
         code = process.poll()
         if code is None:
             return None
@@ -131,6 +131,17 @@ class StartExecutor:
             return None  # a command of the operator's may end before its gateway is heard
         del self._processes[name]
         return outcome_of(order, ok=False, reason=f"{name} ended with {code}")
+
+    def _start(self, args: StartArgs) -> str:
+        """Start a gateway; return why that cannot be, in words, or nothing."""
+        name = args.name
+        if args.retiring and not (self._folders / name).is_dir():
+            return f"{name} has no word to say: there is no folder of it in {self._folders}"
+        try:
+            self._processes[name] = self._launcher.run(self.command(args), name=name)
+        except OSError as error:
+            return f"elastic.start_gateway: {error}"
+        return ""
 
     def command(self, args: StartArgs) -> list[str]:
         """How a gateway is started."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+
+import pytest
 
 from evenflow.errors import LinkLost
 from evenflow.mobile.gateway.shell.links import MOST_QUEUED, Link
@@ -19,6 +22,7 @@ class Wire:
         self.sent: list[Safe] = []
         self.said = ""
         self.lost = False
+        self.over = asyncio.Event()
 
     def try_send(self, frame: Safe) -> bool:
         if self.lost or not self.takes.is_set():
@@ -31,6 +35,15 @@ class Wire:
         if self.lost:
             raise LinkLost("gone")
         self.sent += frames
+
+    def lose(self) -> None:
+        self.lost = True
+        self.takes.set()
+        self.over.set()
+
+    async def ended(self) -> LinkLost:
+        await self.over.wait()
+        return LinkLost("gone")
 
     async def close(self, reason: str, *, retry: bool = True) -> None:
         self.said = f"{reason} {retry}"
@@ -145,11 +158,34 @@ def test_a_link_that_is_lost_while_it_is_sent_to_ends_quietly():
     async def play() -> None:
         wire = Wire()
         link = Link(1, wire)
-        link.send(Safe("items", 1))
+        for number in range(MOST_QUEUED + 2):
+            link.send(Safe("items", number))
+            await turns(2)
+        reading = asyncio.create_task(link.may_be_read())
         await turns()
-        wire.lost = True
-        wire.takes.set()
+        wire.lose()
+        async with asyncio.timeout(5):
+            with suppress(LinkLost):
+                await reading
+        assert wire.sent == []
+        await link.may_be_read()  # nothing waits for it, so who receives from it hears the end
+        await link.end()
+
+    asyncio.run(play())
+
+
+def test_a_client_that_leaves_while_it_is_not_read_is_lost_at_once():
+    async def play() -> None:
+        wire = Wire()
+        link = Link(1, wire)
+        link.pause(paused=True)
+        reading = asyncio.create_task(link.may_be_read())
         await turns()
+        assert not reading.done()
+        wire.lose()
+        async with asyncio.timeout(5):
+            with pytest.raises(LinkLost):
+                await reading
         await link.end()
 
     asyncio.run(play())

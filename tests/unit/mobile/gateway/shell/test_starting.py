@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.unit.mobile.gateway.harness import Harness, written
 
-from evenflow.config import Config, ElasticConfig
+from evenflow.config import Config, ElasticConfig, GatewayConfig
 from evenflow.errors import ConfigError, DecodeError
 from evenflow.mobile.gateway.events import Drain, Started
 from evenflow.mobile.gateway.shell.elastic_folders import ElasticFolders, started_by
@@ -41,9 +41,10 @@ def order(name: str, attempt: int = 1, *, retiring: bool = False) -> ActionOrder
 class Starting:
     """An executor, and the gateways that are heard."""
 
-    def __init__(self, *command: str) -> None:
+    def __init__(self, *command: str, folder: Path | None = None) -> None:
         self.heard: set[str] = set()
-        config = Config(elastic=ElasticConfig(start_gateway=command))
+        gateways = GatewayConfig(state_dir=str(folder)) if folder else GatewayConfig()
+        config = Config(elastic=ElasticConfig(start_gateway=command), gateway=gateways)
         self.executor = StartExecutor("g1", config, DOORS, self.heard.__contains__)
 
     def ended(self) -> None:
@@ -56,13 +57,14 @@ def marks(tmp_path: Path) -> Iterator[tuple[Starting, Path]]:
     """A command that leaves a mark with what it was told."""
     path = tmp_path / "started"
     program = f"import sys; open({str(path)!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n')"
-    made = Starting(sys.executable, "-c", program, "{name}", "{retiring}")
+    made = Starting(sys.executable, "-c", program, "{name}", "{retiring}", folder=tmp_path)
     yield made, path
     made.executor.close()
 
 
 def test_a_start_is_done_when_the_gateway_is_heard(marks: tuple[Starting, Path]) -> None:
     starting, path = marks
+    (path.parent / "domain-0" / "g1+1").mkdir(parents=True)
     starting.executor.order(order("g1+1", retiring=True), 0.0)
     assert starting.executor.poll(0.0) == []
     starting.executor.order(order("g1+1", attempt=2, retiring=True), 1.0)
@@ -73,6 +75,18 @@ def test_a_start_is_done_when_the_gateway_is_heard(marks: tuple[Starting, Path])
     assert (outcome.ok, outcome.attempt, outcome.reason) == (True, 2, "g1+1 is there")
     assert starting.executor.poll(3.0) == []
     assert path.read_text() == "g1+1 --retiring\n", "it was started once"
+
+
+def test_one_that_has_never_lived_is_not_started_for_its_word(
+    marks: tuple[Starting, Path],
+) -> None:
+    starting, path = marks
+    starting.executor.order(order("g1+17", retiring=True), 0.0)
+    (outcome,) = starting.executor.poll(0.0)
+    starting.ended()
+    assert (outcome.ok, "has no word to say" in outcome.reason) == (False, True)
+    assert starting.executor.poll(1.0) == []
+    assert not path.exists()
 
 
 def test_one_that_ends_at_once_is_refused_and_can_be_started_again() -> None:
@@ -192,10 +206,11 @@ def test_a_gateway_says_which_of_those_it_has_started_are_lost(tmp_path: Path) -
     for name in ("g1", "g1+1", "g1+2", "g1+x", "g2+1"):
         (tmp_path / name).mkdir()
     ElasticFolders("g1+1", tmp_path / "g1+1").end()
-    assert started_by("g1", tmp_path) == {"g1+2"}
-    assert started_by("g1+1", tmp_path) == started_by("g1", tmp_path / "none") == frozenset()
+    assert started_by("g1", tmp_path) == Started(frozenset({"g1+2"}), frozenset({"g1+1"}))
+    none = Started(frozenset())
+    assert started_by("g1+1", tmp_path) == started_by("g1", tmp_path / "none") == none
     folders = ElasticFolders("g1", tmp_path / "g1")
-    assert asyncio.run(folders.news()) == [Started(frozenset({"g1+2"}))]
+    assert asyncio.run(folders.news()) == [started_by("g1", tmp_path)]
     assert asyncio.run(folders.news()) == []
     ElasticFolders("g1+1", tmp_path / "g1+1").begin()
     assert asyncio.run(folders.news()) == [Started(frozenset({"g1+1", "g1+2"}))]
