@@ -58,11 +58,3 @@ def test_a_command_of_the_page_exists_with_its_options(words: str) -> None:
         param = options[left.pop(0)]
         if not getattr(param, "is_flag", False):
             param.type.convert(left.pop(0), param, None)
-
-
-def test_links_within_the_docs_lead_somewhere() -> None:
-    for page, anchor in re.findall(r"\]\(([\w.]*)#([\w-]+)\)", PAGE):
-        text = (ROOT / "docs" / (page or "seeds.md")).read_text(encoding="utf-8")
-        titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-        slugs = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
-        assert anchor in slugs, f"{page}#{anchor}"
