@@ -160,6 +160,9 @@ class AsyncClient(ClientLink):
         """Yield every message from a time on (now, unless told), each once, without end.
 
         The topic's broker keeps the subscription and pushes what comes, wherever the topic goes.
+
+        Raises:
+            ClosedError: The client was closed meanwhile.
         """
         number = self._rng.getrandbits(61) + 1
         following = Following(topic, level, NOW if start is None else max(1, start), number)
@@ -179,6 +182,7 @@ class AsyncClient(ClientLink):
         Without an end: all that was acknowledged before the call, whatever clocks say.
 
         Raises:
+            ClosedError: The client was closed before the end was reached.
             UnknownTopic: There is no such topic.
         """
         if end is not None and end <= start:
@@ -261,8 +265,7 @@ class AsyncClient(ClientLink):
         event = self._reading[reading] = asyncio.Event()
         self._request(reading)
         try:
-            while not self._closed:
-                self._check_open()
+            while True:
                 while reading.found:
                     yield reading.found.popleft()
                     if len(reading.found) == 0:
@@ -273,6 +276,7 @@ class AsyncClient(ClientLink):
                     return
                 if reading.failure:
                     raise UnknownTopic(reading.topic)
+                self._check_open()
                 event.clear()
                 if reading.until:
                     async with self._limit(f"read of {reading.topic!r}", reading):

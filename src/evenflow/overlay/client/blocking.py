@@ -66,13 +66,16 @@ class Client(Closing):
         Raises:
             ClosedError: The client was closed meanwhile.
         """
-        yield from self._each(self._client.subscribe(topic, start=start, level=level))
-        raise ClosedError("store client")
+        return self._each(self._client.subscribe(topic, start=start, level=level))
 
     def read(self, topic: str, start: int = 0, end: int | None = None) -> Iterator[Message]:
         """Yield the messages stored from a time up to another, in order.
 
         Without an end: all that was acknowledged before the call, whatever clocks say.
+
+        Raises:
+            ClosedError: The client was closed before the end was reached.
+            UnknownTopic: There is no such topic.
         """
         return self._each(self._client.read(topic, start, end))
 
