@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenflow.closing import Closing
-from evenflow.errors import ClosedError
+from evenflow.errors import UsageError
 from evenflow.loops.thread import LoopThread
 from evenflow.overlay.client.aio import DEFAULT_LEVEL, AsyncClient
 
@@ -95,7 +95,7 @@ class Client(Closing):
             while (message := self._do(following())) is not None:
                 yield message
         finally:
-            with suppress(ClosedError):
+            with suppress(UsageError):  # it is closed, or that of a parent
                 self._do(messages.aclose())
 
     def move(self, topic: str, to: Coordinate) -> DelegateList:

@@ -31,12 +31,12 @@ from evenflow.clock import SystemClock
 from evenflow.config import Config
 from evenflow.domain import enter
 from evenflow.errors import UsageError
+from evenflow.forking import watch
 from evenflow.model.batch import Int32s
 from evenflow.model.encoding import ITEM_BYTES, RUN_BYTES
 from evenflow.model.given_headers import GivenHeaders
 from evenflow.model.payload import Payload, encode_payloads
 from evenflow.slices.assignment import Assignment, assignment_of
-from evenflow.slices.forking import watch
 from evenflow.slices.publisher.diagnosis import (
     AFTER_ERROR_S,
     Complaints,
