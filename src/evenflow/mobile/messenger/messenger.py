@@ -18,6 +18,7 @@ import socket
 import threading
 import time
 from concurrent.futures import Future, wait
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.closing import Closing
@@ -76,10 +77,14 @@ class Messenger(Closing):
         self._own = participant is None
         self._participant = participant or enter(self.config.domain)
         self._core = MessengerCore(secrets.randbits(64), self.sender)
-        self._waiter = self._participant.waiter()
-        self._readers = [self._participant.reader(one) for one in (MAILBOXES, SEND_REPLIES)]
-        for reader in self._readers:
-            self._waiter.attach(reader)
+        with ExitStack() as opened:
+            if self._own:
+                opened.callback(self._participant.close)
+            self._waiter = self._participant.waiter()
+            self._readers = [self._participant.reader(one) for one in (MAILBOXES, SEND_REPLIES)]
+            for reader in self._readers:
+                self._waiter.attach(reader)
+            opened.pop_all()
         self._writers: dict[str, Writer] = {}
         self._submitted: queue.SimpleQueue[tuple[Submit, Future[Sent]]] = queue.SimpleQueue()
         self._waiting: dict[int, Future[Sent]] = {}

@@ -130,7 +130,8 @@ class Reception(Closing, Generic[T]):
             self._closed = True
         watch_no_more(self)
         self._waiter.wake()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
         self._waiter.close()
         for reader in self._readers:
             reader.close()
