@@ -150,6 +150,13 @@ class TopicStream:
         """Fix what is available now."""
         closed = self._follower.closed()
         self._target = reached(self._follower, closed, AVAILABLE_WITHIN_S)
+        if not self._target.covers(closed):
+            _LOG.warning(
+                "topic %s: the query ends before the newest that publishers have closed: nodes do"
+                " not have it whole after %g s (see 'evenflow nodes'); the next run reads it",
+                self._topic,
+                AVAILABLE_WITHIN_S,
+            )
 
     def report(self) -> dict[str, Any]:
         """How far the publishers are, and the figures at the end of the newest batch."""

@@ -154,6 +154,17 @@ def test_one_whose_watch_fails_at_the_end_leaves_the_domain_too(
     assert domain.left == 1
 
 
+def test_what_is_available_now_and_lacking_at_nodes_is_told(
+    stream: Callable[..., TopicStream], domain: Domain, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = stream()
+    one.prepare()
+    assert not caplog.text
+    close(domain, 2)
+    one.prepare()
+    assert "ends before the newest that publishers have closed" in caplog.text
+
+
 def test_every_topic_of_a_query_is_stopped_though_another_fails() -> None:
     class Stopped:
         def __init__(self) -> None:
