@@ -12,6 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from evenflow.errors import (
+    ClosedError,
     EvenflowError,
     OverlayError,
     StoreRefused,
@@ -77,7 +78,8 @@ class AsyncClient(ClientLink):
                 self._tell(following.leave())
             self._connection.close()
         for future in self._awaited():
-            future.cancel()
+            future.set_exception(ClosedError("store client"))
+            future.exception()  # nobody has to wait for what was posted
         for event in self._reading.values():
             event.set()
 
@@ -101,6 +103,9 @@ class AsyncClient(ClientLink):
 
         Messages of one client to one topic are stored in the order of the calls. The level counts
         when the topic is new.
+
+        Raises:
+            ClosedError: The client was closed meanwhile: it may be stored or not.
         """
         stored = await self.post(topic, payload, level=level)
         async with self._limit(f"publish to {topic!r}", self._publishing[topic]):
