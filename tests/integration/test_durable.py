@@ -154,6 +154,26 @@ def test_a_second_archive_ends_with_one_line(config: Config, cluster: LocalClust
     assert "topic 'items': another process archives it already" in ended
 
 
+def test_a_topic_without_nodes_does_not_stop_the_archiving_of_another(
+    config: Config, tmp_path: Path, eventually: Eventually
+) -> None:
+    topics = {one: {"slices": 8, "served": True, "durable": True} for one in ("idle", "items")}
+    brokers = list(config.store.brokers)
+    both = {"domain.id": config.domain.id, "topics": topics, "store.brokers": brokers}
+    config = Config.load(None, both)
+    with LocalCluster(config, log_dir=tmp_path) as cluster:
+        cluster.start_balancer()
+        cluster.start("node", ["node", "--serve", "--name", "node", "--topic", "items"])
+        cluster.start("archive", ["archive"])
+        with Publisher("items", config=config) as publisher:
+            publisher.publish(b"x", sender="a", id=1)
+        eventually(lambda: archived(config) == 1, "the served topic is archived", 40)
+        eventually(lambda: "waiting: topic 'idle'" in cluster.log("archive"), "it is told", 40)
+        begun = time.monotonic()
+        assert cluster.stop("archive") == 0
+        assert time.monotonic() - begun < 10
+
+
 def test_a_reading_is_closed_while_it_waits(config: Config, cluster: LocalCluster) -> None:
     with Publisher("items", config=config) as publisher:
         publisher.publish(b"x", sender="a", id=1)

@@ -216,3 +216,31 @@ def test_only_a_topic_that_is_served_can_be_followed_and_only_with_sound_argumen
         evenflow.follow("items", "audit", config=config, limit=0)
     with pytest.raises(DomainError, match="evenflow balancer"):
         evenflow.follow("items", "audit", config=config)
+
+
+FORKS = """
+import os, sys
+import evenflow
+
+loop = evenflow.follow("items", "forks", config=evenflow.Config.load(sys.argv[1]), timeout=20)
+with loop:
+    first = next(loop)
+    child = os.fork()
+    if not child:
+        sys.exit(0)
+    _, status = os.waitpid(child, 0)
+    second = next(loop)
+assert status == 0
+assert second.start == first.position
+print("went on")
+"""
+
+
+def test_a_forked_child_ends_in_the_usual_way_and_its_parent_goes_on(
+    config: Config, trickle: Trickle, tmp_path: Path
+) -> None:
+    file = tmp_path / "forks.toml"
+    file.write_text(config.as_toml())
+    command = [sys.executable, "-c", FORKS, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "went on\n", "")

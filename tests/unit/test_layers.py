@@ -49,6 +49,7 @@ LAYERS: Final = (
         "query_options",
         "clock",
         "closing",
+        "forking",
         "processes",
     },
     {"device"},
@@ -137,7 +138,7 @@ SHELLS: Final = frozenset(
     slices.node.loop slices.node.node slices.node.sensors slices.node.worker
     slices.node.serving.flight_server slices.node.serving.shell
     slices.outbox.files slices.outbox.outbox
-    slices.forking slices.publisher.aio slices.publisher.intake slices.publisher.outlet
+    forking slices.publisher.aio slices.publisher.intake slices.publisher.outlet
     slices.publisher.publisher slices.publisher.sending.owner_writer
     slices.publisher.performer slices.publisher.sending.forked slices.publisher.sending.replayer
     slices.publisher.shell

@@ -46,6 +46,16 @@ def brokers_of(config: Config) -> list[str]:
     return list(config.store.brokers)
 
 
+def check_archived(topic: str, config: Config) -> None:
+    """Raise `ConfigError` unless a topic is kept in the store, and the store is named."""
+    found = config.topic(topic)
+    if not found.archived:
+        raise ConfigError(
+            found.key("durable"), found.durable, "must be true, and served too, to archive it"
+        )
+    brokers_of(config)
+
+
 class Archiver(Closing):
     """Writes one durable topic to the store until it is closed. Use ``with``.
 
@@ -55,11 +65,7 @@ class Archiver(Closing):
     """
 
     def __init__(self, topic: str, config: Config) -> None:
-        found = config.topic(topic)
-        if not found.archived:
-            raise ConfigError(
-                found.key("durable"), found.durable, "must be true, and served too, to archive it"
-            )
+        check_archived(topic, config)
         self._client = Client(brokers_of(config))
         self._archive = Archive(self._client, topic, config.store.level)
         self._unsure = False

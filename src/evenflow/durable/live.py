@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 READ_S: Final = 30.0
 """How long items that nobody gives are asked for."""
+MOST_ITEMS: Final = 10_000
+"""About how many items are read along at once: they are in memory together."""
 
 
 class Live(Closing):
@@ -72,12 +74,14 @@ class Live(Closing):
 def read_along(live: Live, start: Position, wait_s: float) -> tuple[Position, list[pa.RecordBatch]]:
     """Return what is new since a position, and the position that is reached.
 
-    What cannot be read, because it was forgotten meanwhile or its node just died, is left out: the
-    archive has it, or will have.
+    It is about `MOST_ITEMS` at most: who is not at the end then asks again. What cannot
+    be read, because it was forgotten meanwhile or its node just died, is left out: the archive has
+    it, or will have.
     """
     end = live.latest(start, wait_s)
     if end == start:
         return start, []
+    end = live.limited(start, end, MOST_ITEMS)
     try:
         return end, list(live.read(start, end))
     except ReadFailed:

@@ -45,22 +45,22 @@ class Merging:
 
     def archived(self, rows: pa.Table, end: Position) -> pa.Table:
         """Return the rows of a bundle that are new, and count them as seen."""
-        found = self._take(rows, live=False)
+        found = self._take(rows)
         self.position = self.position.merged(end)
         return found
 
     def live(self, parts: Iterable[pa.RecordBatch], end: Position) -> pa.Table | None:
         """Return the rows of the nodes up to a position that come next; None when there are none.
 
-        The position is reached only when no row had to be left for later.
+        The position is reached by the writers of which no row had to be left for later.
         """
-        early = self.early
-        tables = [self._take(pa.Table.from_batches([part]), live=True) for part in parts]
-        if self.early == early:
-            self.position = self.position.merged(end)
+        early: set[int] = set()
+        tables = [self._take(pa.Table.from_batches([part]), early) for part in parts]
+        self.position = self.position.merged(end.without(early))
         return pa.concat_tables(alike(tables)) if tables else None
 
-    def _take(self, table: pa.Table, *, live: bool) -> pa.Table:
+    def _take(self, table: pa.Table, early: set[int] | None = None) -> pa.Table:
+        """Return the rows that are new; of nodes also note whose rows are left for later."""
         slices = table.column("slice").to_numpy()
         writers = table.column("writer").to_numpy()
         numbers = table.column("number").to_numpy()
@@ -69,8 +69,9 @@ class Merging:
             place = (int(slices[begin]), int(writers[begin]))
             first, last = int(numbers[begin]), int(numbers[end - 1])
             known = self._newest.get(place, 0)
-            if live and first > known + 1:
+            if early is not None and first > known + 1:
                 self.early += end - begin
+                early.add(place[1])
                 continue
             skip = min(end - begin, max(0, known - first + 1))
             self.repeated += skip

@@ -12,9 +12,12 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenflow.errors import ClosedError
+from evenflow.forking import in_parent, watch, watch_no_more
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
+
+    from evenflow.errors import UsageError
 
 T = TypeVar("T")
 
@@ -32,9 +35,12 @@ class LoopThread:
         self._lock = threading.Lock()
         """Held while work is begun: nothing is begun after the end."""
         self._ended = False
+        self._inherited: UsageError | None = None
+        """Said in a child that was forked: the loop runs in the parent."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
         self._thread.start()
+        watch(self, LoopThread._leave_to_parent)
 
     @property
     def ended(self) -> bool:
@@ -46,11 +52,12 @@ class LoopThread:
 
         Raises:
             ClosedError: The loop has ended, or ends before this is done.
+            UsageError: This is a child of the process in which it runs.
         """
         with self._lock:
             if self._ended:
                 work.close()
-                raise ClosedError(self._owner)
+                raise self._inherited or ClosedError(self._owner)
             done = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return done.result()
@@ -71,12 +78,18 @@ class LoopThread:
                     last.close()
                 return
             self._ended = True
+        watch_no_more(self)
         try:
             asyncio.run_coroutine_threadsafe(_finish(last), self._loop).result()
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+
+    def _leave_to_parent(self) -> None:
+        """This is a child: nothing can be done here, and the parent's connections stay open."""
+        self._lock, self._ended = threading.Lock(), True
+        self._inherited = in_parent(f"the {self._owner}", "open one")
 
 
 async def _finish(last: Coroutine[Any, Any, None] | None) -> None:

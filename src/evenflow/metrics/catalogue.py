@@ -184,7 +184,10 @@ BROKER: Final = Panel(
 ARCHIVER: Final = Panel(
     "an archiver: `evenflow archive`",
     ("topic",),
-    (counter("archive_items", "items", "Items stored."),),
+    (
+        counter("archive_items", "items", "Items stored."),
+        gauge("archive_stores", "stores", "1: it stores; 0: it waits to begin, or has failed."),
+    ),
 )
 
 GATEWAY: Final = Panel(

@@ -8,8 +8,9 @@ a process whose sink is idle sees that and gives the outbox up; what it has is s
 
 from __future__ import annotations
 
+import logging
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 WANTED: Final = "wanted"
 LOOK_S: Final = 0.1
 """How often an idle process looks whether its outboxes are wanted."""
+_log = logging.getLogger(__name__)
 
 
 def outbox_of(options: SinkOptions) -> Path:
@@ -57,8 +59,12 @@ class SinkPublishers:
         """Close the publishers of outboxes that another process waits for."""
         with self._lock:
             for folder in [one for one in self._open if (one / WANTED).exists()]:
-                with suppress(DeliveryTimeout):  # what is left is in the outbox
+                try:
                     self._open.pop(folder).close(0.0)
+                except DeliveryTimeout:
+                    pass  # what is left is in the outbox
+                except Exception:  # noqa: BLE001 - the others may be wanted, too
+                    _log.exception("the outbox %s was not closed well", folder)
 
     def _look(self) -> None:
         while True:

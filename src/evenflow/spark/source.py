@@ -8,6 +8,7 @@ executors' Python processes, from a copy, and needs nothing of the reader but th
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from datetime import datetime
 from functools import reduce
 from threading import Thread
@@ -273,9 +274,10 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
     def stop(self) -> None:
         """The query has ended."""
-        for stream in self._streams.values():
-            stream.stop()
-        self._streams = {}
+        streams, self._streams = self._streams, {}
+        with ExitStack() as stack:  # each, though another fails
+            for stream in streams.values():
+                stack.callback(stream.stop)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task's share, and tell what was read of each slice."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -87,8 +88,12 @@ class TopicStream:
     def __init__(self, options: Options, topic: str, times_at: str) -> None:
         self._options = options
         self._topic = topic
-        self._follower = enter(options, topic, alone=True)
-        self._watch = QueryWatch(options, topic, self._follower, times_at)
+        with ExitStack() as opened:
+            self._follower = enter(options, topic, alone=True)
+            opened.callback(self._follower.close)
+            self._watch = QueryWatch(options, topic, self._follower, times_at)
+            opened.callback(self._watch.close)
+            self._opened = opened.pop_all()
         self._target: Position | None = None
         self._recalled = False
         """Whether the counts go on where the query's log ends."""
@@ -145,6 +150,13 @@ class TopicStream:
         """Fix what is available now."""
         closed = self._follower.closed()
         self._target = reached(self._follower, closed, AVAILABLE_WITHIN_S)
+        if not self._target.covers(closed):
+            _LOG.warning(
+                "topic %s: the query ends before the newest that publishers have closed: nodes do"
+                " not have it whole after %g s (see 'evenflow nodes'); the next run reads it",
+                self._topic,
+                AVAILABLE_WITHIN_S,
+            )
 
     def report(self) -> dict[str, Any]:
         """How far the publishers are, and the figures at the end of the newest batch."""
@@ -183,8 +195,7 @@ class TopicStream:
 
     def stop(self) -> None:
         """The query has ended."""
-        self._watch.close()
-        self._follower.close()
+        self._opened.close()
 
     def _register(self, place: Place, planned: Position | None = None) -> None:
         """Register at a place, unless that has been done.

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
+import pyarrow as pa
 import pytest
 import rich_click as click
 
 from evenflow.cli import main
+from evenflow.cli.topics import tail as tailing
 from evenflow.cli.topics.tail import Wanted, line_of, moment
+from evenflow.config import Config
 from evenflow.model.batch import Item
+from evenflow.slices.consumer.row_numbers import NUMBERED
 
 ITEM = Item("car-7", 12, 1_700_000_000_000_000, b'{"speed": 1}')
 
@@ -65,3 +72,33 @@ def test_a_time_in_the_future_is_refused_at_once(capsys: pytest.CaptureFixture[s
     served = ("--set", "topics.items.served=true")
     assert main(["tail", "items", "--from", "2130-05-01", *served]) == 2
     assert "--from 2130-05-01 00:00:00 UTC is in the future" in capsys.readouterr().err
+
+
+class Backlog:
+    """A watcher of a topic of which much is kept."""
+
+    overtaken = 0
+    given = 0
+
+    def __enter__(self) -> Backlog:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def look(self, _: float) -> Iterator[pa.RecordBatch]:
+        row = {"writer": 5, "number": 1, "slice": 3, "sender": "s", "id": 1, "time": 0}
+        for _ in range(1_000):
+            self.given += 1
+            yield pa.RecordBatch.from_pylist([{**row, "payload": b""}], schema=NUMBERED)
+
+
+def test_what_is_kept_need_not_be_shown_to_the_end_when_it_is_time_to_stop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backlog, stop = Backlog(), SimpleNamespace(given=False, wait=lambda _: stop.given)
+    monkeypatch.setattr(tailing, "Watcher", lambda *_, **__: backlog)
+    found: Iterator[Any] = tailing._kept("fleet", Config(), 0.0, stop)  # type: ignore[arg-type]
+    next(found)
+    stop.given = True
+    assert list(found) == []
+    assert backlog.given == 1

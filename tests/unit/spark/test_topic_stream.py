@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql.types import StructType
 
 from evenflow.config import Config
 from evenflow.errors import DomainError
@@ -18,6 +19,7 @@ from evenflow.slices.consumer.ticket import Range
 from evenflow.spark import topic_stream
 from evenflow.spark.offsets import Place
 from evenflow.spark.options import Options
+from evenflow.spark.source import StreamReader
 from evenflow.spark.topic_stream import TopicStream
 
 WRITER = 7
@@ -31,6 +33,7 @@ class Domain:
         self.core.handle(Ledger("items", 1, (), (), (), (), ()), 0.0)
         self.said: list[tuple[str, Position, Position]] = []
         self.asked: Range | None = None
+        self.left = 0
 
     def ask(self, question: Callable[[ConsumerCore], Any]) -> Any:
         return question(self.core)
@@ -48,6 +51,12 @@ class Domain:
         self.asked = asked
         return []
 
+    def closed(self) -> Position:
+        return self.core.closed()
+
+    def close(self) -> None:
+        self.left += 1
+
 
 @pytest.fixture
 def domain() -> Domain:
@@ -57,7 +66,7 @@ def domain() -> Domain:
 @pytest.fixture
 def stream(domain: Domain, monkeypatch: pytest.MonkeyPatch) -> Callable[..., TopicStream]:
     monkeypatch.setattr(topic_stream, "enter", lambda *_, **__: domain)
-    watch = SimpleNamespace(on_batch_planned=list, damaged=0)
+    watch = SimpleNamespace(on_batch_planned=list, damaged=0, close=lambda: None)
     monkeypatch.setattr(topic_stream, "QueryWatch", lambda *_: watch)
     config = Config.load(None, {"topics": {"items": {"served": True}}})
 
@@ -118,3 +127,58 @@ def test_where_nothing_is_missing_nothing_is_lost(
     assert domain.asked is not None
     assert domain.asked.start == {WRITER: 3}
     assert one._figures(domain.core, NOWHERE).lost == 0
+
+
+def test_one_that_cannot_be_watched_leaves_the_domain(
+    stream: Callable[..., TopicStream], domain: Domain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise DomainError("agent", "a test")
+
+    monkeypatch.setattr(topic_stream, "QueryWatch", broken)
+    with pytest.raises(DomainError):
+        stream()
+    assert domain.left == 1
+
+
+def test_one_whose_watch_fails_at_the_end_leaves_the_domain_too(
+    stream: Callable[..., TopicStream], domain: Domain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise DomainError("agent", "a test")
+
+    monkeypatch.setattr(topic_stream, "QueryWatch", lambda *_: SimpleNamespace(close=broken))
+    one = stream()
+    with pytest.raises(DomainError):
+        one.stop()
+    assert domain.left == 1
+
+
+def test_what_is_available_now_and_lacking_at_nodes_is_told(
+    stream: Callable[..., TopicStream], domain: Domain, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = stream()
+    one.prepare()
+    assert not caplog.text
+    close(domain, 2)
+    one.prepare()
+    assert "ends before the newest that publishers have closed" in caplog.text
+
+
+def test_every_topic_of_a_query_is_stopped_though_another_fails() -> None:
+    class Stopped:
+        def __init__(self) -> None:
+            self.times = 0
+
+        def stop(self) -> None:
+            self.times += 1
+            raise DomainError("topic", "a test")
+
+    config = Config.load(None, {"topics": {"items": {"served": True}}})
+    reader = StreamReader(Options(("items",), config, "query"), StructType([]))
+    streams = {"a": Stopped(), "b": Stopped()}
+    reader._streams = dict(streams)  # type: ignore[arg-type]
+    with pytest.raises(DomainError):
+        reader.stop()
+    reader.stop()
+    assert [one.times for one in streams.values()] == [1, 1]

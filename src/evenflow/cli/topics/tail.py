@@ -143,6 +143,8 @@ def _kept(topic: str, config: Config, since: float | None, stop: StopSignal) -> 
         while not stop.given:
             for rows in watcher.look(WAIT_S):
                 yield from zip(rows.column("slice").to_pylist(), items_of(rows), strict=True)
+                if stop.wait(0):  # what is kept may be much
+                    return
             if watcher.overtaken > told:
                 told = watcher.overtaken
                 warn("items were forgotten before they were shown")

@@ -206,7 +206,9 @@ class JoinedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         """The query has ended."""
-        self._live.stop()
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        client, self._client = self._client, None
+        try:
+            self._live.stop()
+        finally:
+            if client is not None:
+                client.close()

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import OutboxRefused, StorageError
+from evenflow.forking import watch, watch_no_more
 from evenflow.mobile.client.events import (
     DropItem,
     ForgetItems,
@@ -93,6 +94,7 @@ class ClientDisk:
         except BaseException:
             os.close(self._lock)
             raise
+        watch(self, ClientDisk._close_in_child)
 
     def _take_lock(self, folder: Path) -> None:
         try:
@@ -189,8 +191,13 @@ class ClientDisk:
             case NoteMark(mailbox, number):
                 run("INSERT OR REPLACE INTO marks VALUES (?, ?)", (mailbox, number))
 
+    def _close_in_child(self) -> None:
+        """Here the lock would outlive the process that has the folder."""
+        os.close(self._lock)
+
     def close(self) -> None:
         """Let others use the folder."""
+        watch_no_more(self)
         with contextlib.suppress(sqlite3.Error):
             self._db.close()
         os.close(self._lock)

@@ -18,6 +18,7 @@ import socket
 import threading
 import time
 from concurrent.futures import Future, wait
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.closing import Closing
@@ -25,6 +26,7 @@ from evenflow.config import Config
 from evenflow.domain import enter
 from evenflow.domain.channels import MAILBOXES, SEND_REPLIES, SEND_REQUESTS, is_node
 from evenflow.errors import ClosedError, EvenflowError, UsageError
+from evenflow.forking import in_parent, watch, watch_no_more
 from evenflow.mobile.messenger.core import (
     Done,
     Message,
@@ -75,10 +77,14 @@ class Messenger(Closing):
         self._own = participant is None
         self._participant = participant or enter(self.config.domain)
         self._core = MessengerCore(secrets.randbits(64), self.sender)
-        self._waiter = self._participant.waiter()
-        self._readers = [self._participant.reader(one) for one in (MAILBOXES, SEND_REPLIES)]
-        for reader in self._readers:
-            self._waiter.attach(reader)
+        with ExitStack() as opened:
+            if self._own:
+                opened.callback(self._participant.close)
+            self._waiter = self._participant.waiter()
+            self._readers = [self._participant.reader(one) for one in (MAILBOXES, SEND_REPLIES)]
+            for reader in self._readers:
+                self._waiter.attach(reader)
+            opened.pop_all()
         self._writers: dict[str, Writer] = {}
         self._submitted: queue.SimpleQueue[tuple[Submit, Future[Sent]]] = queue.SimpleQueue()
         self._waiting: dict[int, Future[Sent]] = {}
@@ -86,10 +92,13 @@ class Messenger(Closing):
         self._tickets = 0
         self._lock = threading.Lock()
         self._closed = False
+        self._inherited: UsageError | None = None
+        """Said in a child that was forked: the parent sends."""
         self._thread = threading.Thread(
             target=self._run, name=f"messenger {self.sender}", daemon=True
         )
         self._thread.start()
+        watch(self, Messenger._leave_to_parent)
 
     def send(
         self,
@@ -163,6 +172,8 @@ class Messenger(Closing):
         nodes, group = _recipients((to,) if isinstance(to, str) else tuple(to), group, all=all)
         lifetime_s = self.config.mailbox.lifetime_s if expires_s is None else expires_s
         message = Message(encode_payload(payload), nodes, group, lifetime_s)
+        if self._inherited is not None:
+            raise self._inherited
         self._room.acquire()
         future: Future[Sent] = Future()
         with self._lock:
@@ -178,9 +189,10 @@ class Messenger(Closing):
     def close(self) -> None:
         """Leave; what was submitted and is unanswered may have been taken or not."""
         with self._lock:
-            if self._closed:
+            if self._closed or self._inherited is not None:
                 return
             self._closed = True
+        watch_no_more(self)
         self._waiter.wake()
         self._thread.join()
         if self._own:
@@ -191,6 +203,11 @@ class Messenger(Closing):
         for writer in self._writers.values():
             writer.close()
         self._waiter.close()
+
+    def _leave_to_parent(self) -> None:
+        """This is a child: say nothing here, and close nothing."""
+        self._lock = threading.Lock()  # who had it is not here
+        self._inherited = in_parent(f"messenger {self.sender!r}", "open one")
 
     # -- the thread -------------------------------------------------------------------------------
 

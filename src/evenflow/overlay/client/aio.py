@@ -12,6 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from evenflow.errors import (
+    ClosedError,
     EvenflowError,
     OverlayError,
     StoreRefused,
@@ -77,7 +78,8 @@ class AsyncClient(ClientLink):
                 self._tell(following.leave())
             self._connection.close()
         for future in self._awaited():
-            future.cancel()
+            future.set_exception(ClosedError("store client"))
+            future.exception()  # nobody has to wait for what was posted
         for event in self._reading.values():
             event.set()
 
@@ -101,6 +103,9 @@ class AsyncClient(ClientLink):
 
         Messages of one client to one topic are stored in the order of the calls. The level counts
         when the topic is new.
+
+        Raises:
+            ClosedError: The client was closed meanwhile: it may be stored or not.
         """
         stored = await self.post(topic, payload, level=level)
         async with self._limit(f"publish to {topic!r}", self._publishing[topic]):
@@ -160,6 +165,9 @@ class AsyncClient(ClientLink):
         """Yield every message from a time on (now, unless told), each once, without end.
 
         The topic's broker keeps the subscription and pushes what comes, wherever the topic goes.
+
+        Raises:
+            ClosedError: The client was closed meanwhile.
         """
         number = self._rng.getrandbits(61) + 1
         following = Following(topic, level, NOW if start is None else max(1, start), number)
@@ -179,6 +187,7 @@ class AsyncClient(ClientLink):
         Without an end: all that was acknowledged before the call, whatever clocks say.
 
         Raises:
+            ClosedError: The client was closed before the end was reached.
             UnknownTopic: There is no such topic.
         """
         if end is not None and end <= start:
@@ -261,8 +270,7 @@ class AsyncClient(ClientLink):
         event = self._reading[reading] = asyncio.Event()
         self._request(reading)
         try:
-            while not self._closed:
-                self._check_open()
+            while True:
                 while reading.found:
                     yield reading.found.popleft()
                     if len(reading.found) == 0:
@@ -273,6 +281,7 @@ class AsyncClient(ClientLink):
                     return
                 if reading.failure:
                     raise UnknownTopic(reading.topic)
+                self._check_open()
                 event.clear()
                 if reading.until:
                     async with self._limit(f"read of {reading.topic!r}", reading):

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenflow.closing import Closing
-from evenflow.errors import ClosedError
+from evenflow.errors import UsageError
 from evenflow.loops.thread import LoopThread
 from evenflow.overlay.client.aio import DEFAULT_LEVEL, AsyncClient
 
@@ -66,13 +66,16 @@ class Client(Closing):
         Raises:
             ClosedError: The client was closed meanwhile.
         """
-        yield from self._each(self._client.subscribe(topic, start=start, level=level))
-        raise ClosedError("store client")
+        return self._each(self._client.subscribe(topic, start=start, level=level))
 
     def read(self, topic: str, start: int = 0, end: int | None = None) -> Iterator[Message]:
         """Yield the messages stored from a time up to another, in order.
 
         Without an end: all that was acknowledged before the call, whatever clocks say.
+
+        Raises:
+            ClosedError: The client was closed before the end was reached.
+            UnknownTopic: There is no such topic.
         """
         return self._each(self._client.read(topic, start, end))
 
@@ -92,7 +95,7 @@ class Client(Closing):
             while (message := self._do(following())) is not None:
                 yield message
         finally:
-            with suppress(ClosedError):
+            with suppress(UsageError):  # it is closed, or that of a parent
                 self._do(messages.aclose())
 
     def move(self, topic: str, to: Coordinate) -> DelegateList:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from evenflow.domain import channels
 from evenflow.domain.cyclone import Participant
 from evenflow.errors import DomainError, NameTaken
+from evenflow.forking import in_parent, watch, watch_no_more
 from evenflow.model.ids import NOWHERE, Position
 from evenflow.model.messages import ConsumerCommit, Progress
 from evenflow.slices.actions import NodeGone, Send
@@ -67,6 +68,7 @@ class Follower:
     ) -> None:
         self._topic = topic
         self._consumer = consumer
+        self._name = f"consumer {consumer!r} of topic {topic!r}"
         self._config = config
         self._read_timeout_s = read_timeout_s
         keeps = config.topic(topic).kept is not None
@@ -92,6 +94,7 @@ class Follower:
             opened.pop_all()
         self._thread = threading.Thread(target=self._follow, name="evenflow-follower", daemon=True)
         self._thread.start()
+        watch(self, Follower._leave_to_parent)
 
     # -- calls of other threads -------------------------------------------------------------------
 
@@ -178,18 +181,14 @@ class Follower:
             if self._position is not None:
                 return
             self._wait_for(lambda: self._core.ledger.version > 0, REGISTERED_WITHIN_S)
-            missing = self._core.missing(position)
-            if missing:
-                raise self._gone(missing)
+            if missing := self._core.missing(position):
+                raise DomainError(self._name, missing)
             self._core.note_planned(planned)
         self.commit(position, planned if tell else NOWHERE)
-        self._wait_until_registered()
-
-    def _wait_until_registered(self) -> None:
-        """Return when the balancer has written this consumer down; `DomainError` if it does not."""
         with self._changed:
             if not self._wait_for(lambda: self._core.is_confirmed, REGISTERED_WITHIN_S):
-                raise self._gone(
+                raise DomainError(
+                    self._name,
                     "the balancer has not registered it: is 'evenflow balancer' running, and can it"
                     " write its balancer.state_dir?",
                 )
@@ -215,9 +214,9 @@ class Follower:
     def shares_of(self, asked: Range) -> list[Share]:
         """What is to be read of a range, whatever its slices: a share for each node."""
         with self._changed:
-            owners = self._core.owners()
-            if not owners:
-                owners = {"": tuple(range(self._config.topic(self._topic).slices))}
+            self._check()
+            nobody = {"": tuple(range(self._config.topic(self._topic).slices))}
+            owners = self._core.owners() or nobody
             addresses = {node: told.address for node, told in self._core.progress.items()}
             self._core.note_planned(asked.end)
         return [
@@ -262,6 +261,7 @@ class Follower:
             if self._stopping:
                 return
             self._stopping = True
+            watch_no_more(self)
             if self._committed is not None:
                 self._writer.write(self._committed)
         self._waiter.wake()
@@ -288,12 +288,13 @@ class Follower:
 
     # -- inside -----------------------------------------------------------------------------------
 
-    def _named_alike(self, what: str) -> NameTaken:
-        whose = f"consumer {self._consumer!r} of topic {self._topic!r}"
-        return NameTaken(whose, f"{what}: choose another name with 'consumer'")
+    def _leave_to_parent(self) -> None:
+        """This is a child: commit nothing here, and leave the place in the domain as it is."""
+        self._changed, self._stopping = threading.Condition(), True  # who had that is not here
+        self._failure = in_parent(self._name, "begin to read")
 
-    def _gone(self, why: str) -> DomainError:
-        return DomainError(f"consumer {self._consumer!r} of topic {self._topic!r}", why)
+    def _named_alike(self, what: str) -> NameTaken:
+        return NameTaken(self._name, f"{what}: choose another name with 'consumer'")
 
     def _wait_for(self, reached: Callable[[], bool], seconds: float) -> bool:
         done = self._changed.wait_for(lambda: self._failure is not None or reached(), seconds)
@@ -325,7 +326,7 @@ class Follower:
             if self._core.superseded:
                 self._failure = self._named_alike("another consumer has taken this name over")
             elif self._committed and self._core.expired:
-                self._failure = self._gone(self._core.missing(NOWHERE))
+                self._failure = DomainError(self._name, self._core.missing(NOWHERE))
             elif self._committed is not None and now >= self._next_repeat:
                 self._next_repeat = now + REPEAT_S
                 self._writer.write(self._committed)

@@ -26,6 +26,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, Self
 
 from evenflow.closing import Closing
@@ -123,8 +124,11 @@ class Following(Closing):
         """Whether the loop has the batch in hand."""
         self._stopping = threading.Event()
         self._closing = weakref.finalize(self, follower.close)
-        follower.enter(alone=True)
-        self._position = self._begin(start)
+        with ExitStack() as opened:
+            opened.callback(self._closing)
+            follower.enter(alone=True)
+            self._position = self._begin(start)
+            opened.pop_all()
 
     def _begin(self, start: str | Position) -> Position:
         if isinstance(start, Position):

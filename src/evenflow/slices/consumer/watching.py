@@ -6,6 +6,7 @@ committed may be forgotten before it was looked at; then the observer goes on wi
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, Self
 
 from evenflow.closing import Closing
@@ -46,8 +47,11 @@ class Watcher(Closing):
         self.overtaken = 0
         """How often items were forgotten before they were looked at."""
         self._follower = Follower(topic, name, config, read_timeout_s=READ_S)
-        self._follower.enter(alone=False)
-        self._position = self._begin(name, start)
+        with ExitStack() as opened:
+            opened.callback(self._follower.close)
+            self._follower.enter(alone=False)
+            self._position = self._begin(name, start)
+            opened.pop_all()
 
     def _begin(self, name: str, start: str) -> Position:
         remembered = self._follower.remembered() if name else None

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import OutboxRefused, StorageError
-from evenflow.slices.forking import watch, watch_no_more
+from evenflow.forking import watch, watch_no_more
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

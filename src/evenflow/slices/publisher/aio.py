@@ -1,11 +1,12 @@
 """The publisher for asyncio programs.
 
-The same calls as :class:`~evenflow.slices.publisher.publisher.Publisher`, as coroutines. Publishing
-is immediate while there is room and does not leave the event loop (a write takes microseconds; one
-into a slice whose node does not keep up may take 10 ms, once, before the slice counts as
-congested). Whatever may block, waiting for room, ``flush``, ``close``, runs in a thread. Publishes
-that wait for room wait in one line, so they are accepted in the order they were called. A publish
-that is cancelled while it waits may still be accepted.
+The same calls as :class:`~evenflow.slices.publisher.publisher.Publisher`, as coroutines. While
+there is room, ``publish`` is immediate and does not leave the event loop (a write takes
+microseconds; one into a slice whose node does not keep up may take 10 ms, once, before the slice
+counts as congested). Whatever may take longer runs in a thread: ``publish_many`` and
+``publish_columns``, waiting for room, ``flush``, ``close``. Publishes of many items, and those that
+wait for room, go in one line, so all are accepted in the order they were called. One that is
+cancelled while it waits may still be accepted.
 """
 
 from __future__ import annotations
@@ -78,10 +79,9 @@ class AsyncPublisher:
         timeout: float | None = None,  # noqa: ASYNC109 - the bound of the publisher, not ours
     ) -> bool:
         """Publish one item; see :meth:`Publisher.publish`."""
-        publish = partial(
-            self.opened.publish, payload, sender=sender, id=id, time=time, headers=headers
-        )
-        return await self._at_once_or_in_line(publish, timeout)
+        opened = self.opened
+        made = opened._intake.row(payload, sender, id, time, headers)  # noqa: SLF001 - once, for both
+        return await self._at_once_or_in_line(partial(opened._add, made), timeout)  # noqa: SLF001
 
     async def publish_many(
         self,

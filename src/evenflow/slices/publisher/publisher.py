@@ -9,9 +9,8 @@
 slice however often that changes. It returns before the item is sent or processed; ``close`` (and so
 the end of the ``with`` block) waits until everything is committed. A block that ends by an
 exception waits for at most 5 s, logs what is given up or kept in the outbox, and the exception goes
-on. When as much is uncommitted as
-``publisher.retention_bytes`` allows, ``publish`` blocks, for at most ``publisher.block_s``: nothing
-is dropped.
+on. When as much is uncommitted as ``publisher.retention_bytes`` allows, ``publish`` blocks, for at
+most ``publisher.block_s``: nothing is dropped.
 
 With ``publisher.linger_ms = 0`` an item is written by the caller's thread at once; otherwise it
 waits for others, of any slice, as :mod:`evenflow.slices.publisher.sealing` says. Whoever brings
@@ -31,12 +30,12 @@ from evenflow.clock import SystemClock
 from evenflow.config import Config
 from evenflow.domain import enter
 from evenflow.errors import UsageError
+from evenflow.forking import watch
 from evenflow.model.batch import Int32s
 from evenflow.model.encoding import ITEM_BYTES, RUN_BYTES
 from evenflow.model.given_headers import GivenHeaders
 from evenflow.model.payload import Payload, encode_payloads
 from evenflow.slices.assignment import Assignment, assignment_of
-from evenflow.slices.forking import watch
 from evenflow.slices.publisher.diagnosis import (
     AFTER_ERROR_S,
     Complaints,
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from evenflow.domain.cyclone import Participant
     from evenflow.slices.publisher.columns import Table
     from evenflow.slices.publisher.exchange import CommitHook
+    from evenflow.slices.publisher.gathering import Row
 
 _OF_ITEM: Final = ITEM_BYTES + RUN_BYTES
 """Bytes that an item may add to its sample besides sender and payload."""
@@ -149,15 +149,7 @@ class Publisher(StaysWithParent):
             AssignmentError: The item gets no slice; it is counted and not published.
             PublishTimeout: There was no room in time; the item is not published.
         """
-        row, size = self._intake.row(payload, sender, id, time, headers)
-        size += _OF_ITEM
-        if size > self._limits.retention_bytes:
-            raise self._complaints.too_large(size)
-        timeout = self._block_s if timeout is None else timeout
-        added = self._shell.add(row, size, timeout)
-        if added is None:
-            raise self._complaints.full(timeout)
-        return added > 0
+        return self._add(self._intake.row(payload, sender, id, time, headers), timeout)
 
     def publish_many(
         self,
@@ -333,18 +325,26 @@ class Publisher(StaysWithParent):
         finally:
             self._left.set()
 
+    def _add(self, made: tuple[Row, int], timeout: float | None) -> bool:
+        """Publish an item that was made; after a `PublishTimeout` the same may be tried again."""
+        row, size = made[0], made[1] + _OF_ITEM
+        if size > self._limits.retention_bytes:
+            raise self._complaints.too_large(size)
+        timeout = self._block_s if timeout is None else timeout
+        if (added := self._shell.add(row, size, timeout)) is None:
+            raise self._complaints.full(timeout)
+        return added > 0
+
     def _publish_table(self, table: Table, slices: Int32s, timeout: float | None) -> int:
         if not len(table):
             return 0
         timeout = self._block_s if timeout is None else timeout
         sizes = table_sizes(table)
-        largest = int(sizes.max())
-        if largest > self._limits.retention_bytes:
+        if (largest := int(sizes.max())) > self._limits.retention_bytes:
             raise self._complaints.too_large(largest)
         published = 0
         for start, rows, chosen, size in chunks(table, slices, sizes, self._limits.retention_bytes):
-            added = self._shell.add_table(rows, chosen, size, timeout)
-            if added is None:
+            if (added := self._shell.add_table(rows, chosen, size, timeout)) is None:
                 raise self._complaints.full(timeout, accepted=start)
             published += added
         return published

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
 
 from evenflow.closing import Closing
 from evenflow.errors import ClosedError
+from evenflow.forking import in_parent, watch, watch_no_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenflow.domain.cyclone import Participant, Reader
+    from evenflow.errors import UsageError
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -52,6 +54,8 @@ class Reception(Closing, Generic[T]):
         """Whether the thread takes nothing in any more."""
         self._failure: Exception | None = None
         """Why the thread ended, when it did not end by request."""
+        self._inherited: UsageError | None = None
+        """Said in a child that was forked: it is the parent that receives."""
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @abstractmethod
@@ -71,6 +75,7 @@ class Reception(Closing, Generic[T]):
     def _start(self) -> None:
         """Everything is set up."""
         self._thread.start()
+        watch(self, Reception._leave_to_parent)
 
     def receive(self, timeout: float | None = None) -> T | None:
         """The next; None when nothing came in time.
@@ -82,6 +87,8 @@ class Reception(Closing, Generic[T]):
             ClosedError: It is closed, and everything that came has been given.
             Exception: What keeps it from receiving more; everything that came has been given.
         """
+        if self._inherited is not None:
+            raise self._inherited
         deadline = None if timeout is None else time.monotonic() + timeout
         with self._arrived:
             while (found := self._fetch()) is None:
@@ -118,16 +125,23 @@ class Reception(Closing, Generic[T]):
     def close(self) -> None:
         """Receive nothing more; what has come can still be fetched. Any thread may call it."""
         with self._arrived:
-            if self._closed:
+            if self._closed or self._inherited is not None:
                 return
             self._closed = True
+        watch_no_more(self)
         self._waiter.wake()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
         self._waiter.close()
         for reader in self._readers:
             reader.close()
         if self._own:
             self._participant.close()
+
+    def _leave_to_parent(self) -> None:
+        """This is a child: give nothing here that the parent gives, and close nothing."""
+        self._arrived = threading.Condition()  # who had it is not here
+        self._inherited = in_parent(f"the {self.name}", "open one")
 
     def _run(self) -> None:
         try:

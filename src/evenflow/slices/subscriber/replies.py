@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -103,8 +104,11 @@ class Replies(Reception[Reply]):
         self._waiting: deque[Reply] = deque()
         self._received = self._dropped = 0
         self._writer = 0
-        self._follow()
-        self._start()
+        with ExitStack() as opened:
+            opened.callback(self.close)
+            self._follow()
+            self._start()
+            opened.pop_all()
 
     @property
     def stats(self) -> RepliesStats:

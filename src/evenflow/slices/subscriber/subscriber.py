@@ -18,6 +18,7 @@ for gone (``domain.liveliness_s``).
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -90,16 +91,19 @@ class Subscriber(Reception[Batch]):
         self._core = SubscriberCore(topic, slices=slices, senders=senders)
         self._waiting = WaitingItems(queue_bytes)
         self._received = 0
-        # Epochs first: of a writer that is met at its beginning everything counts.
-        self._epochs = self._read(domain.reader(EPOCHS))
-        # Of a served topic a cut names an epoch, and no numbers.
-        told = () if self.topic.served else (CUTS, LEDGERS)
-        self._ends = [self._read(domain.reader(channel)) for channel in told]
-        self._items = [
-            self._read(domain.reader(channel, [ANYBODY]))
-            for channel in passing(topic, best_effort=not reliable)
-        ]
-        self._start()
+        with ExitStack() as opened:
+            opened.callback(self.close)
+            # Epochs first: of a writer that is met at its beginning everything counts.
+            self._epochs = self._read(domain.reader(EPOCHS))
+            # Of a served topic a cut names an epoch, and no numbers.
+            told = () if self.topic.served else (CUTS, LEDGERS)
+            self._ends = [self._read(domain.reader(channel)) for channel in told]
+            self._items = [
+                self._read(domain.reader(channel, [ANYBODY]))
+                for channel in passing(topic, best_effort=not reliable)
+            ]
+            self._start()
+            opened.pop_all()
 
     @property
     def publishers(self) -> int:

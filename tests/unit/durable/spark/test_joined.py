@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from evenflow.durable.archive import Archive
 from evenflow.durable.spark import joined
 from evenflow.durable.spark.joined import JoinedReader, JoinedSource
 from evenflow.durable.spark.source import PartPartition
-from evenflow.errors import ConfigError
+from evenflow.errors import ConfigError, DomainError
 from evenflow.spark.source import StreamReader
 
 TEXT = f"{5:016x}"
@@ -137,3 +138,19 @@ def test_items_of_the_archive_have_the_columns_of_the_stream(
     (batch,) = reader.read(part)
     assert batch.schema.names == ["slice", "sender", "id", "time", "payload"]
     assert batch.column("id").to_pylist() == [1, 2, 3, 4, 5]
+
+
+def test_the_stores_client_is_closed_though_the_live_stream_does_not_stop_well(
+    given: dict[str, str],
+) -> None:
+    class Broken(Live):
+        def stop(self) -> None:
+            raise DomainError("topic 'fleet'", "a test")
+
+    closed = []
+    reader = reader_of(given)
+    reader._live = Broken()
+    reader._client = SimpleNamespace(close=lambda: closed.append("client"))
+    with pytest.raises(DomainError):
+        reader.stop()
+    assert closed == ["client"]

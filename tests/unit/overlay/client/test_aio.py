@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenflow.errors import EvenflowError, PeerError, StoreRefused
+from evenflow.errors import ClosedError, EvenflowError, PeerError, StoreRefused
 from evenflow.overlay.client.aio import AsyncClient
-from evenflow.overlay.protocol.messages import Failed
+from evenflow.overlay.protocol.messages import Failed, Message
 from evenflow.overlay.space.coordinate import Coordinate
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine
     from typing import Any
 
 
@@ -52,3 +52,70 @@ def test_a_move_that_the_brokers_refuse_for_now_is_not_the_callers_fault(
     with pytest.raises(StoreRefused, match=r"move 'meters': .*try again") as raised:
         asyncio.run(client.move("meters", Coordinate(0.5, 0.5)))
     assert isinstance(raised.value, PeerError)
+
+
+async def unconnected(_: AsyncClient) -> None:
+    await asyncio.Event().wait()
+
+
+async def all_of(messages: AsyncIterator[Message]) -> list[Message]:
+    return [message async for message in messages]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda client: all_of(client.read("meters", 1, 9)),
+        lambda client: all_of(client.read("meters")),
+        lambda client: all_of(client.subscribe("meters")),
+        lambda client: client.now("meters"),
+        lambda client: client.ensure("meters"),
+        lambda client: client.publish("meters", b"1"),
+        lambda client: client.publish_all("meters", [b"1", b"2"]),
+        lambda client: client.move("meters", Coordinate(0.5, 0.5)),
+    ],
+)
+def test_what_is_cut_short_by_closing_the_client_does_not_look_complete(
+    monkeypatch: pytest.MonkeyPatch, ask: Callable[[AsyncClient], Coroutine[Any, Any, Any]]
+) -> None:
+    async def play() -> None:
+        async with asyncio.timeout(20), AsyncClient(["127.0.0.1:1"]) as client:
+            asked = asyncio.create_task(ask(client))
+            await asyncio.sleep(0)  # it has begun
+            assert client._reading or client._awaited()
+            await client.close()
+            with pytest.raises(ClosedError):
+                await asked
+
+    monkeypatch.setattr(AsyncClient, "_connect", unconnected)
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_came_before_the_client_was_closed_is_given_and_only_the_whole_of_it_ends_well(
+    monkeypatch: pytest.MonkeyPatch, *, whole: bool
+) -> None:
+    came = [Message(time, 1, time, b"") for time in (3, 5)]
+    given: list[Message] = []
+
+    async def read(client: AsyncClient) -> None:
+        async for message in client.read("meters", 1, 9):
+            given.append(message)  # noqa: PERF401 - what was given before the error counts
+
+    async def play() -> None:
+        async with asyncio.timeout(20), AsyncClient(["127.0.0.1:1"]) as client:
+            asked = asyncio.create_task(read(client))
+            await asyncio.sleep(0)  # it has begun
+            [reading] = client._reading
+            reading.found.extend(came)
+            reading.cursor = 8 if whole else 5
+            await client.close()
+            await asked
+
+    monkeypatch.setattr(AsyncClient, "_connect", unconnected)
+    if whole:
+        asyncio.run(play())
+    else:
+        with pytest.raises(ClosedError):
+            asyncio.run(play())
+    assert given == came

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from evenflow.config import Config, TopicConfig
-from evenflow.errors import ConfigError, ReadFailed
+from evenflow.errors import ConfigError, DomainError, ReadFailed
 from evenflow.model.batch import Item
 from evenflow.model.ids import NOWHERE, Position
 from evenflow.model.sample import Sample
@@ -236,3 +236,16 @@ def test_an_argument_that_cannot_be_used_is_told_in_words(
     given: dict[str, Any] = {"consumer": "audit", "config": config, argument: value}
     with pytest.raises(ConfigError, match=said):
         following.follow("items", **given)
+
+
+def test_one_that_cannot_begin_leaves_the_domain_at_once(
+    domain: Domain, follow: Callable[..., Following], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise DomainError("consumer 'audit'", "a test")
+
+    monkeypatch.setattr(domain, "register", refused)
+    with pytest.raises(DomainError) as raised:
+        follow()
+    assert domain.closed == 1, "though the error, and so its frames, are still here"
+    del raised

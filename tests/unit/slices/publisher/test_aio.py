@@ -11,6 +11,8 @@ import pytest
 from evenflow.errors import ClosedError, PublishTimeout
 from evenflow.slices.publisher.aio import AsyncPublisher
 
+from .test_shell import Domain, opened
+
 
 class Congested:
     """A publisher that has no room until it is told so."""
@@ -19,8 +21,12 @@ class Congested:
         self.room = Event()
         self.accepted: list[tuple[Any, float | None]] = []
         self.left = False
+        self._intake = self
 
-    def publish(self, payload: Any, *, timeout: float | None = None, **_: Any) -> None:
+    def row(self, payload: Any, *_: Any) -> Any:
+        return payload
+
+    def _add(self, payload: Any, timeout: float | None) -> None:
         if timeout == 0.0 and not self.room.is_set():
             raise PublishTimeout("items", 0.0, 1, 1, uncommitted=1, cause="test")
         assert self.room.wait(10.0)
@@ -69,3 +75,23 @@ def test_what_waits_for_room_is_accepted_in_the_order_of_the_calls() -> None:
 def test_must_be_opened_first() -> None:
     with pytest.raises(ClosedError, match="not opened yet"):
         _ = AsyncPublisher("items").stats
+
+
+def test_one_that_waits_for_room_is_made_once_and_no_default_id_is_left_out() -> None:
+    domain = Domain(readers=1)
+
+    async def publish(publisher: AsyncPublisher) -> None:
+        await publisher.publish(bytes(1_000_000))
+        waiting = asyncio.create_task(publisher.publish(bytes(100_000)))
+        await asyncio.sleep(0)
+        await asyncio.to_thread(publisher.opened.flush)
+        domain.commit(publisher.opened)
+        assert await waiting
+        await asyncio.to_thread(publisher.opened.flush)
+
+    with opened(domain, retention_bytes=1 << 20, batch_bytes=1 << 20) as blocking:
+        domain.own(blocking)
+        publisher = AsyncPublisher("items")
+        publisher._publisher = blocking
+        asyncio.run(publish(publisher))
+        assert domain.ids() == [1, 2]

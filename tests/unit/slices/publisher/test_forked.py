@@ -6,43 +6,18 @@ import fcntl
 import os
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.unit.children import said_by_child
 
-from evenflow.errors import UsageError
 from evenflow.slices.outbox.files import OutboxFolder
 
 from .test_shell import LONG_MS, Domain, opened
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.fixture
 def domain() -> Domain:
     return Domain(readers=1)
-
-
-def said_by_child(work: Callable[[], object]) -> str:
-    """Do something in a forked child; return what it says, an error in words or "done"."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        said = "something else"
-        try:
-            work()
-            said = "done"
-        except UsageError as error:
-            said = str(error)
-        finally:
-            os.write(writing, said.encode())
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as told:
-        said = told.read()
-    os.waitpid(child, 0)
-    return said
 
 
 def test_a_child_is_told_to_open_its_own_and_may_leave(domain: Domain) -> None:

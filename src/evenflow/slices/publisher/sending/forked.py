@@ -6,11 +6,10 @@ whoever publishes is told what to do instead, and leaving it leaves it to the pa
 
 from __future__ import annotations
 
-import os
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Never, cast
 
-from evenflow.errors import UsageError
+from evenflow.forking import in_parent
 
 if TYPE_CHECKING:
     from evenflow.slices.publisher.shell import PublisherShell
@@ -21,18 +20,13 @@ class InParent:
 
     Args:
         topic: What it publishes to.
-        parent: The process that it belongs to.
     """
 
-    def __init__(self, topic: str, parent: int) -> None:
-        self._told = (
-            f"the publisher of topic {topic!r} belongs to process {parent}, from which this one"
-            " was forked: start processes by multiprocessing's 'spawn', and open a Publisher in"
-            " each"
-        )
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
 
     def __getattr__(self, _: str) -> Never:
-        raise UsageError(self._told)
+        raise in_parent(f"the publisher of topic {self._topic!r}", "open a Publisher")
 
     def finish(self, _: float) -> bool:
         """Nothing of this process is uncommitted: it has published nothing."""
@@ -51,6 +45,6 @@ class StaysWithParent:
 
     def _leave_to_parent(self) -> None:
         """This is a child: say nothing here that others would take for the parent's word."""
-        self._shell = cast("PublisherShell", InParent(self.topic, os.getppid()))
+        self._shell = cast("PublisherShell", InParent(self.topic))
         self._own = False  # nor leave its domain
         self._leaving, self._left = Lock(), Event()  # who had them is not here
