@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections import Counter
@@ -85,6 +86,8 @@ class Stream:
     ) -> None:
         self._publisher = publisher
         self._per_s = per_s
+        if not per_s:  # that a flood has to wait for Spark is what is measured, and no news
+            logging.getLogger("evenflow.slices.publisher.diagnosis").setLevel(logging.ERROR)
         self._stop = threading.Event()
         self._notes: list[tuple[float, int]] = []
         """Moments, and how many items were published by then."""

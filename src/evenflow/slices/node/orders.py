@@ -163,7 +163,6 @@ class Orders:
             held = self._cache.held[slice_id]
             held.state, held.session = SliceState.GIVING, session.term
         self._writers.replay_requests.forget_slices(session.slices)
-        self._ownership.changed = True
         return [*self._writers.commit(session.slices), self._ack(session.term, Step.FREEZE)]
 
     def _send_cache(self, session: Giver) -> list[Send]:
@@ -227,7 +226,6 @@ class Orders:
         for slice_id in session.slices:
             if slice_id not in self._cache.held:
                 self._cache.hold(slice_id, SliceState.TAKING, session.term)
-                self._ownership.changed = True
         return [self._ack(session.term, Step.ADD)]
 
     def on_cache_chunk(self, chunk: CacheChunk, now: float) -> list[Send]:
