@@ -26,7 +26,7 @@ from os import PathLike
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from evenflow.clock import SystemClock
+from evenflow.clock import SystemClock, seconds
 from evenflow.config import Config
 from evenflow.domain import enter
 from evenflow.errors import UsageError
@@ -237,7 +237,7 @@ class Publisher(StaysWithParent):
         made = unit_of(unit, columns, self._intake, self._outbox, self._most)
         if made is None:
             return False
-        timeout = self._block_s if timeout is None else timeout
+        timeout = self._block_s if timeout is None else seconds(timeout)
         if not self._shell.add_unit(made, timeout):
             raise self._complaints.full(timeout)
         return True
@@ -249,7 +249,7 @@ class Publisher(StaysWithParent):
 
     def wait_for_unit(self, unit: int, timeout: float) -> bool:
         """Wait until a unit is synced in the outbox; return whether it is."""
-        return self._shell.wait_for_unit(unit, timeout)
+        return self._shell.wait_for_unit(unit, seconds(timeout))
 
     # -- what becomes of them ----------------------------------------------------------------------
 
@@ -259,7 +259,7 @@ class Publisher(StaysWithParent):
         Raises:
             DeliveryTimeout: Some have not in time. The items stay retained and will arrive.
         """
-        timeout = self._block_s if timeout is None else timeout
+        timeout = self._block_s if timeout is None else seconds(timeout)
         if not self._shell.flush(timeout):
             raise self._complaints.late("flush", timeout, self._core.retention.items)
 
@@ -270,7 +270,7 @@ class Publisher(StaysWithParent):
             DeliveryTimeout: Some items were not committed in time. They are lost with the publisher
                 unless a node or the outbox holds them.
         """
-        timeout = self._block_s if timeout is None else timeout
+        timeout = self._block_s if timeout is None else seconds(timeout)
         if not self._begin_to_leave():
             if not self._left.wait(timeout):
                 raise self._complaints.late("close", timeout, self._core.uncommitted)
@@ -331,7 +331,7 @@ class Publisher(StaysWithParent):
         row, size = made[0], made[1] + _OF_ITEM
         if size > self._most:
             raise self._complaints.too_large(size, self._most)
-        timeout = self._block_s if timeout is None else timeout
+        timeout = self._block_s if timeout is None else seconds(timeout)
         if (added := self._shell.add(row, size, timeout)) is None:
             raise self._complaints.full(timeout)
         return added > 0
@@ -339,7 +339,7 @@ class Publisher(StaysWithParent):
     def _publish_table(self, table: Table, slices: Int32s, timeout: float | None) -> int:
         if not len(table):
             return 0
-        published, timeout = 0, self._block_s if timeout is None else timeout
+        published, timeout = 0, self._block_s if timeout is None else seconds(timeout)
         sizes = table_sizes(table)
         if (largest := int(sizes.max())) > self._most:
             raise self._complaints.too_large(largest, self._most)

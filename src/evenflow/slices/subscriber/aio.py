@@ -10,6 +10,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Generic, Self, TypedDict, TypeVar, Unpack, cast
 
+from evenflow.clock import seconds
 from evenflow.closing import Closing
 from evenflow.errors import ClosedError
 from evenflow.loops.opening import opened_in_thread
@@ -63,7 +64,7 @@ class AsyncReception(Generic[T]):
             ClosedError: It is closed, and everything that came has been given.
         """
         loop = asyncio.get_running_loop()
-        deadline = None if timeout is None else loop.time() + timeout
+        deadline = None if timeout is None else loop.time() + seconds(timeout)
         while True:
             self._arrived.clear()
             found = self._opened.receive(0.0)

@@ -13,6 +13,7 @@ import time
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
 
+from evenflow.clock import seconds
 from evenflow.closing import Closing
 from evenflow.errors import ClosedError
 from evenflow.forking import in_parent, watch, watch_no_more
@@ -89,7 +90,7 @@ class Reception(Closing, Generic[T]):
         """
         if self._inherited is not None:
             raise self._inherited
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = None if timeout is None else time.monotonic() + seconds(timeout)
         with self._arrived:
             while (found := self._fetch()) is None:
                 self._check()
