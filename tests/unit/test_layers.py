@@ -49,6 +49,7 @@ LAYERS: Final = (
         "query_options",
         "clock",
         "closing",
+        "folders",
         "forking",
         "processes",
     },
@@ -85,6 +86,7 @@ SHELL_PACKAGES: Final = (
     "reference",
     "apps",
     "clock",
+    "folders",
     "processes",
 )
 SHELLS: Final = frozenset(
