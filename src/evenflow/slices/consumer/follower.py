@@ -303,7 +303,7 @@ class Follower:
 
     def _check(self) -> None:
         if self._failure is not None:
-            raise self._failure
+            raise self._failure.with_traceback(None)
 
     def _follow(self) -> None:
         try:

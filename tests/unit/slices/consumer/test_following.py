@@ -267,6 +267,10 @@ def test_who_waits_for_the_next_batch_is_told_when_another_thread_closes_it(
     waiting.join(10.0)
     [error] = told
     assert "consumer 'audit' of topic 'items' is closed" in str(error)
+    for _ in range(20):
+        with pytest.raises(ClosedError) as raised:
+            one.shares(NOWHERE, NOWHERE)
+    assert len(raised.traceback) < 10, "it keeps nothing of those who were told before"
 
 
 def test_what_fails_at_the_beginning_leaves_nothing_open(

@@ -495,3 +495,13 @@ def test_a_timeout_that_is_no_number_is_refused_and_nothing_is_lost_by_it(
             publisher.publish(b"x", timeout=timeout)
         assert publisher.publish(b"y")
         assert publisher.stats.published == 1
+
+
+def test_who_is_told_of_a_failure_again_and_again_keeps_nothing_of_it(domain: Domain) -> None:
+    with opened(domain) as publisher:
+        publisher._shell._on_failure(ValueError("a test"))
+        for _ in range(100):
+            with pytest.raises(ValueError, match="a test") as raised:
+                publisher.publish(b"x")
+        assert len(raised.traceback) < 10
+        publisher._shell._failure = None
