@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import queue
 import threading
 import time
@@ -47,6 +46,8 @@ AGAIN_S: Final = 5.0
 """When nodes that do not serve are asked for again."""
 LEAVE_S: Final = 0.3
 """How long the end of a reading waits for a thread that fetches."""
+LATEST_S: Final = 253_402_300_800
+"""The end of the year 9999: who begins later has milliseconds, say, and means seconds."""
 NEAR_S: Final = 2.0
 """An archive whose newest message is younger than this has been followed to its end."""
 
@@ -122,7 +123,8 @@ def _read_stored(client: Client, name: str, begin: int) -> Iterator[pa.Table]:
 def _seconds_of(start: datetime | float) -> float:
     if isinstance(start, datetime) and start.tzinfo is not None:
         return start.timestamp()
-    if isinstance(start, int | float) and not isinstance(start, bool) and math.isfinite(start):
+    is_number = isinstance(start, int | float) and not isinstance(start, bool)
+    if is_number and -LATEST_S < start < LATEST_S:
         return start
     raise ConfigError(
         "start", start, "must be a datetime with a zone, or seconds since 1970 (0: all there is)"

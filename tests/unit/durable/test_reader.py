@@ -47,7 +47,17 @@ class BrokenClient:
         raise UnknownTopic(topic)
 
 
-@pytest.mark.parametrize(("topic", "start"), [("nothing", 0), ("items", 0), ("fleet", "yesterday")])
+@pytest.mark.parametrize(
+    ("topic", "start"),
+    [
+        ("nothing", 0),
+        ("items", 0),
+        ("fleet", "yesterday"),
+        ("fleet", 1_700_000_000_000),
+        ("fleet", 1e300),
+        ("fleet", float("-inf")),
+    ],
+)
 def test_what_cannot_be_read_is_refused_at_the_call(config: Config, topic: str, start: Any) -> None:
     with pytest.raises(ConfigError):
         read_from(topic, start, config=config)
