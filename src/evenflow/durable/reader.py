@@ -123,8 +123,11 @@ def _read_stored(client: Client, name: str, begin: int) -> Iterator[pa.Table]:
 def _seconds_of(start: datetime | float) -> float:
     if isinstance(start, datetime) and start.tzinfo is not None:
         return start.timestamp()
-    is_number = isinstance(start, int | float) and not isinstance(start, bool)
-    if is_number and -LATEST_S < start < LATEST_S:
+    if (
+        isinstance(start, int | float)
+        and not isinstance(start, bool)
+        and -LATEST_S < start < LATEST_S
+    ):
         return start
     raise ConfigError(
         "start", start, "must be a datetime with a zone, or seconds since 1970 (0: all there is)"
