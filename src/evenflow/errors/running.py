@@ -31,7 +31,12 @@ class OutboxRefused(StorageError):
     Attributes:
         path: Its folder.
         reason: Whose it is, and what to do.
+        in_use: Whether another process has it now; else it is of something else.
     """
+
+    def __init__(self, path: str, reason: str, *, in_use: bool = False) -> None:
+        self.in_use = in_use
+        super().__init__(path, reason)
 
 
 class OutboxDamaged(StorageError):

@@ -63,9 +63,8 @@ class OutboxFolder:
             holder = os.pread(self._lock, 200, 0).decode(errors="replace").strip() or "a process"
             os.close(self._lock)
             os.close(self._folder)
-            raise OutboxRefused(
-                str(self.path), f"{holder} uses it: stop that one, or give another folder"
-            ) from None
+            reason = f"{holder} uses it: stop that one, or give another folder"
+            raise OutboxRefused(str(self.path), reason, in_use=True) from None
         os.ftruncate(self._lock, 0)
         # The name is only told; a full disk is found, and told in words, by what needs the room.
         with suppress(OSError):
