@@ -6,7 +6,7 @@ start under the name `DEAD`. Nothing of that needs the node that wrote it to liv
 not left its disk waits until a node is started on that folder again.
 
 The outboxes of one topic and host lie in one folder, numbered. A node takes the first that no other
-process uses, so the next node that is started goes on with what a dead one left. One that is of another
+process uses, so the next node that is started goes on with what a dead one left. One with another
 number of slices is passed over, and that is logged.
 """
 

@@ -65,6 +65,10 @@ class OutboxFolder:
             os.close(self._folder)
             reason = f"{holder} uses it: stop that one, or give another folder"
             raise OutboxRefused(str(self.path), reason, in_use=True) from None
+        except OSError as error:
+            os.close(self._lock)
+            os.close(self._folder)
+            raise StorageError(str(self.path), f"cannot be locked: {error.strerror}") from None
         os.ftruncate(self._lock, 0)
         # The name is only told; a full disk is found, and told in words, by what needs the room.
         with suppress(OSError):

@@ -72,8 +72,11 @@ class Outbox:
         try:
             # And the samples that were not committed when it was opened.
             self.journal, self.samples = open_journal(self._files, identity, limit, memory)
-        except BaseException:
+        except BaseException as error:
             self._files.close()
+            if isinstance(error, OSError):
+                reason = f"cannot be opened: {error.strerror}"
+                raise StorageError(str(self.path), reason) from None
             raise
         self.has_ended = False
         """Whether it was closed with everything committed."""

@@ -157,6 +157,26 @@ def test_the_holders_name_needs_no_room(tmp_path: Path, monkeypatch: pytest.Monk
         files.OutboxFolder(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [("flock", "cannot be locked: No locks"), ("posix_fallocate", "cannot be opened: No locks")],
+)
+def test_a_folder_that_cannot_be_used_is_told_in_words_and_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, said: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    opened = Path("/proc/self/fd")
+    before = len([*opened.iterdir()])
+    with monkeypatch.context() as patched:
+        patched.setattr(files.fcntl if function == "flock" else files.os, function, fail)
+        with pytest.raises(StorageError, match=said):
+            Domain().open(tmp_path)
+    assert len([*opened.iterdir()]) <= before
+    Domain().open(tmp_path).close()
+
+
 def test_another_topic_is_refused(domain: Domain, tmp_path: Path) -> None:
     domain.open(tmp_path).close()
     with pytest.raises(OutboxRefused, match="of topic 'items', 4 slices, domain 0, and not of"):
