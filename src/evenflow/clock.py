@@ -42,7 +42,7 @@ class SystemClock:
     wall = staticmethod(time.time)
 
 
-def seconds(timeout: float) -> float:
+def seconds(timeout: object) -> float:
     """How long a caller is ready to wait, as threads can; infinity is very long.
 
     Raises:
@@ -50,4 +50,4 @@ def seconds(timeout: float) -> float:
     """
     if not isinstance(timeout, Real) or timeout != timeout:  # noqa: PLR0124 - not a number
         raise UsageError(f"timeout is {timeout!r}: give seconds; infinity waits without end")
-    return float(min(timeout, LONGEST_WAIT_S))
+    return float(timeout) if timeout < LONGEST_WAIT_S else LONGEST_WAIT_S

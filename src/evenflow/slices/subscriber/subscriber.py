@@ -21,8 +21,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Final, TypeGuard
+
+import numpy as np
 
 from evenflow.config import Config
 from evenflow.domain import enter
@@ -159,7 +160,7 @@ def _check(senders: object, slices: object, slice_count: int, queue_bytes: objec
     if not _is_list(slices):
         raise ConfigError("slices", slices, "must be a list of numbers")
     for one in slices:
-        if not isinstance(one, Integral) or not 0 <= one < slice_count:
+        if not isinstance(one, int | np.integer) or not 0 <= one < slice_count:
             raise ConfigError("slices", one, f"must be whole numbers below {slice_count}")
     if not isinstance(queue_bytes, int) or queue_bytes < 1:
         raise ConfigError("queue_bytes", queue_bytes, "must be a whole number of at least 1")

@@ -228,7 +228,7 @@ def _stream(batches: list[Batch], *, headed: bool) -> Iterator[tuple[Any, bytes]
 def break_off(port: int) -> None:
     """End all connections that others have at a port of this process; they may ask elsewhere."""
     for one in psutil.Process().net_connections("tcp"):
-        if one.raddr and one.laddr.port == port:
+        if one.status != psutil.CONN_LISTEN and one.laddr.port == port:
             with suppress(OSError), socket.socket(fileno=os.dup(one.fd)) as connection:
                 if connection.getsockname()[1] == port:  # not closed, and another's, meanwhile
                     connection.shutdown(socket.SHUT_RDWR)
