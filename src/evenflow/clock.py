@@ -11,7 +11,13 @@ may disagree about it, so no rule may depend on it.
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from numbers import Real
+from typing import Final, Protocol
+
+from evenflow.errors import UsageError
+
+LONGEST_WAIT_S: Final = 1e8
+"""Three years: threads cannot wait without end when they are given a time at all."""
 
 
 class Clock(Protocol):
@@ -34,3 +40,14 @@ class SystemClock:
     # The functions themselves: publishing asks for the time of every item.
     monotonic = staticmethod(time.monotonic)
     wall = staticmethod(time.time)
+
+
+def seconds(timeout: object) -> float:
+    """How long a caller is ready to wait, as threads can; infinity is very long.
+
+    Raises:
+        UsageError: It is no number.
+    """
+    if not isinstance(timeout, Real) or timeout != timeout:  # noqa: PLR0124 - not a number
+        raise UsageError(f"timeout is {timeout!r}: give seconds; infinity waits without end")
+    return float(timeout) if timeout < LONGEST_WAIT_S else LONGEST_WAIT_S

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -101,6 +103,24 @@ def test_the_last_node_leaves_without_waiting_for_anybody(config):
         node = Node("items", print, config=config)
         assert wait_until(lambda: len(node.slices) == 8, 15)
         assert node.leave(timeout_s=3600) is False
+
+
+def test_the_last_node_commits_what_its_application_had_in_hand(config):
+    begun, seen = threading.Event(), []
+
+    def slow(batch):
+        begun.set()
+        time.sleep(0.5)
+        seen.extend(batch.ids.tolist())
+
+    with Balancer(config=config):
+        node = Node("items", slow, config=config)
+        with Publisher("items", config=config) as publisher:
+            publisher.publish(b"", id=1)
+            assert begun.wait(20)
+            node.leave()
+            publisher.close(10.0)
+    assert seen == [1]
 
 
 def test_what_a_publisher_left_that_was_killed_in_its_first_epoch_is_processed(domain_id, python):

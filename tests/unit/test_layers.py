@@ -49,6 +49,7 @@ LAYERS: Final = (
         "query_options",
         "clock",
         "closing",
+        "folders",
         "forking",
         "processes",
     },
@@ -85,6 +86,7 @@ SHELL_PACKAGES: Final = (
     "reference",
     "apps",
     "clock",
+    "folders",
     "processes",
 )
 SHELLS: Final = frozenset(
@@ -106,7 +108,7 @@ SHELLS: Final = frozenset(
     mobile.link.accepting mobile.link.dialing mobile.link.listening mobile.link.quic
     mobile.link.quic_client mobile.link.quic_listener mobile.link.quic_state
     mobile.link.session mobile.link.tls mobile.link.tls_listener
-    loops.thread loops.watched
+    loops.opening loops.thread loops.watched
     metrics.catalogue metrics.endpoint
     mobile.mailbox.disk mobile.mailbox.folder mobile.mailbox.mailbox
     mobile.messenger.aio mobile.messenger.messenger
@@ -137,7 +139,7 @@ SHELLS: Final = frozenset(
     slices.node.application.replying slices.node.application.snapshotting
     slices.node.loop slices.node.node slices.node.sensors slices.node.worker
     slices.node.serving.flight_server slices.node.serving.shell
-    slices.outbox.files slices.outbox.outbox
+    slices.outbox.files slices.outbox.outbox slices.outbox.segments
     forking slices.publisher.aio slices.publisher.intake slices.publisher.outlet
     slices.publisher.publisher slices.publisher.sending.owner_writer
     slices.publisher.performer slices.publisher.sending.forked slices.publisher.sending.replayer

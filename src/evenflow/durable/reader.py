@@ -47,6 +47,8 @@ AGAIN_S: Final = 5.0
 """When nodes that do not serve are asked for again."""
 LEAVE_S: Final = 0.3
 """How long the end of a reading waits for a thread that fetches."""
+LATEST_S: Final = 4_575_744_000
+"""The end of 2114, about as far as the store counts: who begins later means milliseconds, say."""
 NEAR_S: Final = 2.0
 """An archive whose newest message is younger than this has been followed to its end."""
 
@@ -121,12 +123,17 @@ def _read_stored(client: Client, name: str, begin: int) -> Iterator[pa.Table]:
 
 def _seconds_of(start: datetime | float) -> float:
     if isinstance(start, datetime) and start.tzinfo is not None:
-        return start.timestamp()
-    if isinstance(start, int | float) and not isinstance(start, bool) and math.isfinite(start):
-        return start
-    raise ConfigError(
-        "start", start, "must be a datetime with a zone, or seconds since 1970 (0: all there is)"
-    )
+        found = start.timestamp()
+    elif isinstance(start, int | float) and not isinstance(start, bool):
+        found = start
+    else:
+        found = math.nan
+    if not -LATEST_S < found < LATEST_S:
+        raise ConfigError(
+            "start", start,
+            "must be a datetime with a zone, or seconds since 1970 (0: all there is), before 2115",
+        )  # fmt: skip
+    return found
 
 
 class _Taking:

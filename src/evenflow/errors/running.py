@@ -31,7 +31,12 @@ class OutboxRefused(StorageError):
     Attributes:
         path: Its folder.
         reason: Whose it is, and what to do.
+        in_use: Whether another process has it now; else it is of something else.
     """
+
+    def __init__(self, path: str, reason: str, *, in_use: bool = False) -> None:
+        self.in_use = in_use
+        super().__init__(path, reason)
 
 
 class OutboxDamaged(StorageError):
@@ -97,7 +102,8 @@ class PublishTimeout(EvenflowError):
         topic: Topic published to.
         waited_s: Seconds spent waiting.
         retained_bytes: Bytes kept because nobody has committed them.
-        limit_bytes: Bound of what is kept (``publisher.retention_bytes``).
+        limit_bytes: Bound of what is kept (``publisher.retention_bytes`` and ``spill_bytes``, or
+            ``outbox_bytes``).
         uncommitted: Items kept.
         accepted: When many items were published at once: the first so many were accepted.
         cause: Why nothing is committed, as far as the publisher can tell.
@@ -113,6 +119,7 @@ class PublishTimeout(EvenflowError):
         uncommitted: int = 0,
         accepted: int = 0,
         cause: str = "no node commits",
+        bound: str = "retention_bytes",
     ) -> None:
         self.topic = topic
         self.waited_s = waited_s
@@ -124,7 +131,7 @@ class PublishTimeout(EvenflowError):
         super().__init__(
             f"topic {topic!r}: {counted(uncommitted, 'item')} {are(uncommitted)} uncommitted"
             f" ({retained_bytes} of {limit_bytes} bytes) after {waited_s:.1f} s: {cause}; see"
-            " 'evenflow nodes', or raise publisher.retention_bytes or publisher.block_s"
+            f" 'evenflow nodes', or raise publisher.{bound} or publisher.block_s"
         )
 
 

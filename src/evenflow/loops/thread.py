@@ -57,7 +57,7 @@ class LoopThread:
         with self._lock:
             if self._ended:
                 work.close()
-                raise self._inherited or ClosedError(self._owner)
+                raise (self._inherited or ClosedError(self._owner)).with_traceback(None)
             done = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return done.result()

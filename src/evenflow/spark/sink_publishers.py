@@ -14,7 +14,13 @@ from contextlib import contextmanager
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Final
 
-from evenflow.errors import DeliveryTimeout, OutboxRefused
+from evenflow.errors import (
+    ClosedError,
+    DeliveryTimeout,
+    OutboxRefused,
+    StorageError,
+    WriterEnded,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +51,10 @@ class SinkPublishers:
 
     @contextmanager
     def of(self, options: SinkOptions) -> Iterator[Publisher]:
-        """The publisher of a sink, for as long as it commits."""
+        """The publisher of a sink, for as long as it commits.
+
+        One that failed for good, as its disk did, is closed: the next commit may find it mended.
+        """
         with self._lock:
             folder = outbox_of(options)
             if folder not in self._open:
@@ -53,18 +62,26 @@ class SinkPublishers:
             if self._watch is None:
                 self._watch = Thread(target=self._look, name="evenflow-sinks", daemon=True)
                 self._watch.start()
-            yield self._open[folder]
+            try:
+                yield self._open[folder]
+            except (StorageError, WriterEnded, ClosedError):
+                self._leave(folder)
+                raise
 
     def give_up_wanted(self) -> None:
         """Close the publishers of outboxes that another process waits for."""
         with self._lock:
             for folder in [one for one in self._open if (one / WANTED).exists()]:
-                try:
-                    self._open.pop(folder).close(0.0)
-                except DeliveryTimeout:
-                    pass  # what is left is in the outbox
-                except Exception:  # noqa: BLE001 - the others may be wanted, too
-                    _log.exception("the outbox %s was not closed well", folder)
+                self._leave(folder)
+
+    def _leave(self, folder: Path) -> None:
+        """Close a publisher; called with the lock held."""
+        try:
+            self._open.pop(folder).close(0.0)
+        except DeliveryTimeout:
+            pass  # what is left is in the outbox
+        except Exception:  # noqa: BLE001 - the others may be wanted, too
+            _log.exception("the outbox %s was not closed well", folder)
 
     def _look(self) -> None:
         while True:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.errors import ConfigError, DecodeError
 from evenflow.slices.consumer.core import EARLIEST, LATEST
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     Where = str | Mapping[str, Point]
     """A word, or a point for each topic."""
+
+_LATEST_MS: Final = 253_402_300_800_000
+"""The end of the year 9999: who names a later time has microseconds, say."""
 
 
 def topics_of(found: Mapping[str, str], config: Config) -> tuple[str, ...]:
@@ -107,6 +110,8 @@ def _where(name: str, value: str, topics: Sequence[str], *words: str) -> Where:
 def a_time(value: str) -> int:
     """Read a time; microseconds since 1970."""
     if value.isdecimal():
+        if int(value) >= _LATEST_MS:
+            raise ValueError("must be milliseconds since 1970; this is after the year 9999")
         return int(value) * 1_000
     try:
         found = datetime.fromisoformat(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -47,7 +48,20 @@ class BrokenClient:
         raise UnknownTopic(topic)
 
 
-@pytest.mark.parametrize(("topic", "start"), [("nothing", 0), ("items", 0), ("fleet", "yesterday")])
+@pytest.mark.parametrize(
+    ("topic", "start"),
+    [
+        ("nothing", 0),
+        ("items", 0),
+        ("fleet", "yesterday"),
+        ("fleet", 1_700_000_000_000),
+        ("fleet", 1e300),
+        ("fleet", float("-inf")),
+        ("fleet", True),
+        ("fleet", datetime(2026, 1, 31, 12)),  # noqa: DTZ001 - without a zone
+        ("fleet", datetime(9999, 12, 31, tzinfo=UTC)),
+    ],
+)
 def test_what_cannot_be_read_is_refused_at_the_call(config: Config, topic: str, start: Any) -> None:
     with pytest.raises(ConfigError):
         read_from(topic, start, config=config)

@@ -138,6 +138,7 @@ def test_the_topic_declares_the_columns_of_its_payloads_and_the_query_may_name_o
         ("startingOffsets", "[]", "'earliest', 'latest' or JSON"),
         ("endingOffsets", "earliest", "must be 'latest' or JSON"),
         ("startingTimestamp", "noon", "ISO 8601"),
+        ("startingTimestamp", "1700000000000000", "milliseconds since 1970.*after the year 9999"),
         ("failOnDataLoss", "no", "true or false"),
         ("minPartitions", "0", "above 0"),
         ("readTimeout", "soon", "number of seconds"),

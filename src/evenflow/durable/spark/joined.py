@@ -8,7 +8,6 @@ position that it stands for.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -25,9 +24,10 @@ from evenflow.durable.archiver import brokers_of
 from evenflow.durable.joining import Joining, place_of
 from evenflow.durable.spark.reading import Bundles, shares
 from evenflow.durable.spark.source import PartPartition
-from evenflow.errors import ConfigError, ReadFailed
+from evenflow.errors import ReadFailed
 from evenflow.errors.words import counted, have
 from evenflow.overlay.client.blocking import Client
+from evenflow.query_options import checked
 from evenflow.slices.consumer.arrow_batches import HEADED, SCHEMA
 from evenflow.slices.consumer.core import EARLIEST
 from evenflow.slices.consumer.header_column import with_headers
@@ -35,6 +35,7 @@ from evenflow.spark.columns import BASE_COLUMNS, decoded
 from evenflow.spark.encodings import decoder_for
 from evenflow.spark.options import Options
 from evenflow.spark.source import EvenflowSource, source_with_times
+from evenflow.spark.starting import a_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -61,7 +62,7 @@ class JoinedSource(EvenflowSource):
         durable = any(one.name == topic and one.archived for one in options.config.topics)
         if not durable or options.starting != EARLIEST:
             return plain(self.options).streamReader(schema)
-        oldest = None if time is None else _micros(time)
+        oldest = None if time is None else checked({STARTING_TIME: time}, STARTING_TIME, 0, a_time)
         return JoinedReader(plain(given).streamReader(schema), options, topic, schema, oldest)
 
 
@@ -70,19 +71,6 @@ def _split(options: Mapping[str, str]) -> tuple[dict[str, str], str | None]:
     given = dict(options)
     named = [name for name in given if name.lower() == STARTING_TIME.lower()]
     return given, given.pop(named[0]).strip() if named else None
-
-
-def _micros(text: str) -> int:
-    """Read a time: milliseconds since 1970, as Kafka's source has them, or ISO 8601."""
-    if text.isdecimal():
-        return int(text) * 1_000
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        raise ConfigError(
-            f"option {STARTING_TIME}", text, "must be milliseconds since 1970, or ISO 8601"
-        ) from None
-    return round(when.replace(tzinfo=when.tzinfo or UTC).timestamp() * 1_000_000)
 
 
 class _Live:

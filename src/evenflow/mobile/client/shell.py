@@ -245,7 +245,7 @@ class ClientShell:
         if self._closed:
             raise ClosedError(f"client of node {self._core.identity.node!r}")
         if self._failure is not None:
-            raise self._failure
+            raise self._failure.with_traceback(None)
 
     def _wake(self) -> None:
         for future in self._waiting:

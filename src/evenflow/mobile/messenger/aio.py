@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.errors import ClosedError
+from evenflow.loops.opening import opened_in_thread
 from evenflow.mobile.messenger.messenger import Messenger
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class AsyncMessenger:
             await asyncio.to_thread(self._messenger.close)
 
     async def __aenter__(self) -> AsyncMessenger:
-        self._messenger = await asyncio.to_thread(self._open)
+        self._messenger = await opened_in_thread(self._open, Messenger.close)
         return self
 
     async def __aexit__(self, *_: object) -> None:

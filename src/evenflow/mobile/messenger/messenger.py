@@ -173,7 +173,7 @@ class Messenger(Closing):
         lifetime_s = self.config.mailbox.lifetime_s if expires_s is None else expires_s
         message = Message(encode_payload(payload), nodes, group, lifetime_s)
         if self._inherited is not None:
-            raise self._inherited
+            raise self._inherited.with_traceback(None)
         self._room.acquire()
         future: Future[Sent] = Future()
         with self._lock:

@@ -294,7 +294,7 @@ class SqliteStore:
 
     def _begin(self) -> None:
         if self._failure is not None:
-            raise self._failure
+            raise self._failure.with_traceback(None)
         if not self._writing:
             self._run("BEGIN")
             self._writing = True
@@ -312,7 +312,7 @@ class SqliteStore:
         """
         with self._committing:
             if self._failure is not None:
-                raise self._failure
+                raise self._failure.with_traceback(None)
             if self._writing:
                 self._run("COMMIT")
                 self._writing = False

@@ -105,7 +105,7 @@ class ClientLink(ABC):
         if self._closed:
             raise ClosedError("store client")
         if self._failure is not None:
-            raise self._failure
+            raise self._failure.with_traceback(None)
 
     async def _call(self, target: Coordinate, node: str, body: Any, end: float) -> Any:
         """Send a request, again and again, until a reply comes."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenflow.autonomic.execute.node_starter import NodeStarter
 from evenflow.autonomic.knowledge.history import History
+from evenflow.clock import seconds
 from evenflow.closing import Closing
 from evenflow.config import Config
 from evenflow.domain.channels import (
@@ -216,7 +217,7 @@ class Balancer(Closing):
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the balancer has ended; False when the time was up."""
-        return self._ended.wait(timeout_s)
+        return self._ended.wait(None if timeout_s is None else seconds(timeout_s))
 
     def close(self) -> None:
         """End; the nodes go on with what they have."""

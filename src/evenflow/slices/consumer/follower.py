@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from evenflow.domain import channels
 from evenflow.domain.cyclone import Participant
-from evenflow.errors import DomainError, NameTaken
+from evenflow.errors import ClosedError, DomainError, NameTaken
 from evenflow.forking import in_parent, watch, watch_no_more
 from evenflow.model.ids import NOWHERE, Position
 from evenflow.model.messages import ConsumerCommit, Progress
@@ -80,9 +80,8 @@ class Follower:
         self._planned = NOWHERE
         self._other = False
         """Whether somebody else commits under this name."""
-        self._next_repeat = 0.0
+        self._next_repeat = self._next_answer = 0.0
         self._failure: Exception | None = None
-        self._next_answer = 0.0
         with ExitStack() as opened:
             self.participant = opened.enter_context(Participant(config.domain))
             """For whoever watches over this consumer; closed with it."""
@@ -260,10 +259,11 @@ class Follower:
         with self._changed:
             if self._stopping:
                 return
-            self._stopping = True
+            self._stopping, self._failure = True, self._failure or ClosedError(self._name)
             watch_no_more(self)
             if self._committed is not None:
                 self._writer.write(self._committed)
+            self._changed.notify_all()
         self._waiter.wake()
         self._thread.join()
         self._writer.wait_acked(HEARD_S)
@@ -303,7 +303,7 @@ class Follower:
 
     def _check(self) -> None:
         if self._failure is not None:
-            raise self._failure
+            raise self._failure.with_traceback(None)
 
     def _follow(self) -> None:
         try:

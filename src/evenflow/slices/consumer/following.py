@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from evenflow.closing import Closing
 from evenflow.config import Config
-from evenflow.errors import ConfigError
+from evenflow.errors import ClosedError, ConfigError
 from evenflow.model.ids import NOWHERE, Position
 from evenflow.query_options import a_name
 from evenflow.slices.consumer.core import EARLIEST, LATEST
@@ -158,7 +158,9 @@ class Following(Closing):
         Raises:
             StopIteration: :meth:`stop` was called, or nothing came for the time that was set.
             ReadFailed: Nobody gives the items; the next call tries again.
+            ClosedError: It is closed, or is meanwhile: what was in hand is not committed.
         """
+        self._check_open()
         while True:
             self._finish()
             if not self._plan():
@@ -170,6 +172,7 @@ class Following(Closing):
 
     def commit(self) -> None:
         """Commit the batch that was given out, without asking for another."""
+        self._check_open()
         self._finish()
         if not self._planned:
             self._follower.commit(self._position)
@@ -183,6 +186,10 @@ class Following(Closing):
         self._closing()
 
     # -- inside -----------------------------------------------------------------------------------
+
+    def _check_open(self) -> None:
+        if not self._closing.alive:
+            raise ClosedError("this loop over a topic")
 
     def _finish(self) -> None:
         if self._given:

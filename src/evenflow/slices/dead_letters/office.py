@@ -6,7 +6,8 @@ start under the name `DEAD`. Nothing of that needs the node that wrote it to liv
 not left its disk waits until a node is started on that folder again.
 
 The outboxes of one topic and host lie in one folder, numbered. A node takes the first that no other
-process uses, so the next node that is started goes on with what a dead one left.
+process uses, so the next node that is started goes on with what a dead one left. One with another
+number of slices is passed over, and that is logged.
 """
 
 from __future__ import annotations
@@ -98,7 +99,9 @@ def _open(topic: TopicConfig, config: Config, participant: Participant) -> Publi
         outbox = folder / f"outbox-{number}"
         try:
             return Publisher(topic.dead_name, config=config, participant=participant, outbox=outbox)
-        except OutboxRefused:
+        except OutboxRefused as error:
+            if not error.in_use:
+                _LOG.error("dead letters that may wait there are not sent: %s", error)
             if number + 1 == MOST_OUTBOXES:
                 raise
     raise AssertionError("an outbox is opened or refused")

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import DecodeError, StorageError
+from evenflow.folders import make_folder, sync_folder
 from evenflow.model.bounds import newest_term
 from evenflow.slices.ending.bookkeeping import CONSUMERS, WRITERS
 from evenflow.slices.ending.fence import Claim, claim_after, decode_claim, encode_claim
@@ -128,7 +129,8 @@ class StateFolder:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        self._path.mkdir(parents=True, exist_ok=True)
+        if not self._path.is_dir():
+            make_folder(self._path)
         with (self._path / "lock").open("ab") as lock:
             for left in reversed(range(LOCK_TRIES)):
                 try:
@@ -143,11 +145,7 @@ class StateFolder:
     def _write(self, topic: str, files: Mapping[str, bytes]) -> None:
         for name, content in files.items():
             self._replace(self._file(topic, name), content)
-        folder = os.open(self._path, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(self._path)
 
     def _replace(self, file: Path, content: bytes) -> None:
         beside = file.with_suffix(".new")

@@ -172,9 +172,12 @@ class NodeLoop:
             actions = core.poll(now)
             foreign = core.writers.foreign.news(now)
             holds = core.holds_lease(now)
+            ended, core.writers.ended_ways = core.writers.ended_ways, []
             if core.cache.has_work:
                 self._work.notify()
         self.perform(actions)
+        for writer in ended:  # it may have been asked for something when it was gone already
+            self.control_writers.forget(WriterId.text(writer))
         self._log_lease(holds=holds)
         for writer in foreign:
             _LOG.error(

@@ -22,6 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from evenflow.autonomic.rates import Usage, take_part
+from evenflow.clock import seconds
 from evenflow.closing import Closing
 from evenflow.config import Config
 from evenflow.config.sections import NEVER
@@ -316,7 +317,7 @@ class Node(Closing):
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the node has ended; False when the time was up."""
-        return self._ended.wait(timeout_s)
+        return self._ended.wait(None if timeout_s is None else seconds(timeout_s))
 
     def leave(self, timeout_s: float = 10.0) -> bool:
         """Give all slices away, then end; False when they could not all be given away in time.
@@ -326,7 +327,7 @@ class Node(Closing):
         with self._lock:
             self._core.leave()
         self._loop.wake()
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + seconds(timeout_s)
         given = False
         while time.monotonic() < deadline and not self._ended.is_set():
             with self._lock:

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from evenflow.errors import ItemFailed
+from evenflow.errors import ClosedError, ItemFailed
 from evenflow.errors.telling import error_text
 from evenflow.model.batch import Batch
 from evenflow.slices.node.application.callables import (
@@ -125,7 +126,14 @@ class Worker:
         """Slices whose states the application could not give the last time."""
 
     def run(self) -> None:
-        """Process what there is until the node stops."""
+        """Process what there is until the node stops, then commit what was in hand until then."""
+        self._process_all()
+        with self._work:
+            actions = self._core.writers.commit()
+        with suppress(ClosedError):  # the application has closed the node itself
+            self._perform(actions)
+
+    def _process_all(self) -> None:
         while (batch := self._next()) is not None:
             if not isinstance(batch, Batch):
                 self._perform(self._do(batch))

@@ -76,8 +76,9 @@ class Writers:
         self.replayed = 0
         """Items that came by replay and were needed."""
         self.commits = Commits(topic, node, self.cache, self.gone_since, self.snapshots)
-        self._topic = topic
-        self._node = node
+        self.ended_ways: list[int] = []
+        """Writers to which nothing more is said, until the shell has closed the ways to them."""
+        self._topic, self._node = topic, node
         self.slice_count = slice_count
         self._requests = 0
         self._ended: deque[int] = deque()
@@ -346,3 +347,4 @@ class Writers:
         self.cache.limits.pop(writer, None)
         self.cache.last_epochs.pop(writer, None)
         self.replay_requests.forget_writer(writer)
+        self.ended_ways.append(writer)

@@ -3,7 +3,7 @@
 A folder belongs to one process at a time: an exclusive lock (``flock``) on the file ``lock``, which
 goes with the process however it ends. A segment is made under another name, reserved on disk, given
 its state, synced, and then renamed: what is called a segment begins with a state. Every change of
-names is synced too.
+names is synced too, also that of the folder itself.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import OutboxRefused, StorageError
+from evenflow.folders import make_folder
 from evenflow.forking import watch, watch_no_more
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class OutboxFolder:
         self._map: mmap.mmap | None = None
         self._map_size = 0
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path)
             self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             self._folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
@@ -62,9 +63,12 @@ class OutboxFolder:
             holder = os.pread(self._lock, 200, 0).decode(errors="replace").strip() or "a process"
             os.close(self._lock)
             os.close(self._folder)
-            raise OutboxRefused(
-                str(self.path), f"{holder} uses it: stop that one, or give another folder"
-            ) from None
+            reason = f"{holder} uses it: stop that one, or give another folder"
+            raise OutboxRefused(str(self.path), reason, in_use=True) from None
+        except OSError as error:
+            os.close(self._lock)
+            os.close(self._folder)
+            raise StorageError(str(self.path), f"cannot be locked: {error.strerror}") from None
         os.ftruncate(self._lock, 0)
         # The name is only told; a full disk is found, and told in words, by what needs the room.
         with suppress(OSError):

@@ -40,7 +40,9 @@ NOTES_BYTES: Final = 64 << 10
 """Room for notes at the end of a segment, and so much for each slice:"""
 SLICE_BYTES: Final = 32
 LARGEST_SHARE: Final = 2
-"""Nothing that is written at once is larger than this fraction of an outbox."""
+"""Nothing that is accepted at once is larger than this fraction of an outbox."""
+SPARED: Final = 4
+"""So much room for notes is never accepted items': segments that they take begin with states."""
 
 
 class Entry(NamedTuple):
@@ -138,6 +140,14 @@ class Journal:
         """Bytes of a segment that has room for notes alone."""
         return record_bytes(len(self.state.encode())) + self._reserve
 
+    def is_worn(self, oldest: int) -> bool:
+        """Whether the newest segment is large, and of no use when all before a sample is committed.
+
+        Another one then takes its place, so that it can be deleted: nothing else might find room.
+        """
+        newest = self.segments[-1]
+        return newest.used > self.limit // SEGMENTS and newest.last_serial < oldest
+
     # -- out ---------------------------------------------------------------------------------------
 
     def next_group(self, progress: Progress, *, notes_only: bool = False) -> Group | None:
@@ -232,7 +242,7 @@ class Journal:
         if self.is_full:
             self.spare = 0
             return
-        free = self.limit - sum(one.used for one in self.segments) - self._reserve
+        free = self.limit - sum(one.used for one in self.segments) - SPARED * self._reserve
         # Who publishes faster than samples are written and sent waits, and leaves them the machine.
         room = min(free, self._memory) - self._queued
         self.spare = room if self._queued <= QUEUE_BYTES else 0

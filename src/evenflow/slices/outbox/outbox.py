@@ -16,9 +16,7 @@ itself ends the publisher: after a failed sync only who reads it anew knows what
 
 from __future__ import annotations
 
-import errno
 import logging
-import secrets
 import time
 from itertools import chain
 from pathlib import Path
@@ -27,11 +25,9 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import StorageError
 from evenflow.slices.outbox.files import OutboxFolder
-from evenflow.slices.outbox.journal import Journal, Segment
 from evenflow.slices.outbox.records import Kind, encode_record
-from evenflow.slices.outbox.recovery import SegmentData, recover
 from evenflow.slices.outbox.rehoming import move_to_disk, rehome
-from evenflow.slices.outbox.state import State
+from evenflow.slices.outbox.segments import FULL, begin_segment, open_journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,9 +35,8 @@ if TYPE_CHECKING:
     from threading import Lock
 
     from evenflow.model.batch import Encoded
-    from evenflow.model.sample import Sample
-    from evenflow.slices.outbox.journal import Entry, Group
-    from evenflow.slices.outbox.state import Identity, Progress
+    from evenflow.slices.outbox.journal import Group
+    from evenflow.slices.outbox.state import Identity, Progress, State
     from evenflow.slices.publisher.retention import Retained
     from evenflow.slices.publisher.sealing import SealedSample
 
@@ -74,12 +69,14 @@ class Outbox:
         self.path = Path(folder)
         self._files = OutboxFolder(self.path)
         self._memory = memory
-        self.samples: list[Sample] = []
-        """What was not committed when it was opened."""
         try:
-            self.journal = self._opened(identity, limit)
-        except BaseException:
+            # And the samples that were not committed when it was opened.
+            self.journal, self.samples = open_journal(self._files, identity, limit, memory)
+        except BaseException as error:
             self._files.close()
+            if isinstance(error, OSError):
+                reason = f"cannot be opened: {error.strerror}"
+                raise StorageError(str(self.path), reason) from None
             raise
         self.has_ended = False
         """Whether it was closed with everything committed."""
@@ -87,33 +84,6 @@ class Outbox:
         self._asked = self._done = 0
         self._next_note = self._retry_at = 0.0
         self._thread: Thread | None = None
-
-    def _opened(self, identity: Identity, limit: int) -> Journal:
-        segments = [SegmentData(*one) for one in self._files.segments()]
-        found = recover(str(self.path), segments, identity)
-        state, uses = State(identity, writer=0), []
-        if found is not None:
-            state, self.samples = found.state, found.samples
-            for index, end, last_serial in found.segments:
-                self._files.cut(index, end)
-                uses.append(Segment(index, end, end, last_serial))
-        if not state.writer:
-            state = state.begun(secrets.randbits(63) + 1)
-        else:
-            state.fresh = False
-        journal = Journal(state, uses, limit=limit, memory=self._memory)
-        size = journal.new_segment(None)
-        assert size is not None
-        try:
-            self._begin_segment(journal, size)
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                raise
-            # Notes of commits are what makes room: for them there must be some.
-            self._begin_segment(journal, journal.least_segment, must=True)
-        oldest = self.samples[0].serial if self.samples else state.serial + 1
-        self._files.delete(journal.take_deletable(oldest))
-        return journal
 
     @property
     def state(self) -> State:
@@ -221,15 +191,16 @@ class Outbox:
             while not self._is_due(time.monotonic()):
                 self._work.wait(self._pause(time.monotonic()))
             asked, stopping, now = self._asked, self._stopping, time.monotonic()
-            blocked = self.journal.is_full and now < self._retry_at
-            group = self.journal.next_group(self._progress(), notes_only=blocked)
+            blocked, progress = self.journal.is_full and now < self._retry_at, self._progress()
+            group = self.journal.next_group(progress, notes_only=blocked)
             self._noting, self._writing = False, True
             self._next_note = now + NOTE_S
         written = group is None or self._write(group)
         if not written and group is not None and group.entries:
             self._retry_at = now + RETRY_S
             with self._work:
-                group = self.journal.next_group(self._progress(), notes_only=True)
+                progress = self._progress()
+                group = self.journal.next_group(progress, notes_only=True)
             written = group is None or self._write(group)
         touched, deletable = [], []
         with self._work:
@@ -239,9 +210,11 @@ class Outbox:
                 touched = self._put([one for entry in entries for one in entry.sealed])
             if written:
                 self._done = asked
-            self._writing = False
+            self._writing = worn = written and self.journal.is_worn(progress.oldest)
             self._work.notify_all()
             over = stopping and (not self.journal.has_entries or self.journal.is_full)
+        if worn:
+            deletable += self._begin_anew(progress.oldest)
         self._files.delete(deletable)
         self._drain(touched)
         return not over
@@ -268,9 +241,9 @@ class Outbox:
             return False
         if size:
             try:
-                self._begin_segment(self.journal, size)
+                begin_segment(self._files, self.journal, size)
             except OSError as error:
-                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                if error.errno not in FULL:
                     raise
                 self._warn_full(error)
                 return False
@@ -286,32 +259,32 @@ class Outbox:
                 _log.error("no room for outbox %s: %s", self.path, error.strerror)
             self.journal.on_no_room()
 
-    def _begin_segment(self, journal: Journal, size: int, *, must: bool = False) -> None:
-        """Begin a segment with the state as it is written down."""
-        index = journal.segments[-1].index + 1 if journal.segments else 1
-        head = encode_record(Kind.STATE, journal.state.encode(), 0)
+    def _begin_anew(self, oldest: int) -> list[int]:
+        """Begin another segment in place of one that is worn; return which may be deleted."""
+        size = self.journal.new_segment(None)
+        assert size is not None
         try:
-            self._files.begin(index, size, head)
+            begin_segment(self._files, self.journal, size)
         except OSError as error:
-            if (journal.segments and not must) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if error.errno not in FULL:
                 raise
-            raise StorageError(str(self.path), f"cannot begin: {error.strerror}") from None
-        if journal.segments:
-            self._files.cut(journal.segments[-1].index, journal.segments[-1].used)
-        journal.on_segment_begun(index, size, sum(map(len, head)))
+        with self._work:
+            deletable = self.journal.take_deletable(oldest)
+            self._writing = False
+            if not deletable:  # the disk is full: tried again
+                self._noting, self._next_note = True, time.monotonic() + RETRY_S
+            self._put([])
+            self._work.notify_all()
+        return deletable
 
     def _move_to_disk(self, group: Group, start: int) -> None:
         """Keep in memory only what there is memory for."""
-        if self._kept_bytes() > self._memory:
-            retained = (one for entry in self._taken(group) for _, one in entry.sealed)
-            move_to_disk(self._files, group.records, start, retained)
-
-    def _kept_bytes(self) -> int:
         with self._work:
-            return self._progress().kept_bytes
-
-    def _taken(self, group: Group) -> list[Entry]:
-        return self.journal.first(group.entries)
+            kept = self._progress().kept_bytes
+        if kept > self._memory:
+            entries = self.journal.first(group.entries)
+            retained = (one for entry in entries for _, one in entry.sealed)
+            move_to_disk(self._files, group.records, start, retained)
 
     # -- the end ----------------------------------------------------------------------------------
 

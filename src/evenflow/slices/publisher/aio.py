@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from evenflow.errors import ClosedError, PublishTimeout
+from evenflow.loops.opening import opened_in_thread
 from evenflow.slices.publisher.publisher import Publisher
 
 if TYPE_CHECKING:
@@ -57,15 +58,17 @@ class AsyncPublisher:
 
     def __init__(self, topic: str = "items", **options: Unpack[PublisherOptions]) -> None:
         self._open = partial(Publisher, topic, **options)
-        self._topic = topic
+        self._name = f"publisher of topic {topic!r}"
         self._publisher: Publisher | None = None
+        self._opening = asyncio.Lock()
         self._line = ThreadPoolExecutor(1, thread_name_prefix=f"evenflow-publish-{topic}")
         self._waiting = 0
 
     async def open(self) -> AsyncPublisher:
         """Open the publisher; the context manager does it too."""
-        if self._publisher is None:
-            self._publisher = await asyncio.to_thread(self._open)
+        async with self._opening:
+            if self._publisher is None:
+                self._publisher = await opened_in_thread(self._open, _leave_at_once)
         return self
 
     async def publish(
@@ -166,7 +169,7 @@ class AsyncPublisher:
     def opened(self) -> Publisher:
         """The blocking publisher that does the work; `ClosedError` when it is not open."""
         if self._publisher is None:
-            raise ClosedError(f"publisher of topic {self._topic!r} (not opened yet)")
+            raise ClosedError(f"{self._name} (not opened yet)")
         return self._publisher
 
     async def _at_once_or_in_line(self, call: Callable[..., T], timeout: float | None) -> T:  # noqa: ASYNC109
@@ -180,7 +183,14 @@ class AsyncPublisher:
     async def _in_line(self, call: Callable[..., T], timeout: float | None) -> T:  # noqa: ASYNC109
         self._waiting += 1
         try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._line, partial(call, timeout=timeout))
+            try:
+                done = self._line.submit(call, timeout=timeout)
+            except RuntimeError:  # the line is closed, with the publisher
+                raise ClosedError(self._name) from None
+            return await asyncio.wrap_future(done)
         finally:
             self._waiting -= 1
+
+
+def _leave_at_once(publisher: Publisher) -> None:
+    publisher.close(0.0)

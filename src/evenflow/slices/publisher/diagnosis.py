@@ -155,11 +155,17 @@ class Complaints:
         self._clock = clock
         self._outbox = outbox
 
-    def too_large(self, size: int) -> UsageError:
+    def too_large(self, size: int, most: int) -> UsageError:
         """An item can never be kept."""
+        retention = self._core.limits.retention_bytes
+        if most < retention:
+            return UsageError(
+                f"an item of {size} bytes does not fit the outbox, which takes {most} at once:"
+                " raise publisher.outbox_bytes, or send less"
+            )
         return UsageError(
-            f"an item of {size} bytes does not fit publisher.retention_bytes ="
-            f" {self._core.limits.retention_bytes}: raise it, or send less"
+            f"an item of {size} bytes does not fit publisher.retention_bytes = {retention}:"
+            " raise it, or send less"
         )
 
     def full(self, waited: float, accepted: int = 0) -> PublishTimeout:
@@ -168,10 +174,11 @@ class Complaints:
             self._core.topic,
             waited,
             self._core.kept,
-            self._core.limits.retention_bytes,
+            self._core.sealing.capacity,
             uncommitted=self._core.uncommitted,
             accepted=accepted,
             cause=self.cause(),
+            bound="outbox_bytes" if self._outbox else "retention_bytes",
         )
 
     def late(self, operation: str, waited: float, items: int) -> DeliveryTimeout:

@@ -13,9 +13,9 @@ on. When as much is uncommitted as ``publisher.retention_bytes`` allows, ``publi
 most ``publisher.block_s``: nothing is dropped.
 
 With ``publisher.linger_ms = 0`` an item is written by the caller's thread at once; otherwise it
-waits for others, of any slice, as :mod:`evenflow.slices.publisher.sealing` says. Whoever brings
-what fills a sample writes it. ``publish_columns`` touches no single item in Python. All methods may
-be called by any thread, and by no process that is forked later.
+waits for others, as :mod:`evenflow.slices.publisher.sealing` says. Whoever brings what fills a
+sample writes it. ``publish_columns`` touches no single item in Python. All methods may be called by
+any thread, and by no process that is forked later.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from os import PathLike
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from evenflow.clock import SystemClock
+from evenflow.clock import SystemClock, seconds
 from evenflow.config import Config
 from evenflow.domain import enter
 from evenflow.errors import UsageError
@@ -96,23 +96,24 @@ class Publisher(StaysWithParent):
         clock, self.topic = clock or SystemClock(), topic
         assigned = assignment_of(cut.assignment if assignment is None else assignment)
         self._intake = Intake(topic, cut.slices, assigned, clock)
-        self._block_s, self._limits = settings.block_s, Limits.of(settings)
-        self._leaving, self._left, self._closed = Lock(), Event(), False
-        self._own = participant is None
+        self._block_s, self._most = settings.block_s, settings.retention_bytes
+        self._leaving, self._left = Lock(), Event()
+        self._closed, self._own = False, participant is None
         with ExitStack() as opened:
             self._outbox = None if outbox is None else open_outbox(outbox, config, topic)
             if self._outbox is not None:
                 opened.callback(self._outbox.close)
+                self._most = min(self._most, self._outbox.journal.largest)
             assign = self._intake.slices_of_columns
-            self._core = begin_core(config, cut, self._limits, assign, self._outbox)
+            self._core = begin_core(config, cut, Limits.of(settings), assign, self._outbox)
             self._recovered = self._core.retention.items
             self.domain = participant or enter(config.domain)
             if self._own:
                 opened.callback(self.domain.close)
             self._shell = shell_for(config, self._core, self.domain, clock, on_commit, self._outbox)
             opened.pop_all()  # from here on they are closed with the publisher
-        writers, named = self._shell.owner_writers, str(outbox or "")
-        self._complaints = Complaints(self._core, writers, clock, named)
+        writers = self._shell.owner_writers
+        self._complaints = Complaints(self._core, writers, clock, str(outbox or ""))
         watch(self, Publisher._leave_to_parent)
 
     @property
@@ -233,10 +234,10 @@ class Publisher(StaysWithParent):
         if self._outbox is None:
             raise UsageError("a unit is published by way of an outbox: Publisher(outbox=FOLDER)")
         columns = payloads, senders, ids, times, headers
-        made = unit_of(unit, columns, self._intake, self._outbox, self._limits.retention_bytes)
+        made = unit_of(unit, columns, self._intake, self._outbox, self._most)
         if made is None:
             return False
-        timeout = self._block_s if timeout is None else timeout
+        timeout = self._block_s if timeout is None else seconds(timeout)
         if not self._shell.add_unit(made, timeout):
             raise self._complaints.full(timeout)
         return True
@@ -248,7 +249,7 @@ class Publisher(StaysWithParent):
 
     def wait_for_unit(self, unit: int, timeout: float) -> bool:
         """Wait until a unit is synced in the outbox; return whether it is."""
-        return self._shell.wait_for_unit(unit, timeout)
+        return self._shell.wait_for_unit(unit, seconds(timeout))
 
     # -- what becomes of them ----------------------------------------------------------------------
 
@@ -258,7 +259,7 @@ class Publisher(StaysWithParent):
         Raises:
             DeliveryTimeout: Some have not in time. The items stay retained and will arrive.
         """
-        timeout = self._block_s if timeout is None else timeout
+        timeout = self._block_s if timeout is None else seconds(timeout)
         if not self._shell.flush(timeout):
             raise self._complaints.late("flush", timeout, self._core.retention.items)
 
@@ -269,7 +270,7 @@ class Publisher(StaysWithParent):
             DeliveryTimeout: Some items were not committed in time. They are lost with the publisher
                 unless a node or the outbox holds them.
         """
-        timeout = self._block_s if timeout is None else timeout
+        timeout = self._block_s if timeout is None else seconds(timeout)
         if not self._begin_to_leave():
             if not self._left.wait(timeout):
                 raise self._complaints.late("close", timeout, self._core.uncommitted)
@@ -328,9 +329,9 @@ class Publisher(StaysWithParent):
     def _add(self, made: tuple[Row, int], timeout: float | None) -> bool:
         """Publish an item that was made; after a `PublishTimeout` the same may be tried again."""
         row, size = made[0], made[1] + _OF_ITEM
-        if size > self._limits.retention_bytes:
-            raise self._complaints.too_large(size)
-        timeout = self._block_s if timeout is None else timeout
+        if size > self._most:
+            raise self._complaints.too_large(size, self._most)
+        timeout = self._block_s if timeout is None else seconds(timeout)
         if (added := self._shell.add(row, size, timeout)) is None:
             raise self._complaints.full(timeout)
         return added > 0
@@ -338,12 +339,11 @@ class Publisher(StaysWithParent):
     def _publish_table(self, table: Table, slices: Int32s, timeout: float | None) -> int:
         if not len(table):
             return 0
-        timeout = self._block_s if timeout is None else timeout
+        published, timeout = 0, self._block_s if timeout is None else seconds(timeout)
         sizes = table_sizes(table)
-        if (largest := int(sizes.max())) > self._limits.retention_bytes:
-            raise self._complaints.too_large(largest)
-        published = 0
-        for start, rows, chosen, size in chunks(table, slices, sizes, self._limits.retention_bytes):
+        if (largest := int(sizes.max())) > self._most:
+            raise self._complaints.too_large(largest, self._most)
+        for start, rows, chosen, size in chunks(table, slices, sizes, self._most):
             if (added := self._shell.add_table(rows, chosen, size, timeout)) is None:
                 raise self._complaints.full(timeout, accepted=start)
             published += added

@@ -197,7 +197,7 @@ class PublisherShell:
             self._control_readers.wake()
             self._changed.wait_for(lambda: self._failure or not self.core.uncommitted, timeout_s)
             if self._failure is not None:
-                raise self._failure
+                raise self._failure.with_traceback(None)
             return not self.core.uncommitted
 
     def close(self) -> None:
@@ -233,8 +233,8 @@ class PublisherShell:
         return self._closing or self._failure is not None
 
     def _check(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+        if self._failure is not None:  # without the frames of those who were told before
+            raise self._failure.with_traceback(None)
         if self._closing:
             raise ClosedError(f"publisher of topic {self.core.topic!r}")
 

@@ -10,7 +10,10 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Generic, Self, TypedDict, TypeVar, Unpack, cast
 
+from evenflow.clock import seconds
+from evenflow.closing import Closing
 from evenflow.errors import ClosedError
+from evenflow.loops.opening import opened_in_thread
 from evenflow.model.batch import Batch
 from evenflow.slices.publisher.aio import AsyncPublisher
 from evenflow.slices.subscriber.replies import Replies, Reply
@@ -42,14 +45,16 @@ class AsyncReception(Generic[T]):
         self._name = name
         self._begin = begin
         self._reception: Reception[T] | None = None
+        self._opening = asyncio.Lock()
         self._arrived = asyncio.Event()
 
     async def open(self) -> Self:
         """Begin to receive; the context manager does it too."""
-        if self._reception is None:
-            loop = asyncio.get_running_loop()
-            self._reception = await asyncio.to_thread(self._begin)
-            self._reception.listen(partial(_wake, loop, self._arrived))
+        async with self._opening:
+            if self._reception is None:
+                loop = asyncio.get_running_loop()
+                self._reception = await opened_in_thread(self._begin, Closing.close)
+                self._reception.listen(partial(_wake, loop, self._arrived))
         return self
 
     async def receive(self, timeout: float | None = None) -> T | None:  # noqa: ASYNC109
@@ -59,7 +64,7 @@ class AsyncReception(Generic[T]):
             ClosedError: It is closed, and everything that came has been given.
         """
         loop = asyncio.get_running_loop()
-        deadline = None if timeout is None else loop.time() + timeout
+        deadline = None if timeout is None else loop.time() + seconds(timeout)
         while True:
             self._arrived.clear()
             found = self._opened.receive(0.0)

@@ -13,6 +13,7 @@ import time
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
 
+from evenflow.clock import seconds
 from evenflow.closing import Closing
 from evenflow.errors import ClosedError
 from evenflow.forking import in_parent, watch, watch_no_more
@@ -88,8 +89,8 @@ class Reception(Closing, Generic[T]):
             Exception: What keeps it from receiving more; everything that came has been given.
         """
         if self._inherited is not None:
-            raise self._inherited
-        deadline = None if timeout is None else time.monotonic() + timeout
+            raise self._inherited.with_traceback(None)
+        deadline = None if timeout is None else time.monotonic() + seconds(timeout)
         with self._arrived:
             while (found := self._fetch()) is None:
                 self._check()
@@ -102,7 +103,7 @@ class Reception(Closing, Generic[T]):
     def _check(self) -> None:
         """Raise when nothing more can come."""
         if self._failure is not None and not self._closed:
-            raise self._failure
+            raise self._failure.with_traceback(None)
         if self._closed or self._ended:
             raise ClosedError(self.name)
 

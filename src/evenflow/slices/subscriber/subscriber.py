@@ -18,9 +18,12 @@ for gone (``domain.liveliness_s``).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
+
+import numpy as np
 
 from evenflow.config import Config
 from evenflow.domain import enter
@@ -33,8 +36,6 @@ from evenflow.slices.subscriber.reception import Reception
 from evenflow.slices.subscriber.waiting_items import WaitingItems
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from evenflow.domain.cyclone import Participant
 
 QUEUE_BYTES: Final = 16 << 20
@@ -85,11 +86,11 @@ class Subscriber(Reception[Batch]):
         self.config = Config.of(config)
         self.topic = self.config.topic(topic)
         _check(senders, slices, self.topic.slices, queue_bytes)
+        self._core = SubscriberCore(topic, slices=slices, senders=senders)
+        self._waiting = WaitingItems(queue_bytes)
         own = participant is None
         domain = participant or enter(self.config.domain)
         super().__init__(f"subscriber of topic {topic!r}", domain, own=own)
-        self._core = SubscriberCore(topic, slices=slices, senders=senders)
-        self._waiting = WaitingItems(queue_bytes)
         self._received = 0
         with ExitStack() as opened:
             opened.callback(self.close)
@@ -153,13 +154,18 @@ class Subscriber(Reception[Batch]):
                     self._core.on_ledger(message)
 
 
-def _check(
-    senders: Collection[str], slices: Collection[int], slice_count: int, queue_bytes: int
-) -> None:
-    if isinstance(senders, str):
+def _check(senders: object, slices: object, slice_count: int, queue_bytes: object) -> None:
+    if not _is_list(senders) or not all(isinstance(one, str) for one in senders):
         raise ConfigError("senders", senders, "must be a list of names")
-    odd = [one for one in slices if not 0 <= one < slice_count]
-    if odd:
-        raise ConfigError("slices", odd[0], f"must be below {slice_count}")
-    if queue_bytes < 1:
-        raise ConfigError("queue_bytes", queue_bytes, "must be at least 1")
+    if not _is_list(slices):
+        raise ConfigError("slices", slices, "must be a list of numbers")
+    for one in slices:
+        if not isinstance(one, int | np.integer) or not 0 <= one < slice_count:
+            raise ConfigError("slices", one, f"must be whole numbers below {slice_count}")
+    if not isinstance(queue_bytes, int) or queue_bytes < 1:
+        raise ConfigError("queue_bytes", queue_bytes, "must be a whole number of at least 1")
+
+
+def _is_list(given: object) -> TypeGuard[Collection[object]]:
+    """Whether it has many, and is not one that was taken for many by mistake."""
+    return isinstance(given, Collection) and not isinstance(given, str | bytes)

@@ -54,8 +54,9 @@ def test_a_time_is_milliseconds_or_iso(given: dict[str, str], text: str, micros:
 
 
 def test_another_time_is_refused(given: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match="startingTimestamp"):
-        reader_of({**given, "startingTimestamp": "yesterday"})
+    for time in ("yesterday", "1700000000000000"):
+        with pytest.raises(ConfigError, match="startingTimestamp"):
+            reader_of({**given, "startingTimestamp": time})
 
 
 class Live:

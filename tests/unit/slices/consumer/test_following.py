@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from threading import Event, Thread
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.unit.slices.publisher.fakes import FakeParticipant, FakeWaiter
 
 from evenflow.config import Config, TopicConfig
-from evenflow.errors import ConfigError, DomainError, ReadFailed
+from evenflow.errors import ClosedError, ConfigError, DomainError, ReadFailed
 from evenflow.model.batch import Item
 from evenflow.model.ids import NOWHERE, Position
 from evenflow.model.sample import Sample
-from evenflow.slices.consumer import following
+from evenflow.slices.consumer import follower, following
 from evenflow.slices.consumer.arrow_batches import record_batch
+from evenflow.slices.consumer.follower import Follower
 from evenflow.slices.consumer.following import Following
 from evenflow.slices.consumer.row_numbers import Span, join_spans, numbered
 from evenflow.testing.samples import encode_items
@@ -202,6 +205,72 @@ def test_a_loop_that_nobody_holds_is_closed_once(
         next(loop)
     loop.close()
     assert domain.closed == 2
+
+
+def test_one_that_is_closed_gives_and_commits_nothing_and_says_so(
+    domain: Domain, follow: Callable[..., Following]
+) -> None:
+    loop = follow()
+    next(loop)
+    loop.close()
+    for call in (loop.commit, lambda: next(loop)):
+        with pytest.raises(ClosedError):
+            call()
+    assert loop.position == NOWHERE
+    assert domain.said == (NOWHERE, {WRITER: 2}), "the batch in hand comes again"
+
+
+class Place(FakeParticipant):
+    """A domain in which nothing happens."""
+
+    def __enter__(self) -> Place:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def close(self) -> None: ...
+
+    def waiter(self, *_: object) -> FakeWaiter:
+        return super().waiter()
+
+
+def test_who_waits_for_the_next_batch_is_told_when_another_thread_closes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(follower, "Participant", lambda _: Place())
+        patched.setattr(Follower, "enter", lambda *_, **__: None)
+        patched.setattr(Follower, "register", lambda *_, **__: None)
+        config = Config(topics=(TopicConfig(served=True),))
+        one = Follower("items", "audit", config)
+        loop = Following(one, Position({WRITER: 3}), 10, None)
+    waits, latest = Event(), one.latest
+    told: list[BaseException] = []
+
+    def look(start: Position, wait_s: float = 0.0) -> Position:
+        if wait_s:
+            waits.set()
+        return latest(start, wait_s)
+
+    monkeypatch.setattr(one, "latest", look)
+
+    def wait() -> None:
+        try:
+            next(loop)
+        except ClosedError as error:
+            told.append(error)
+
+    waiting = Thread(target=wait, daemon=True)
+    waiting.start()
+    assert waits.wait(10.0)
+    loop.close()
+    waiting.join(10.0)
+    [error] = told
+    assert "consumer 'audit' of topic 'items' is closed" in str(error)
+    for _ in range(20):
+        with pytest.raises(ClosedError) as raised:
+            one.shares(NOWHERE, NOWHERE)
+    assert len(raised.traceback) < 10, "it keeps nothing of those who were told before"
 
 
 def test_what_fails_at_the_beginning_leaves_nothing_open(

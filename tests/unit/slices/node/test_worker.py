@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenflow.errors import ItemFailed
+from evenflow.errors import ClosedError, ItemFailed
 from evenflow.model.messages import Commit
 from evenflow.processes import wait_until
 from evenflow.slices.node.application.giving_up import GivenUp
@@ -34,6 +34,8 @@ class Running:
         on_new_data: OnNewData,
         give_up: GivenUp | Exception = STOP,
         fault: Exception | None = None,
+        *,
+        start: bool = True,
     ) -> None:
         self.node: Node = owner_of(0)
         self.node.core.delivery.failures = Failures(1, 0.0)
@@ -57,7 +59,8 @@ class Running:
             give_up=self.give_up,
         )
         self.thread = Thread(target=self.worker.run, daemon=True)
-        self.thread.start()
+        if start:
+            self.thread.start()
 
     def reply(self, items: Batch, rows: int) -> None:
         if self.fault is not None:
@@ -78,6 +81,39 @@ class Running:
 
 def refuse(_: object) -> None:
     raise ValueError("not these")
+
+
+def test_what_is_in_hand_when_the_node_stops_is_finished_and_committed() -> None:
+    begun, may_end = Event(), Event()
+
+    def slow(_: object) -> None:
+        begun.set()
+        assert may_end.wait(10.0)
+
+    running = Running(slow)
+    assert begun.wait(10.0)
+    running.stopping.set()
+    assert commits(running) == [], "the loop, which ends meanwhile, has nothing to commit"
+    may_end.set()
+    running.end()
+    [commit] = (one.message for one in running.performed)
+    assert isinstance(commit, Commit)
+    assert (commit.slices, commit.upto) == ((0,), (2,))
+
+
+def test_an_application_that_closes_its_node_is_no_failure() -> None:
+    def close(_: object) -> None:
+        running.stopping.set()
+
+    def closed(actions: list[Send]) -> None:
+        if actions:
+            raise ClosedError("participant")
+
+    running = Running(close, start=False)
+    running.worker._perform = closed
+    running.thread.start()
+    running.end()
+    assert running.node.core.delivery.items == 2
 
 
 def test_processes_everything_and_says_when_it_is_idle() -> None:

@@ -42,11 +42,14 @@ class Domain(FakeParticipant):
         return publisher
 
     def commit(self, publisher: Publisher) -> None:
+        self.commit_newest(publisher)
+        until(lambda: publisher.stats.uncommitted == 0)
+
+    def commit_newest(self, publisher: Publisher) -> None:
         newest = publisher._core.retention.newest.tolist()
         slices, terms = tuple(range(SLICES)), (1,) * SLICES
         commit = Commit("items", publisher.writer, "a", "", slices, terms, tuple(newest))
         self.say(channels.COMMITS, commit)
-        until(lambda: publisher.stats.uncommitted == 0)
 
     def numbers(self) -> dict[tuple[int, int], list[int]]:
         """The ids that node ``a`` was sent under each (slice, number)."""

@@ -6,7 +6,9 @@ import errno
 import os
 from contextlib import closing
 from pathlib import Path
+from threading import Thread
 
+import numpy as np
 import pytest
 from tests.unit.slices.outbox.domain import Domain, die, until
 
@@ -155,6 +157,26 @@ def test_the_holders_name_needs_no_room(tmp_path: Path, monkeypatch: pytest.Monk
         files.OutboxFolder(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [("flock", "cannot be locked: No locks"), ("posix_fallocate", "cannot be opened: No locks")],
+)
+def test_a_folder_that_cannot_be_used_is_told_in_words_and_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, said: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    opened = Path("/proc/self/fd")
+    before = len([*opened.iterdir()])
+    with monkeypatch.context() as patched:
+        patched.setattr(files.fcntl if function == "flock" else files.os, function, fail)
+        with pytest.raises(StorageError, match=said):
+            Domain().open(tmp_path)
+    assert len([*opened.iterdir()]) <= before
+    Domain().open(tmp_path).close()
+
+
 def test_another_topic_is_refused(domain: Domain, tmp_path: Path) -> None:
     domain.open(tmp_path).close()
     with pytest.raises(OutboxRefused, match="of topic 'items', 4 slices, domain 0, and not of"):
@@ -208,6 +230,58 @@ def test_a_full_outbox_blocks_until_something_is_committed(domain: Domain, tmp_p
     publisher.publish(b"x", id=1)
     publisher.flush()
     domain.commit(publisher)
+    publisher.close()
+
+
+def test_what_is_committed_makes_room_however_large_it_was(domain: Domain, tmp_path: Path) -> None:
+    publisher = domain.open(tmp_path, outbox_bytes=4 * MIB, linger_ms=1_000)
+    for number in range(4):
+        publisher.publish(bytes(200_000), id=number, timeout=2.0)
+        publisher.publish(bytes(1_950_000), id=number, timeout=2.0)
+        publisher.flush()
+        domain.commit(publisher)
+    publisher.close()
+
+
+def test_large_items_wait_for_a_disk_that_was_full(
+    domain: Domain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publisher = domain.open(tmp_path, outbox_bytes=4 * MIB)
+    publisher.publish(bytes(2_000_000), id=1)
+    publisher.flush()
+    real = os.posix_fallocate
+
+    def full(*_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files.os, "posix_fallocate", full)
+    domain.commit(publisher)
+    with pytest.raises(PublishTimeout, match=r"of 4194304 bytes.* raise publisher\.outbox_bytes"):
+        publisher.publish(bytes(2_000_000), id=2, timeout=0.2)
+    monkeypatch.setattr(files.os, "posix_fallocate", real)
+    publisher.publish(bytes(2_000_000), id=2, timeout=5.0)
+    publisher.flush()
+    domain.commit(publisher)
+    publisher.close()
+
+
+def test_many_items_go_through_a_small_outbox_in_parts(domain: Domain, tmp_path: Path) -> None:
+    publisher = domain.open(tmp_path, outbox_bytes=4 * MIB)
+    done = Thread(target=publisher.publish_columns, args=(np.zeros((8_000, 1_000), np.uint8),))
+    done.start()
+    until(lambda: domain.commit_newest(publisher) or publisher.committed == 8_000)
+    done.join()
+    publisher.close()
+
+
+def test_an_item_that_no_outbox_of_this_size_takes_is_refused(
+    domain: Domain, tmp_path: Path
+) -> None:
+    publisher = domain.open(tmp_path, outbox_bytes=4 * MIB)
+    with pytest.raises(UsageError, match=r"does not fit the outbox.* publisher\.outbox_bytes"):
+        publisher.publish(bytes(3_000_000))
+    with pytest.raises(UsageError, match="does not fit the outbox"):
+        publisher.publish_many([b"x", bytes(3_000_000)])
     publisher.close()
 
 

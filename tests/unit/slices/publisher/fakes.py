@@ -79,10 +79,12 @@ class FakeWriter:
 class FakeReader:
     """Hears what a test says."""
 
+    damaged = 0
+
     def __init__(self) -> None:
         self.said: list[Any] = []
 
-    def take(self) -> list[Any]:
+    def take(self, _limit: int = 0) -> list[Any]:
         said, self.said = self.said, []
         return said
 

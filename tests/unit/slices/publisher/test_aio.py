@@ -95,3 +95,64 @@ def test_one_that_waits_for_room_is_made_once_and_no_default_id_is_left_out() ->
         publisher._publisher = blocking
         asyncio.run(publish(publisher))
         assert domain.ids() == [1, 2]
+
+
+def test_says_that_it_is_closed_whatever_is_called() -> None:
+    domain = Domain(readers=1)
+
+    async def use(publisher: AsyncPublisher) -> None:
+        await publisher.close()
+        for call in (
+            publisher.publish(b"x"),
+            publisher.publish_many([b"x"]),
+            publisher.publish_columns([b"x"]),
+            publisher.flush(),
+        ):
+            with pytest.raises(ClosedError, match="publisher of topic 'items' is closed"):
+                await call
+
+    with opened(domain) as blocking:
+        publisher = AsyncPublisher("items")
+        publisher._publisher = blocking
+        asyncio.run(use(publisher))
+
+
+def test_two_tasks_that_open_it_open_one() -> None:
+    found: list[Congested] = []
+
+    def begin() -> Congested:
+        found.append(Congested())
+        return found[-1]
+
+    async def use() -> None:
+        publisher = AsyncPublisher("items")
+        publisher._open = begin  # type: ignore[assignment]
+        await asyncio.gather(publisher.open(), publisher.open())
+
+    asyncio.run(use())
+    assert len(found) == 1
+
+
+def test_one_that_was_opened_in_vain_is_closed() -> None:
+    begun, may_open, left = Event(), Event(), Event()
+
+    class Opened(Congested):
+        def close(self, timeout: float) -> None:
+            assert timeout == 0.0
+            left.set()
+
+    def begin() -> Opened:
+        begun.set()
+        assert may_open.wait(10.0)
+        return Opened()
+
+    async def use() -> None:
+        publisher = AsyncPublisher("items")
+        publisher._open = begin  # type: ignore[assignment]
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(publisher.open(), 0.01)
+
+    asyncio.run(use())
+    assert begun.is_set()
+    may_open.set()
+    assert left.wait(10.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from threading import Thread
 from typing import Any
 
@@ -40,6 +41,7 @@ from .fakes import LIMIT_S, FakeParticipant, leave_at_once, until
 from .items import SLICES, map_page
 
 DATA = channels.data("items")
+FOREVER = {"timeout": float("inf")}
 LONG_MS = 60_000
 """Longer than a test waits for an epoch to end by itself."""
 
@@ -462,3 +464,44 @@ def test_a_block_that_raises_waits_for_what_can_be_committed_and_tells_what_is_g
         assert domain.ids() == [1]  # nobody commits it, but it has left the process
         assert "ZeroDivisionError ended the block of a publisher of topic items" in caplog.text
         assert "1 item is given up" in caplog.text
+
+
+def test_one_may_wait_without_end(domain: Domain) -> None:
+    with opened(domain, retention_bytes=1 << 20) as publisher:
+        domain.own(publisher)
+        publisher.publish(bytes(1_000_000), id=1)
+        more = Thread(target=publisher.publish, args=(bytes(100_000),), kwargs=FOREVER, daemon=True)
+        more.start()
+        publisher.flush(**FOREVER)
+        domain.commit(publisher)
+        more.join(LIMIT_S)
+        publisher.flush(**FOREVER)
+        closing = Thread(target=publisher.close, kwargs=FOREVER, daemon=True)
+        closing.start()
+        domain.commit(publisher)
+        closing.join(LIMIT_S)
+        assert publisher.committed == 2
+
+
+@pytest.mark.parametrize("timeout", ["5", float("nan"), object()])
+def test_a_timeout_that_is_no_number_is_refused_and_nothing_is_lost_by_it(
+    domain: Domain, timeout: Any
+) -> None:
+    with opened(domain) as publisher:
+        for call in (publisher.flush, publisher.close, partial(publisher.wait_for_unit, 1)):
+            with pytest.raises(UsageError, match="give seconds"):
+                call(timeout=timeout)
+        with pytest.raises(UsageError, match="give seconds"):
+            publisher.publish(b"x", timeout=timeout)
+        assert publisher.publish(b"y")
+        assert publisher.stats.published == 1
+
+
+def test_who_is_told_of_a_failure_again_and_again_keeps_nothing_of_it(domain: Domain) -> None:
+    with opened(domain) as publisher:
+        publisher._shell._on_failure(ValueError("a test"))
+        for _ in range(100):
+            with pytest.raises(ValueError, match="a test") as raised:
+                publisher.publish(b"x")
+        assert len(raised.traceback) < 10
+        publisher._shell._failure = None

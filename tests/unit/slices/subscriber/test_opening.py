@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evenflow.config import Config
-from evenflow.errors import DomainError
+from evenflow.errors import ConfigError, DomainError
 from evenflow.mobile.messenger import messenger
 from evenflow.mobile.messenger.messenger import Messenger
 from evenflow.slices.subscriber import subscriber
@@ -44,6 +44,28 @@ def test_a_subscriber_without_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DomainError):
         Subscriber("items", config=Config())
     assert domain.closed == ["waiter", "reader", "reader", "participant"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "said"),
+    [
+        ("senders", "car-7", "a list of names"),
+        ("senders", [7], "a list of names"),
+        ("senders", 7, "a list of names"),
+        ("slices", 3, "a list of numbers"),
+        ("slices", ["3"], "below 100"),
+        ("slices", [1.5], "below 100"),
+        ("slices", [100], "below 100"),
+        ("queue_bytes", "1", "a whole number"),
+        ("queue_bytes", 0, "a whole number"),
+    ],
+)
+def test_what_a_subscriber_cannot_use_is_told_before_it_enters_the_domain(
+    argument: str, value: Any, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscriber, "enter", lambda _: pytest.fail("it entered"))
+    with pytest.raises(ConfigError, match=said):
+        Subscriber("items", config=Config(), **{argument: value})
 
 
 def test_a_subscriber_in_a_participant_of_the_programs_own() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evenflow.errors import ClosedError
+from evenflow.errors import ClosedError, UsageError
 from evenflow.slices.subscriber.reception import Reception
 
 
@@ -67,13 +67,25 @@ def test_a_failure_is_raised_after_what_came_before_it() -> None:
     place = Place()
     numbers = Numbers(place, 1, 2, ValueError("no more"))
     assert [next(numbers), next(numbers)] == [1, 2]
-    for _ in range(2):
-        with pytest.raises(ValueError, match="no more"):
+    for _ in range(20):
+        with pytest.raises(ValueError, match="no more") as raised:
             next(numbers)
+    assert len(raised.traceback) < 10, "it keeps nothing of those who were told before"
     numbers.close()
     assert place.closed == ["waiter", "participant"]
     with pytest.raises(ClosedError):
         numbers.receive(0.0)
+
+
+def test_one_may_wait_without_end_and_not_for_something_that_is_no_time() -> None:
+    place = Place()
+    with Numbers(place) as numbers:
+        with pytest.raises(UsageError, match="give seconds"):
+            numbers.receive(timeout="1")  # type: ignore[arg-type]
+        numbers._incoming.append(7)
+        later = threading.Timer(0.05, place.turns.release)
+        later.start()
+        assert numbers.receive(timeout=float("inf")) == 7
 
 
 def test_a_loop_ends_when_its_participant_is_closed() -> None:

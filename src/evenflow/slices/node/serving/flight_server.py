@@ -27,9 +27,12 @@ A refusal is an error whose ``extra_info`` is the reason (``moved``, ``later``, 
 from __future__ import annotations
 
 import logging
+import os
 import socket
+from contextlib import suppress
 from dataclasses import replace
 from ipaddress import ip_address
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 
 import psutil
@@ -68,6 +71,9 @@ if TYPE_CHECKING:
     Tell = Callable[[SliceReads], object]
 
 WRONG: Final = "wrong"
+FINISH_S: Final = 5.0
+"""How long readers have to finish what they are reading from a node that leaves."""
+AGAIN_S: Final = 0.2
 _LOG = logging.getLogger(__name__)
 
 
@@ -128,6 +134,18 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         self._held = held
         self._directory = directory
         self._tell = tell
+
+    def leave(self) -> None:
+        """Answer nobody any more. Who is reading may finish; who stands still is broken off.
+
+        Flight itself would wait for a reader that was stopped, with its connection, for ever.
+        """
+        ending = Thread(target=self.shutdown, name="evenflow-flight-end", daemon=True)
+        ending.start()
+        ending.join(FINISH_S)
+        while ending.is_alive():
+            break_off(self.port)
+            ending.join(AGAIN_S)
 
     def do_get(self, context: Any, ticket: Any) -> Any:  # noqa: ARG002 - Flight calls it so
         """Stream what a ticket asks for."""
@@ -205,6 +223,15 @@ def _unavailable(refusal: Refusal) -> Exception:
 def _stream(batches: list[Batch], *, headed: bool) -> Iterator[tuple[Any, bytes]]:
     for record, pieces in record_batches(batches, headed=headed):
         yield record, spans_of(pieces).encode()
+
+
+def break_off(port: int) -> None:
+    """End all connections that others have at a port of this process; they may ask elsewhere."""
+    for one in psutil.Process().net_connections("tcp"):
+        if one.status != psutil.CONN_LISTEN and one.laddr.port == port:
+            with suppress(OSError), socket.socket(fileno=os.dup(one.fd)) as connection:
+                if connection.getsockname()[1] == port:  # not closed, and another's, meanwhile
+                    connection.shutdown(socket.SHUT_RDWR)
 
 
 def address_of(interface: str) -> str:

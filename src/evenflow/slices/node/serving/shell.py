@@ -74,7 +74,7 @@ class ServingShell:
                 directory=self._directory,
                 tell=reads.write,
             )
-            opened.callback(self._flight.shutdown)
+            opened.callback(self._flight.leave)
             self._opened = opened.pop_all()
         serving.address = self._flight.address
 
