@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenflow.closing import Closing
 from evenflow.errors import StorageError
+from evenflow.folders import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,7 +54,7 @@ class Marks(Closing):
     def __init__(self, file: Path) -> None:
         self._file = file
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(file.parent)
             self._writer = self._open()
             self._writer.executescript(_TABLES)
             # A reader of its own: it does not wait while the other one syncs.

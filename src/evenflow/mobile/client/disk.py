@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evenflow.errors import OutboxRefused, StorageError
+from evenflow.folders import make_folder
 from evenflow.forking import watch, watch_no_more
 from evenflow.mobile.client.events import (
     DropItem,
@@ -83,7 +84,7 @@ class ClientDisk:
         self.folder = folder
         self._path = folder / FILE
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise StorageError(str(folder), f"cannot be an outbox: {error.strerror}") from None

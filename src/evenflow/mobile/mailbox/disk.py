@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenflow.closing import Closing
 from evenflow.errors import StorageError
-from evenflow.mobile.mailbox.folder import lock_folder, sync_folder
+from evenflow.folders import sync_folder
+from evenflow.mobile.mailbox.folder import lock_folder
 from evenflow.mobile.mailbox.records import KeptLetter, KnownNode, Memory
 from evenflow.mobile.mailbox.settings import REMEMBERED
 from evenflow.model.ids import NodeId

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from evenflow.errors import StorageError
+from evenflow.folders import make_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +27,7 @@ def lock_folder(folder: Path) -> int:
         StorageError: Another process uses it, or it cannot be made.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise StorageError(str(folder), f"cannot hold a mailbox: {error.strerror}") from None
@@ -45,13 +46,3 @@ def lock_folder(folder: Path) -> int:
         holder = f"process {os.getpid()} on {socket.gethostname()} since {since}\n"
         os.pwrite(lock, holder.encode(), 0)
     return lock
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last, and its own: a file is of no use when nobody finds it."""
-    for one in (folder, folder.parent):
-        opened = os.open(one, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)

@@ -20,6 +20,7 @@ import threading
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from evenflow.errors import DecodeError, StorageError
+from evenflow.folders import make_folder
 from evenflow.overlay.broker.full_disk import explained
 from evenflow.overlay.protocol.codec import Codec
 from evenflow.overlay.protocol.messages import Member, Message, PublisherState, ShelfId
@@ -67,7 +68,7 @@ class SqliteStore:
         self._failure: StorageError | None = None
         self._committing = threading.Lock()
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             raise StorageError(str(path), explained(error, path)) from None
