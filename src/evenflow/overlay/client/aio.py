@@ -21,6 +21,7 @@ from evenflow.errors import (
     UsageError,
 )
 from evenflow.loops.watched import WatchedTasks
+from evenflow.overlay.client.arguments import a_level, a_time
 from evenflow.overlay.client.core import NOW, Publishing, Reading, Requester
 from evenflow.overlay.client.following import Following
 from evenflow.overlay.client.link import BEAT_S, ClientLink
@@ -134,7 +135,7 @@ class AsyncClient(ClientLink):
         publishing = self._publishing.get(topic)
         if publishing is None:
             geographic_hash(topic)
-            publishing = Publishing(topic, self._rng.getrandbits(61) + 1, level)
+            publishing = Publishing(topic, self._rng.getrandbits(61) + 1, a_level(level))
             self._publishing[topic], self._stored[topic] = publishing, deque()
         while publishing.unacknowledged_bytes > MOST_UNSTORED:
             async with self._limit(f"publish to {topic!r}", publishing):
@@ -156,7 +157,7 @@ class AsyncClient(ClientLink):
             raise OverlayError(
                 f"publisher {publisher} of {topic!r}: it publishes already, or has no number"
             )
-        self._publishing[topic] = Publishing(topic, publisher, level)
+        self._publishing[topic] = Publishing(topic, publisher, a_level(level))
         self._stored[topic] = deque()
 
     async def subscribe(
@@ -170,7 +171,8 @@ class AsyncClient(ClientLink):
             ClosedError: The client was closed meanwhile.
         """
         number = self._rng.getrandbits(61) + 1
-        following = Following(topic, level, NOW if start is None else max(1, start), number)
+        begin = NOW if start is None else max(1, a_time("start", start))
+        following = Following(topic, a_level(level), begin, number)
         self._following[number] = following
         try:
             async for message in self._read(following):
@@ -190,9 +192,10 @@ class AsyncClient(ClientLink):
             ClosedError: The client was closed before the end was reached.
             UnknownTopic: There is no such topic.
         """
-        if end is not None and end <= start:
+        begin, until = a_time("start", start), NOW if end is None else a_time("end", end)
+        if end is not None and until <= begin:
             return
-        reading = Reading(topic, 0, max(1, start), NOW if end is None else end)
+        reading = Reading(topic, 0, max(1, begin), until)
         async for message in self._read(reading):
             yield message
 
@@ -201,14 +204,14 @@ class AsyncClient(ClientLink):
 
         At level 0 a topic that is not there is not made, but an `UnknownTopic`.
         """
-        reading = Reading(topic, level, NOW, NOW)
+        reading = Reading(topic, a_level(level), NOW, NOW)
         async for _ in self._read(reading):
             pass
         return reading.until
 
     async def ensure(self, topic: str, *, level: int = DEFAULT_LEVEL) -> None:
         """Make a topic unless it is there."""
-        async for _ in self._read(Reading(topic, level, 1, 2)):
+        async for _ in self._read(Reading(topic, a_level(level), 1, 2)):
             pass
 
     async def move(self, topic: str, to: Coordinate) -> DelegateList:
@@ -235,7 +238,7 @@ class AsyncClient(ClientLink):
         """
         self._check_open()
         home = ShelfId(topic, geographic_hash(topic))
-        self._send(home.coordinate, "", Trim(home, before), next(self._numbers))
+        self._send(home.coordinate, "", Trim(home, a_time("before", before)), next(self._numbers))
 
     async def retire(self, topic: str) -> DelegateList:
         """Let the topic's home take what is published from now on."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenflow.errors import ClosedError, EvenflowError, PeerError, StoreRefused
+from evenflow.errors import ClosedError, EvenflowError, PeerError, StoreRefused, UsageError
 from evenflow.overlay.client.aio import AsyncClient
 from evenflow.overlay.protocol.messages import Failed, Message
 from evenflow.overlay.space.coordinate import Coordinate
@@ -86,6 +86,36 @@ def test_what_is_cut_short_by_closing_the_client_does_not_look_complete(
             await client.close()
             with pytest.raises(ClosedError):
                 await asked
+
+    monkeypatch.setattr(AsyncClient, "_connect", unconnected)
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (lambda client: all_of(client.read("meters", 1, 1 << 64)), "end is 18446744073709551616"),
+        (lambda client: all_of(client.read("meters", 1 << 62 | 1)), "start is"),
+        (lambda client: all_of(client.read("meters", 1.5)), "start is 1.5: give whole nanosec"),
+        (lambda client: all_of(client.subscribe("meters", start=1 << 64)), "start is"),
+        (lambda client: all_of(client.subscribe("meters", level=7)), "level 7: choose 1, 2 or 3"),
+        (lambda client: client.trim("meters", 1 << 64), "before is"),
+        (lambda client: client.now("meters", level=-1), "level -1: choose 1, 2 or 3"),
+        (lambda client: client.ensure("meters", level=1 << 64), "choose 1, 2 or 3"),
+        (lambda client: client.publish("meters", b"1", level=7), "level 7: choose 1, 2 or 3"),
+    ],
+)
+def test_numbers_that_brokers_would_drop_in_silence_are_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+    ask: Callable[[AsyncClient], Coroutine[Any, Any, Any]],
+    told: str,
+) -> None:
+    async def play() -> None:
+        async with asyncio.timeout(20), AsyncClient(["127.0.0.1:1"]) as client:
+            with pytest.raises(UsageError, match=told):
+                await ask(client)
+            assert not client._publishing
+            assert not client._due
 
     monkeypatch.setattr(AsyncClient, "_connect", unconnected)
     asyncio.run(play())
