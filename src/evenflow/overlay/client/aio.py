@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,10 @@ if TYPE_CHECKING:
 DEFAULT_LEVEL = 2
 MOST_UNSTORED = 16 << 20
 """Payload of a topic that may wait for its acknowledgement; then publishing waits."""
+TELL_S = 60.0
+"""How often it is told that subscribers wait for brokers."""
+
+_log = logging.getLogger(__name__)
 
 
 class AsyncClient(ClientLink):
@@ -61,6 +66,7 @@ class AsyncClient(ClientLink):
         self._publishing: dict[str, Publishing] = {}
         self._stored: dict[str, deque[tuple[int, asyncio.Future[int]]]] = {}
         self._reading: dict[Reading, asyncio.Event] = {}
+        self._next_told = 0.0
         self._tasks = WatchedTasks(self._fail)
 
     async def __aenter__(self) -> AsyncClient:
@@ -166,6 +172,7 @@ class AsyncClient(ClientLink):
         """Yield every message from a time on (now, unless told), each once, without end.
 
         The topic's broker keeps the subscription and pushes what comes, wherever the topic goes.
+        When no broker answers it waits until one does, and says so in the log.
 
         Raises:
             ClosedError: The client was closed meanwhile.
@@ -290,10 +297,22 @@ class AsyncClient(ClientLink):
                     async with self._limit(f"read of {reading.topic!r}", reading):
                         await event.wait()
                 else:
-                    await event.wait()
+                    await self._wait_for_more(event, reading)
         finally:
             del self._reading[reading]
             self._forget(reading)
+
+    async def _wait_for_more(self, event: asyncio.Event, reading: Reading) -> None:
+        """Wait without end; say so when it is the brokers that are waited for."""
+        while not event.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.timeout_s):
+                    await event.wait()
+                    return
+            why = self._whom_asked() if self._access is None else reading.waiting
+            if why and time.monotonic() >= self._next_told:
+                self._next_told = time.monotonic() + TELL_S
+                _log.warning("nothing is heard of %r: %s", reading.topic, why)
 
     def _on_answered(self, requester: Requester) -> None:
         if isinstance(requester, Publishing):

@@ -121,6 +121,23 @@ def test_numbers_that_brokers_would_drop_in_silence_are_refused_at_once(
     asyncio.run(play())
 
 
+def test_a_subscriber_that_no_broker_answers_waits_and_says_so_once_for_all(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def play() -> None:
+        async with asyncio.timeout(20), AsyncClient(["127.0.0.1:1"], timeout_s=0.05) as client:
+            tasks = [asyncio.create_task(all_of(client.subscribe(f"t{n}"))) for n in range(3)]
+            await asyncio.sleep(0.4)
+            assert not any(task.done() for task in tasks)
+            await client.close()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(play())
+    (told,) = caplog.messages
+    assert "nothing is heard of 't" in told
+    assert "no broker answers at 127.0.0.1:1" in told
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_what_came_before_the_client_was_closed_is_given_and_only_the_whole_of_it_ends_well(
     monkeypatch: pytest.MonkeyPatch, *, whole: bool
