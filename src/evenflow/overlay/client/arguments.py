@@ -17,7 +17,7 @@ HIGHEST_LEVEL: Final = 3
 
 def a_level(level: int) -> int:
     """Return a resilience level; 0: a topic that is not there is not made."""
-    if not isinstance(level, int) or not 0 <= level <= HIGHEST_LEVEL:
+    if level not in range(HIGHEST_LEVEL + 1):
         raise UsageError(f"resilience level {level!r}: choose 1, 2 or 3 (0: make no topic)")
     return level
 
