@@ -88,6 +88,20 @@ def test_what_cannot_be_processed_is_put_aside_and_published_again(config, capsy
         assert command(config, capsys, "list")["letters"] == []
 
 
+@pytest.mark.timeout(60)
+def test_a_replay_of_what_fails_again_at_once_ends_and_leaves_new_letters(config, capsys):
+    application = Application(7, 9)
+    with Balancer(config=config), node_of(config, application):
+        publish(config, *range(1, 21))
+        assert wait_until(lambda: len(list_letters("items", config)) == 2, 20)
+        before = {one.identity for one in list_letters("items", config)}
+        assert command(config, capsys, "replay")["replayed"] >= 2
+        assert wait_until(lambda: len(list_letters("items", config)) == 2, 20)
+        again = list_letters("items", config)
+        assert sorted(one.id for one in again) == [7, 9]
+        assert before.isdisjoint(one.identity for one in again)
+
+
 def test_letters_outlive_every_process_and_can_be_dropped(config, capsys):
     with Balancer(config=config), node_of(config, Application(3)) as node:
         publish(config, *range(1, 6))

@@ -144,12 +144,19 @@ class Work:
             self.fault = fault
 
     def _archive(self, stop: StopSignal) -> None:
-        archiver = self._begun(stop)
-        if archiver is not None:
-            with archiver:
-                self._archiver = archiver
-                say(f"archiving {self.topic}")
-                archiver.run(lambda: stop.given)
+        try:
+            archiver = self._begun(stop)
+            if archiver is not None:
+                with archiver:
+                    self._archiver = archiver
+                    say(f"archiving {self.topic}")
+                    archiver.run(lambda: stop.given)
+        except NameTaken:
+            raise NameTaken(
+                f"topic {self.topic!r}",
+                "another process archives it already, and one does it all; stop that one first"
+                " if this one is to take its place",
+            ) from None
 
     def _begun(self, stop: StopSignal) -> Archiver | None:
         """Begin, as soon as the topic's nodes and the brokers are there; None: stopped before."""
@@ -158,11 +165,7 @@ class Work:
             try:
                 return self._begin()
             except NameTaken:
-                raise NameTaken(
-                    f"topic {self.topic!r}",
-                    "another process archives it already, and one does it all; stop that one first"
-                    " if this one is to take its place",
-                ) from None
+                raise
             except (DomainError, StoreTimeout) as error:
                 if told != (told := str(error)):
                     say(f"waiting: {error}")

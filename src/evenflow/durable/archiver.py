@@ -70,6 +70,8 @@ class Archiver(Closing):
         self._archive = Archive(self._client, topic, config.store.level)
         self._unsure = False
         """Whether the newest bundle may be in the archive, or not."""
+        self._forgotten: Position | None = None
+        """Where it was when the nodes had forgotten what follows."""
         self.items = 0
         """Items stored since start."""
         with contextlib.ExitStack() as stack:
@@ -116,7 +118,8 @@ class Archiver(Closing):
                 count = self.work()
             except (StoreTimeout, ReadFailed) as error:
                 if isinstance(error, ReadFailed) and error.forgotten:
-                    raise _lost(error) from error
+                    self._look_again(error)
+                    continue
                 # Brokers or nodes are away: what is not committed waits at the nodes.
                 _log.warning("nothing is stored for now: %s", error)
                 time.sleep(GATHER_S)
@@ -125,6 +128,16 @@ class Archiver(Closing):
                     _log.info("%s stored", counted(count, "item"))
                 if count < MOST_ITEMS // 2:
                     time.sleep(GATHER_S)
+
+    def _look_again(self, error: ReadFailed) -> None:
+        """The nodes have forgotten what is wanted: another may have archived it meanwhile.
+
+        Raises:
+            ReadFailed: They have, and the archive has come no further.
+        """
+        if self._forgotten == self._position:
+            raise _lost(error) from error
+        self._forgotten, self._unsure = self._position, True
 
     def let_go(self) -> None:
         """Wait for no broker any more, nor let `run`, in its thread: that raises `ClosedError`."""

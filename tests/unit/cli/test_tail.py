@@ -55,6 +55,11 @@ def test_an_item_is_a_line_whatever_is_in_it() -> None:
     assert row["headers"] == {}
 
 
+@pytest.mark.parametrize("time_us", [1_700_000_000_000_000_000, -(1 << 63), (1 << 63) - 1])
+def test_a_time_that_is_in_no_calendar_is_shown_as_a_number(time_us: int) -> None:
+    assert line_of(3, ITEM._replace(time=time_us), as_json=False).startswith(f"{time_us}us 3 car-7")
+
+
 def test_headers_are_shown() -> None:
     headed = ITEM._replace(headers={"type": b"json", "raw": b"\xff"})
     line = line_of(3, headed, as_json=False)

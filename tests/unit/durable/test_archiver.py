@@ -119,6 +119,30 @@ def test_items_that_were_forgotten_end_the_archiver_in_words(
         one.run(lambda: False)
 
 
+def test_what_another_archived_while_this_one_stood_still_is_not_lost(
+    parts: tuple[Archiver, Live, Failing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, live, store = parts
+    live.closed = 2
+    assert one.work() == 2
+    other = Archive(store, "fleet", 2)  # type: ignore[arg-type]
+    other.open()
+    other.add(bundle(2, 4), up_to(4))
+    read = live.read
+
+    def kept(start: Position, end: Position) -> list[Any]:
+        if start[WRITER] < 4:
+            raise ReadFailed("fleet", [1], "forgotten", forgotten=True)
+        return read(start, end)
+
+    monkeypatch.setattr(live, "read", kept)
+    monkeypatch.setattr(archiver, "GATHER_S", 0.0)
+    live.closed = 6
+    one.run(lambda: live.commits[-1] == up_to(6))
+    assert live.commits == [NOWHERE, up_to(2), up_to(4), up_to(6)]
+    assert numbers(Archive(store, "fleet", 0)) == [1, 2, 3, 4, 5, 6]  # type: ignore[arg-type]
+
+
 def test_an_archiver_that_nobody_answers_pauses_before_it_asks_again(
     parts: tuple[Archiver, Live, Failing], monkeypatch: pytest.MonkeyPatch
 ) -> None:

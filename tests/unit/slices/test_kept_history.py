@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from evenflow.config.spans import Keep
-from evenflow.model.messages import CutStage, EpochClose, WriterCut
+from evenflow.model.messages import ConsumerCommit, CutStage, EpochClose, Ledger, WriterCut
 from evenflow.slices.ending.kept_streams import MOST_STREAMS, KeptStreams
 from evenflow.slices.ending.records import Ended
 from evenflow.slices.node.settings import NodeSettings
@@ -177,8 +177,6 @@ def core_that_keeps(keep: Keep, retention_bytes: int = 10_000) -> PublisherCore:
 
 def fill(core: PublisherCore, now: float) -> float:
     """Publish an epoch that every consumer commits; fails when there is no room."""
-    from evenflow.model.messages import ConsumerCommit, Ledger  # noqa: PLC0415
-
     if not core.ledger.version:
         core.handle(Ledger(TOPIC, 1, (), (), (), ("q",), (1,)), now)
     size = item_bytes("sim", b"x" * 500)
@@ -203,6 +201,31 @@ def test_publishing_never_waits_for_it_and_it_stays_within_its_bound(keep: Keep,
     assert core.retention.settled_items > 3
     assert core.retention.settled_items == core.retention.items
     assert core.forgetting.forgotten_items == 100 - core.retention.items
+
+
+@pytest.mark.parametrize("keep", [Keep(seconds=5.0), Keep(octets=3_000)])
+def test_what_a_newcomer_has_still_to_read_is_history_no_more_and_stays(keep: Keep) -> None:
+    core, now = core_that_keeps(keep, 1 << 20), 0.0
+    for _ in range(10):
+        now = fill(core, now)
+    begin = core.epochs.committed
+    assert 0 < begin < 9
+
+    def newcomer_is_at(epoch: int, number: int) -> None:
+        core.handle_consumer(ConsumerCommit(TOPIC, "n", number, (1,), (epoch,), ended=False), now)
+
+    newcomer_is_at(begin, 1)
+    core.handle(Ledger(TOPIC, 2, (), (), (), ("n", "q"), (1, 1)), now)
+    for _ in range(10):
+        now = fill(core, now)
+    assert core.epochs.committed == begin
+    newcomer_is_at(begin + 2, 2)
+    now = fill(core, now)
+    assert core.epochs.committed == begin + 2
+    for version in range(3, 7):  # it is released
+        core.handle(Ledger(TOPIC, version, (), (), (), ("q",), (1,)), now)
+        now = fill(core, now)
+    assert core.epochs.committed > begin + 8
 
 
 def test_an_idle_publisher_says_no_more_because_of_it_than_that_it_is_there() -> None:

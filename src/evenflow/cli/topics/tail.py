@@ -119,10 +119,17 @@ def line_of(slice_id: int, item: Item, *, as_json: bool) -> str:
     if as_json:
         row: dict[str, Any] = {"slice": slice_id, **item._asdict(), "payload": payload}
         return json.dumps(row | {"headers": headers})
-    when = datetime.fromtimestamp(item.time / 1e6, UTC)
-    head = f"{when:%Y-%m-%d %H:%M:%S.%f} {slice_id} {item.sender} {item.id}"
+    head = f"{_when(item.time)} {slice_id} {item.sender} {item.id}"
     said = ", ".join(f"{_shown(name)}={_shown(value)}" for name, value in headers.items())
     return f"{head} {f'[{said}] ' if said else ''}{_shown(payload)}"
+
+
+def _when(time_us: int) -> str:
+    """A time; as a number when no calendar has it: whoever published it counts in another unit."""
+    try:
+        return f"{datetime.fromtimestamp(time_us / 1e6, UTC):%Y-%m-%d %H:%M:%S.%f}"
+    except (ValueError, OverflowError, OSError):
+        return f"{time_us}us"
 
 
 def _text(value: bytes) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from evenflow.errors import (
     UsageError,
 )
 from evenflow.loops.watched import WatchedTasks
+from evenflow.overlay.client.arguments import a_level, a_time
 from evenflow.overlay.client.core import NOW, Publishing, Reading, Requester
 from evenflow.overlay.client.following import Following
 from evenflow.overlay.client.link import BEAT_S, ClientLink
@@ -45,6 +47,10 @@ if TYPE_CHECKING:
 DEFAULT_LEVEL = 2
 MOST_UNSTORED = 16 << 20
 """Payload of a topic that may wait for its acknowledgement; then publishing waits."""
+TELL_S = 60.0
+"""How often it is told that subscribers wait for brokers."""
+
+_log = logging.getLogger(__name__)
 
 
 class AsyncClient(ClientLink):
@@ -60,6 +66,7 @@ class AsyncClient(ClientLink):
         self._publishing: dict[str, Publishing] = {}
         self._stored: dict[str, deque[tuple[int, asyncio.Future[int]]]] = {}
         self._reading: dict[Reading, asyncio.Event] = {}
+        self._next_told = 0.0
         self._tasks = WatchedTasks(self._fail)
 
     async def __aenter__(self) -> AsyncClient:
@@ -134,7 +141,7 @@ class AsyncClient(ClientLink):
         publishing = self._publishing.get(topic)
         if publishing is None:
             geographic_hash(topic)
-            publishing = Publishing(topic, self._rng.getrandbits(61) + 1, level)
+            publishing = Publishing(topic, self._rng.getrandbits(61) + 1, a_level(level))
             self._publishing[topic], self._stored[topic] = publishing, deque()
         while publishing.unacknowledged_bytes > MOST_UNSTORED:
             async with self._limit(f"publish to {topic!r}", publishing):
@@ -156,7 +163,7 @@ class AsyncClient(ClientLink):
             raise OverlayError(
                 f"publisher {publisher} of {topic!r}: it publishes already, or has no number"
             )
-        self._publishing[topic] = Publishing(topic, publisher, level)
+        self._publishing[topic] = Publishing(topic, publisher, a_level(level))
         self._stored[topic] = deque()
 
     async def subscribe(
@@ -165,12 +172,14 @@ class AsyncClient(ClientLink):
         """Yield every message from a time on (now, unless told), each once, without end.
 
         The topic's broker keeps the subscription and pushes what comes, wherever the topic goes.
+        When no broker answers it waits until one does, and says so in the log.
 
         Raises:
             ClosedError: The client was closed meanwhile.
         """
         number = self._rng.getrandbits(61) + 1
-        following = Following(topic, level, NOW if start is None else max(1, start), number)
+        begin = NOW if start is None else max(1, a_time("start", start))
+        following = Following(topic, a_level(level), begin, number)
         self._following[number] = following
         try:
             async for message in self._read(following):
@@ -190,9 +199,10 @@ class AsyncClient(ClientLink):
             ClosedError: The client was closed before the end was reached.
             UnknownTopic: There is no such topic.
         """
-        if end is not None and end <= start:
+        begin, until = a_time("start", start), NOW if end is None else a_time("end", end)
+        if end is not None and until <= begin:
             return
-        reading = Reading(topic, 0, max(1, start), NOW if end is None else end)
+        reading = Reading(topic, 0, max(1, begin), until)
         async for message in self._read(reading):
             yield message
 
@@ -201,14 +211,14 @@ class AsyncClient(ClientLink):
 
         At level 0 a topic that is not there is not made, but an `UnknownTopic`.
         """
-        reading = Reading(topic, level, NOW, NOW)
+        reading = Reading(topic, a_level(level), NOW, NOW)
         async for _ in self._read(reading):
             pass
         return reading.until
 
     async def ensure(self, topic: str, *, level: int = DEFAULT_LEVEL) -> None:
         """Make a topic unless it is there."""
-        async for _ in self._read(Reading(topic, level, 1, 2)):
+        async for _ in self._read(Reading(topic, a_level(level), 1, 2)):
             pass
 
     async def move(self, topic: str, to: Coordinate) -> DelegateList:
@@ -235,7 +245,7 @@ class AsyncClient(ClientLink):
         """
         self._check_open()
         home = ShelfId(topic, geographic_hash(topic))
-        self._send(home.coordinate, "", Trim(home, before), next(self._numbers))
+        self._send(home.coordinate, "", Trim(home, a_time("before", before)), next(self._numbers))
 
     async def retire(self, topic: str) -> DelegateList:
         """Let the topic's home take what is published from now on."""
@@ -287,10 +297,22 @@ class AsyncClient(ClientLink):
                     async with self._limit(f"read of {reading.topic!r}", reading):
                         await event.wait()
                 else:
-                    await event.wait()
+                    await self._wait_for_more(event, reading)
         finally:
             del self._reading[reading]
             self._forget(reading)
+
+    async def _wait_for_more(self, event: asyncio.Event, reading: Reading) -> None:
+        """Wait without end; say so when it is the brokers that are waited for."""
+        while not event.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.timeout_s):
+                    await event.wait()
+                    return
+            why = self._whom_asked() if self._access is None else reading.waiting
+            if why and time.monotonic() >= self._next_told:
+                self._next_told = time.monotonic() + TELL_S
+                _log.warning("nothing is heard of %r: %s", reading.topic, why)
 
     def _on_answered(self, requester: Requester) -> None:
         if isinstance(requester, Publishing):

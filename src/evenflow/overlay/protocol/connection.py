@@ -2,13 +2,15 @@
 
 Shared by brokers and clients. A damaged stream is closed. So is the connection of a peer that reads
 too slowly, when `MOST_UNSENT` bytes wait for it: what was sent to it counts as lost and is sent
-again.
+again. Of a peer that is gone with its host, or behind a broken path for good, the system tells
+within two minutes, also when nothing is sent to it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from typing import TYPE_CHECKING, Any, cast
 
 from evenflow.errors import DecodeError
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST_UNSENT = 32 << 20
+KEEPALIVE = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 20), ("TCP_KEEPCNT", 3))
+"""When the system asks whether the peer is there, and how often in vain, where that can be set."""
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +59,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Note the transport (called by asyncio)."""
         self._transport = cast("asyncio.Transport", transport)
+        _keep_alive(transport.get_extra_info("socket"))
         if self._on_open is not None:
             self._on_open(self)
 
@@ -104,6 +109,15 @@ class Connection(asyncio.Protocol):
         """End the connection."""
         if self._transport is not None:
             self._transport.close()
+
+
+def _keep_alive(tcp: socket.socket | None) -> None:
+    if tcp is None:
+        return
+    tcp.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEPALIVE:
+        if hasattr(socket, name):
+            tcp.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def parse_address(text: str) -> tuple[str, int]:

@@ -149,6 +149,12 @@ class Following(Closing):
         """Everything up to here is committed."""
         return self._position
 
+    @property
+    def newest(self) -> Position:
+        """What is there now: no later item is behind this position."""
+        position = self._position
+        return self._follower.ask(lambda core: core.closed().merged(core.latest(position)))
+
     def __iter__(self) -> Self:
         return self
 

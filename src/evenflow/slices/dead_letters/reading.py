@@ -3,7 +3,8 @@
 Who replays or drops is the consumer `DEAD` of ``TOPIC.dead``: what it has committed is gone. Items
 are published again with their sender, id, time, payload and headers. A batch of letters is
 committed when they are acknowledged; who is killed in between publishes the items of that batch
-again next time.
+again next time. It ends with the letters that were there at its beginning: what fails again is put
+aside again at once, and may go on failing for ever.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ def settle_letters(topic: str, config: Config, publisher: Publisher | None) -> i
     seen: set[tuple[str, str, int, int]] = set()
     dead_name = config.topic(topic).dead_name
     with follow(dead_name, DEAD, config=config, timeout=QUIET_S) as following:
+        newest = following.newest
         for batch in following:
             letters = [one for one in _letters(batch) if one.identity not in seen]
             for letter in once(letters):
@@ -67,6 +69,9 @@ def settle_letters(topic: str, config: Config, publisher: Publisher | None) -> i
                     )  # fmt: skip
             if publisher is not None:
                 publisher.flush()
+            following.commit()
+            if following.position.covers(newest):
+                break
     return len(seen)
 
 

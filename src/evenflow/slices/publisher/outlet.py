@@ -212,8 +212,9 @@ class Outlet:
         core, outbox = self._core, self._outbox
         assert outbox is not None
         state = outbox.state.begun(plan.writer)
-        # An epoch that was announced is never added to, also by who opens the outbox next.
-        state.serial, state.epoch = core.sealing.serial, core.sealing.epoch
+        # An epoch that was announced is never added to, also by who opens the outbox next; nor is
+        # one announced that has no items.
+        state.serial, state.epoch = core.sealing.serial, core.epochs.ended
         state.unit = outbox.newest_unit
         state.committed_items, state.committed_epoch = core.counts.committed, plan.epoch
         state.terms[:] = plan.fencing.newest

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 MOST_GONE: Final = 1_000
 """Writers that are remembered though nobody hears them: they may come back."""
+MOST_LEFT: Final = 100
+"""Writers that are remembered though they have left: items of them may come late."""
 
 
 class SubscriberCore:
@@ -56,6 +58,7 @@ class SubscriberCore:
         """Of each writer, for each slice."""
         self._from_beginning: set[int] = set()
         self._gone: dict[int, None] = {}
+        self._left: dict[int, None] = {}
         self._ledger = LedgerView()
         self._missing_of_ended = 0
 
@@ -89,7 +92,7 @@ class SubscriberCore:
             if writer in self._from_beginning or slice_id in self._seen.get(writer, {}):
                 self._seen_of(writer, slice_id, 1).announce(last)
         if close.closing:
-            self._forget(writer)
+            self._on_left(writer)
 
     def on_ledger(self, message: Ledger | WriterCut) -> None:
         """The balancer says which writers have ended, and where."""
@@ -102,10 +105,20 @@ class SubscriberCore:
 
     def on_writer_gone(self, writer: int) -> None:
         """A publisher is heard no more; should it come back, its numbers go on."""
-        if writer in self._seen:
+        if writer in self._seen and writer not in self._left:
             self._gone[writer] = None
             while len(self._gone) > MOST_GONE:
                 self._forget(next(iter(self._gone)))
+
+    def _on_left(self, writer: int) -> None:
+        """A publisher has left; what was lost on the way here may be sent again, and come late."""
+        if self._ledger.cut(writer) is not None:
+            self._forget(writer)
+            return
+        self._gone.pop(writer, None)
+        self._left[writer] = None
+        while len(self._left) > MOST_LEFT:
+            self._forget(next(iter(self._left)))
 
     @property
     def missing(self) -> int:
@@ -141,6 +154,7 @@ class SubscriberCore:
 
     def _forget(self, writer: int) -> None:
         self._gone.pop(writer, None)
+        self._left.pop(writer, None)
         self._from_beginning.discard(writer)
         if writer in self._seen:
             self._missing_of_ended += self._missing_of(writer)

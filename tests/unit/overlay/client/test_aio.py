@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenflow.errors import ClosedError, EvenflowError, PeerError, StoreRefused
+from evenflow.errors import ClosedError, EvenflowError, PeerError, StoreRefused, UsageError
 from evenflow.overlay.client.aio import AsyncClient
 from evenflow.overlay.protocol.messages import Failed, Message
 from evenflow.overlay.space.coordinate import Coordinate
@@ -89,6 +89,53 @@ def test_what_is_cut_short_by_closing_the_client_does_not_look_complete(
 
     monkeypatch.setattr(AsyncClient, "_connect", unconnected)
     asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (lambda client: all_of(client.read("meters", 1, 1 << 64)), "end is 18446744073709551616"),
+        (lambda client: all_of(client.read("meters", 1 << 62 | 1)), "start is"),
+        (lambda client: all_of(client.read("meters", 1.5)), "start is 1.5: give whole nanosec"),
+        (lambda client: all_of(client.subscribe("meters", start=1 << 64)), "start is"),
+        (lambda client: all_of(client.subscribe("meters", level=7)), "level 7: choose 1, 2 or 3"),
+        (lambda client: client.trim("meters", 1 << 64), "before is"),
+        (lambda client: client.now("meters", level=-1), "level -1: choose 1, 2 or 3"),
+        (lambda client: client.ensure("meters", level=1 << 64), "choose 1, 2 or 3"),
+        (lambda client: client.publish("meters", b"1", level=7), "level 7: choose 1, 2 or 3"),
+    ],
+)
+def test_numbers_that_brokers_would_drop_in_silence_are_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+    ask: Callable[[AsyncClient], Coroutine[Any, Any, Any]],
+    told: str,
+) -> None:
+    async def play() -> None:
+        async with asyncio.timeout(20), AsyncClient(["127.0.0.1:1"]) as client:
+            with pytest.raises(UsageError, match=told):
+                await ask(client)
+            assert not client._publishing
+            assert not client._due
+
+    monkeypatch.setattr(AsyncClient, "_connect", unconnected)
+    asyncio.run(play())
+
+
+def test_a_subscriber_that_no_broker_answers_waits_and_says_so_once_for_all(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def play() -> None:
+        async with asyncio.timeout(20), AsyncClient(["127.0.0.1:1"], timeout_s=0.05) as client:
+            tasks = [asyncio.create_task(all_of(client.subscribe(f"t{n}"))) for n in range(3)]
+            await asyncio.sleep(0.4)
+            assert not any(task.done() for task in tasks)
+            await client.close()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(play())
+    (told,) = caplog.messages
+    assert "nothing is heard of 't" in told
+    assert "no broker answers at 127.0.0.1:1" in told
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any
 
 import pytest
@@ -53,6 +54,15 @@ def connected(transport: RecordingTransport) -> tuple[Connection, list[Any]]:
     connection.connection_made(transport)
     assert seen.pop() is connection
     return connection, seen
+
+
+def test_the_system_tells_of_a_peer_that_is_gone_with_its_host() -> None:
+    with socket.socket() as tcp:
+        transport = RecordingTransport()
+        transport._extra = {"socket": tcp}
+        connected(transport)
+        assert tcp.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        assert tcp.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 60
 
 
 def test_messages_come_whole_however_the_stream_is_cut() -> None:

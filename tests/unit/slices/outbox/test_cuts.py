@@ -128,6 +128,18 @@ def test_an_epoch_is_not_used_again(cut: Cut) -> None:
     die(second)
 
 
+def test_no_epoch_without_items_is_announced_by_who_opens_the_outbox_next(cut: Cut) -> None:
+    """Who has read up to the last items keeps that position, and it must not become too old."""
+    cut.goes_on()
+    until(cut.closes)
+    newest = max(one.epoch for one in cut.closes())
+    assert newest == max(sample.epoch for sample in cut.publisher._core.retention.samples())
+    cut.restart()
+    until(cut.closes)
+    assert {one.epoch for one in cut.closes()} == {newest}
+    die(cut.publisher)
+
+
 def test_everything_up_to_the_cut_counts_as_committed_when_it_is_cleared(cut: Cut) -> None:
     cut.tell(CutStage.CLEARED)
     cut.is_another()

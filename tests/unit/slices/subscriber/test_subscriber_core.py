@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evenflow.model.batch import Item
 from evenflow.model.messages import CutStage, EpochClose, Ledger, WriterCut
 from evenflow.model.sample import Sample
-from evenflow.slices.subscriber.core import MOST_GONE, SubscriberCore
+from evenflow.slices.subscriber.core import MOST_GONE, MOST_LEFT, SubscriberCore
 from evenflow.slices.subscriber.numbers_seen import MOST_HOLES, NumbersSeen
 from evenflow.slices.subscriber.waiting_items import WaitingItems
 from evenflow.testing.samples import encode_items
@@ -95,13 +95,26 @@ def test_slices_and_senders_that_are_not_wanted_are_left_out() -> None:
     assert core.missing == 2
 
 
-def test_a_writer_that_ended_is_forgotten_and_what_it_owed_stays_counted() -> None:
+def test_what_comes_after_the_goodbye_of_its_writer_is_given_once_and_not_missing() -> None:
     core = SubscriberCore("items")
     core.on_epoch_closed(BEGIN)
-    core.receive(sample(3, 1))
+    assert ids(core, sample(3, 1)) == [3]
     core.on_epoch_closed(replace(BEGIN, epoch=2, closing=True))
     assert core.missing == 2
-    assert not core._seen
+    core.on_writer_gone(WRITER)
+    assert ids(core, sample(1, 3)) == [1, 2]
+    assert ids(core, sample(1, 3)) == []
+    assert core.missing == 0
+
+
+def test_of_a_writer_that_left_long_ago_what_it_owed_stays_counted() -> None:
+    core = SubscriberCore("items")
+    for writer in range(WRITER, WRITER + MOST_LEFT + 1):
+        core.on_epoch_closed(replace(BEGIN, writer=writer))
+        core.receive(sample(3, 1, writer=writer))
+        core.on_epoch_closed(replace(BEGIN, writer=writer, epoch=2, closing=True))
+    assert WRITER not in core._seen
+    assert core.missing == 2 * (MOST_LEFT + 1)
 
 
 def test_a_silent_writer_goes_on_where_it_was_and_only_so_many_are_remembered() -> None:

@@ -11,6 +11,7 @@ when a mailbox has them on its disk, so they are safe before the items are commi
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 from evenflow.domain.channels import ITEM_REPLIES, writer_partition
@@ -79,13 +80,13 @@ class Replying:
             self.replied += self._messenger.send_many(sent)
             return
         writer = self._writers.prepare(ITEM_REPLIES, writer_partition(batch.writer))
-        self._meet(batch.writer, writer)
+        with suppress(ClosedError):  # the publisher has just gone
+            self._meet(batch.writer, writer)
         for message in messages_of(self._topic, self._node, batch, made):
             count = len(message.numbers)
-            try:
+            heard = False
+            with suppress(ClosedError):
                 heard = writer.matched() > 0 and writer.write(message)
-            except ClosedError:  # the publisher has just gone
-                heard = False
             self.replied += count if heard else 0
             self.unheard += 0 if heard else count
 

@@ -65,6 +65,8 @@ class Forgetting:
         """Whether the history is the nodes' and the balancer's alone from now on."""
         self._forgotten_before = 0
         """Items that were forgotten when the history was over."""
+        self._needed: int | None = None
+        """The epoch behind which a registered consumer needs everything; None: there is none."""
         self._epochs, self._sealing, self._counts = epochs, sealing, counts
         self._consumers, self._ledger, self._former_writers = consumers, ledger, former_writers
         if self.history is not None:
@@ -95,6 +97,7 @@ class Forgetting:
             return []
         if isinstance(message, Progress):
             consumers.learn(message.consumers)
+            self._look_at_consumers(exchange, consumers)
             return []
         consumers.commit(message)
         return self._on_committed(exchange, consumers, message.consumer, now)
@@ -110,6 +113,7 @@ class Forgetting:
         self, exchange: Exchange, consumers: Consumers, consumer: str, now: float
     ) -> list[Reaction]:
         """Forget what all registered consumers have committed, once it is known who they are."""
+        self._look_at_consumers(exchange, consumers)
         if not self._ledger.version:
             return []
         reactions = self._former_writers.commit_epochs(consumers, consumer, now)
@@ -118,6 +122,11 @@ class Forgetting:
             self._counts.impossible += 1
             return reactions
         return reactions + self._forget(exchange, epoch, consumer, now)
+
+    def _look_at_consumers(self, exchange: Exchange, consumers: Consumers) -> None:
+        """A consumer that has come since needs what was only history before."""
+        if self.history is not None:
+            self._needed = consumers.floor(exchange.writer) if consumers.names() else None
 
     def _forget(self, exchange: Exchange, epoch: int, consumer: str, now: float) -> list[Reaction]:
         """Forget everything up to the end of an epoch, or keep it as history."""
@@ -168,9 +177,11 @@ class Forgetting:
         if self.history is not None:
             self.is_over = False
             self.history.begin_anew(epoch)
-            self._epochs.settled = epoch
+            self._epochs.settled = self._needed = epoch
 
     def _let_go(self, epoch: int) -> bool:
+        if self._needed is not None:
+            epoch = min(epoch, self._needed)
         if epoch <= self._epochs.committed:
             return False
         self._epochs.committed = epoch

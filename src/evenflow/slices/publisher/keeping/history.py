@@ -5,7 +5,8 @@ writer that lives, its publisher decides, as it decides what is forgotten at all
 not committed to the nodes, so they keep it too, hand it over with the slice, and get it again by
 replay when they took the slice over. Nothing of the protocol knows a difference.
 
-History is let go by whole epochs, the oldest first, and only what every consumer has committed:
+History is let go by whole epochs, the oldest first, and only what every consumer has committed, one
+that came late included:
 
 - when it is older than the time, by this process's own clock; or there is more than the size;
 - when less than a quarter of the publisher's room is free: publishing never waits for history;
