@@ -10,7 +10,7 @@ A `Sendable` is a value that travels alone: the name of its class comes first in
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
@@ -22,6 +22,10 @@ LONGEST_TEXT = 65_535
 
 Natural = Annotated[int, Meta(ge=0, le=LARGEST_NUMBER)]
 """A count, a time in nanoseconds, a sequence, a term."""
+
+HIGHEST_LEVEL: Final = 3
+Level = Annotated[int, Meta(ge=0, le=HIGHEST_LEVEL)]
+"""A resilience level; 0: none, a topic that is not there is not made."""
 
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 """A name, an address, a reason."""

@@ -7,12 +7,9 @@ that no broker answers.
 from __future__ import annotations
 
 from operator import index
-from typing import Final
 
 from evenflow.errors import UsageError
-from evenflow.overlay.values import LARGEST_NUMBER
-
-HIGHEST_LEVEL: Final = 3
+from evenflow.overlay.values import HIGHEST_LEVEL, LARGEST_NUMBER
 
 
 def a_level(level: int) -> int:

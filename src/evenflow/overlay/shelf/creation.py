@@ -205,7 +205,7 @@ class ShelfCreation:
         host, shelf, pending = self._host, join.shelf, self._pending.get(join.shelf)
         if pending is None:
             closest = host.members.closest(shelf.coordinate, 1) == (host.members.me.name,)
-            if not closest or join.level > 3 or len(self._pending) >= MOST_PENDING:
+            if not closest or len(self._pending) >= MOST_PENDING:
                 return
             proposer = Proposer(host, shelf, lambda config: self.on_decided(shelf, config))
             pending = self._pending[shelf] = PendingShelf(join.level, proposer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evenflow.overlay.protocol.messages.vocabulary import Message, ShelfId
 from evenflow.overlay.space.coordinate import Coordinate
 from evenflow.overlay.space.delegation import DelegateList
-from evenflow.overlay.values import Natural, Sendable, Text
+from evenflow.overlay.values import Level, Natural, Sendable, Text
 
 
 class Join(Sendable, frozen=True):
@@ -13,14 +13,14 @@ class Join(Sendable, frozen=True):
 
     shelf: ShelfId
     """Where the envelope goes: first home, then the delegate."""
-    level: Natural
+    level: Level
     """Resilience level, when the topic is new; 0: do not make it."""
 
 
 class Joined(Sendable, frozen=True):
     """The topic is here."""
 
-    level: Natural
+    level: Level
     delegates: DelegateList
     now: Natural
     """All that was acknowledged when the answer was made has an earlier time."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evenflow.errors import OverlayError
 from evenflow.overlay.space.coordinate import Coordinate, geographic_hash
 from evenflow.overlay.space.delegation import DelegateList
-from evenflow.overlay.values import Natural, Text, Value
+from evenflow.overlay.values import Level, Natural, Text, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -174,7 +174,7 @@ class Label(Value, frozen=True):
 
     revision: Natural
     """Counts the changes of the label within a term."""
-    level: Natural
+    level: Level
     """Resilience level of the topic."""
     version: Natural
     """Ticket of the newest move in the list, 0 before the first."""
