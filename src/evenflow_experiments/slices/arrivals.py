@@ -67,10 +67,8 @@ class Arrivals:
 
     @classmethod
     def read(cls, folder: Path) -> Arrivals:
-        """Read the notes of all nodes, ``*.arrivals`` in a folder."""
-        files = [np.fromfile(file, np.int64) for file in sorted(folder.glob("*.arrivals"))]
-        notes = np.concatenate([np.empty(0, np.int64), *files]).reshape(-1, 3)
-        return cls(notes[:, 0], notes[:, 1], notes[:, 2])
+        """Read what all nodes have noted so far, ``*.arrivals`` in a folder."""
+        return cls._of(_notes(file) for file in sorted(folder.glob("*.arrivals")))
 
     def lost(self, published: int) -> int:
         """How many of the ids 1 to ``published`` were never processed."""
@@ -78,10 +76,13 @@ class Arrivals:
 
     @classmethod
     def of_node(cls, folder: Path, name: str) -> Arrivals:
-        """Read what one node has noted so far; it may still be at work."""
+        """Read what one node has noted so far."""
         file = folder / f"{name}.arrivals"
-        notes = np.fromfile(file, np.int64) if file.exists() else np.empty(0, np.int64)
-        notes = notes[: len(notes) - len(notes) % 3].reshape(-1, 3)
+        return cls._of([_notes(file)] if file.exists() else [])
+
+    @classmethod
+    def _of(cls, files: Iterable[Int64s]) -> Arrivals:
+        notes = np.concatenate([np.empty((0, 3), np.int64), *files])
         return cls(notes[:, 0], notes[:, 1], notes[:, 2])
 
     @property
@@ -117,3 +118,9 @@ class Arrivals:
         """Delays of the items published between two moments of the wall clock."""
         chosen = (self.published >= start_s * 1e6) & (self.published <= end_s * 1e6)
         return (self.processed[chosen] - self.published[chosen]) / 1000.0
+
+
+def _notes(file: Path) -> Int64s:
+    """The notes of a node, which may still be at work: the last may be there in part."""
+    notes = np.fromfile(file, np.int64)
+    return notes[: len(notes) - len(notes) % 3].reshape(-1, 3)
